@@ -1,0 +1,171 @@
+//! The one error type of the storage layers. Each text says what happened and what to do next.
+//!
+//! [`Error::Conflict`] and [`Error::Restart`] are control flow of transactions: whoever meets them
+//! returns them unchanged, and the transaction's runner starts again.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The result of every storage operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a storage operation can answer instead of its result.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// What the transaction has read is no longer one state; nothing was written. Run it again.
+    Conflict,
+    /// The transaction's body asked to be run again from its outermost level.
+    Restart,
+    /// The commit may or may not have happened (never answered by a back end on one machine).
+    CommitUnknown,
+    /// The transaction has reached its time limit, all tries and waits together; nothing was written.
+    TransactionTimeout {
+        /// The limit that was reached.
+        limit: Duration,
+    },
+    /// Granting the lock would close a circle of waiters; release what you hold and try again.
+    Deadlock,
+    /// The operation needs an open transaction (or the reverse); the text says which.
+    TransactionState(&'static str),
+    /// The transaction belongs to the parent of this forked process.
+    Forked,
+    /// The key is longer than the back end takes.
+    KeyTooLong {
+        /// Bytes given.
+        bytes: usize,
+        /// Bytes at most.
+        limit: usize,
+    },
+    /// The value is longer than the back end takes.
+    ValueTooLong {
+        /// Bytes given.
+        bytes: usize,
+        /// Bytes at most.
+        limit: usize,
+    },
+    /// A bounded resource is used up: the text names it, its limit and what to do.
+    LimitReached {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// A channel holds as many messages as it was created for.
+    ChannelFull,
+    /// The database was opened read-only.
+    ReadOnly,
+    /// The file is not a Perilune database, or not one this version reads.
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The database is there, but cannot be opened now or here.
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// No space is left for growth; nothing was written. Reads and smaller writes go on.
+    NoSpace {
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// The operating system refused an operation on a file.
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Writing has stopped after an I/O error whose outcome is unknown; reads go on.
+    WritesStopped,
+    /// Bytes in the database contradict its format; the text names the place.
+    Corrupt {
+        /// Which page or record, and what is wrong with it.
+        place: String,
+    },
+    /// The caller's arithmetic or test on a value refused; the text is the caller's.
+    Refused(String),
+    /// An option or argument is unknown or out of range; the text says which values are good.
+    Invalid(String),
+    /// An invariant of Perilune itself failed. Please report it with the text.
+    Internal(String),
+}
+
+impl Error {
+    /// Whether the transaction's runner handles this by running the transaction again.
+    #[must_use]
+    pub fn is_retry(&self) -> bool {
+        matches!(self, Error::Conflict | Error::Restart)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Conflict => write!(f, "the transaction met a concurrent change and has to run again"),
+            Error::Restart => write!(f, "the transaction asked to run again"),
+            Error::CommitUnknown => write!(f, "the commit's outcome is unknown: read the data to find out"),
+            Error::TransactionTimeout { limit } => write!(
+                f,
+                "the transaction reached its time limit of {} s: make it shorter, or give it a higher `timeout`",
+                limit.as_secs_f64()
+            ),
+            Error::Deadlock => write!(
+                f,
+                "waiting for this lock would close a circle of waiters: release the locks held and try again"
+            ),
+            Error::TransactionState(what) => f.write_str(what),
+            Error::Forked => write!(
+                f,
+                "this transaction was begun before fork() and belongs to the parent process: begin one in the child"
+            ),
+            Error::KeyTooLong { bytes, limit } => write!(
+                f,
+                "the key takes {bytes} bytes, {limit} at most: use shorter or fewer subscripts"
+            ),
+            Error::ValueTooLong { bytes, limit } => {
+                write!(f, "the value has {bytes} bytes, {limit} at most: store it in several nodes")
+            }
+            Error::LimitReached { what, limit } => write!(f, "too many {what}: the limit is {limit}"),
+            Error::ChannelFull => write!(
+                f,
+                "the channel is full: receive its messages, or create it larger or with DropOldest"
+            ),
+            Error::ReadOnly => write!(f, "the database was opened read-only: open it with read_only=false to write"),
+            Error::NotADatabase { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::CannotOpen { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NoSpace { path } => write!(
+                f,
+                "{}: no space left to grow: free some space on this file system, or raise max_size; nothing was written",
+                path.display()
+            ),
+            Error::Io { action, path, source } => write!(f, "{}: cannot {action}: {source}", path.display()),
+            Error::WritesStopped => write!(
+                f,
+                "writing has stopped after an I/O error: check the disk, close the database everywhere and open it again"
+            ),
+            Error::Corrupt { place } => write!(f, "the database is damaged: {place}: run `perilune check`"),
+            Error::Refused(why) => f.write_str(why),
+            Error::Invalid(why) => f.write_str(why),
+            Error::Internal(what) => write!(f, "internal error, please report it: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

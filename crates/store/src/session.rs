@@ -1,0 +1,208 @@
+//! The ordered map: a store, and the sessions through which threads use it.
+
+use crate::{CommitHook, Result, TransactionOptions};
+
+/// What a back end can take. Read, never assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a key at most.
+    pub key_bytes: usize,
+    /// Bytes of a value at most.
+    pub value_bytes: usize,
+    /// Bytes of a value that [`Session::update`] shows and writes at most.
+    pub update_bytes: usize,
+    /// Levels of nested transactions at most.
+    pub transaction_depth: usize,
+}
+
+/// A store that many threads (and processes) share; cheap to clone.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// One thread's way in.
+    type Session: Session;
+
+    /// Opens a session. A session is used by one thread at a time.
+    ///
+    /// # Errors
+    /// [`crate::Error::LimitReached`] when all sessions are taken.
+    fn session(&self) -> Result<Self::Session>;
+
+    /// The back end's limits.
+    fn limits(&self) -> &Limits;
+}
+
+/// What lies at a key: nothing, a value, descendants (longer keys that begin with it), or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Presence {
+    /// The key itself has a value.
+    pub value: bool,
+    /// Some longer key begins with it.
+    pub descendants: bool,
+}
+
+/// What [`Session::update`]'s closure wants done with the value at its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Leave it as it is.
+    Keep,
+    /// Write the first so many bytes of the [`UpdateBuffer`].
+    Write(usize),
+    /// Remove it.
+    Remove,
+}
+
+/// Where [`Session::update`]'s closure puts the new value.
+pub type UpdateBuffer = [u8; 64];
+
+/// One thread's access to a store.
+///
+/// While a transaction is open ([`Session::begin`]), every operation belongs to it. An operation that
+/// answers [`crate::Error::Conflict`] has doomed the open transaction: roll back and run it again, as
+/// [`crate::transact`] does.
+pub trait Session: Send {
+    /// Copies the value at `key` into `value` (replacing what it held); false when there is none.
+    ///
+    /// # Errors
+    /// `Conflict` inside a transaction; `KeyTooLong`; I/O.
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool>;
+
+    /// What lies at `key`.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn presence(&mut self, key: &[u8]) -> Result<Presence>;
+
+    /// Finds the first key after `from` (at or after it, if `inclusive`) and copies it into `key`, and
+    /// its value into `value` if that is given; false when there is none. `from` may be any bytes up
+    /// to the key limit and one 0xFF more; `key` may not be the buffer that `from` lies in.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn next(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool>;
+
+    /// Finds the last key before `from`, otherwise as [`Session::next`].
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn previous(
+        &mut self,
+        from: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool>;
+
+    /// Writes `value` at `key`.
+    ///
+    /// # Errors
+    /// `KeyTooLong`, `ValueTooLong`, `NoSpace`, `ReadOnly`; nothing was written.
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Removes the value at `key`; true when there was one. Longer keys stay.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn remove(&mut self, key: &[u8]) -> Result<bool>;
+
+    /// Removes every key that begins with `prefix` (itself included).
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()>;
+
+    /// Changes the value at `key` by a pure function of it, atomically. The function may run several
+    /// times and under the page's latch: it must neither allocate, block, panic nor call the store.
+    /// A present value longer than [`Limits::update_bytes`] is shown as its first bytes.
+    ///
+    /// # Errors
+    /// The function's own error, unchanged; else as [`Session::set`].
+    fn update(
+        &mut self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<&[u8]>, &mut UpdateBuffer) -> Result<Decision>,
+    ) -> Result<()>;
+
+    /// Replaces the value at `key` by `new` (None removes it) if it is `expected` now (None: absent);
+    /// false when it is not.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn compare_and_set(
+        &mut self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool>;
+
+    /// Copies the values at `keys`, in order, as of one moment.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn get_many(&mut self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>>
+    where
+        Self: Sized,
+    {
+        let options = TransactionOptions {
+            read_only: true,
+            ..TransactionOptions::default()
+        };
+        crate::transact(self, &options, |session| {
+            keys.iter()
+                .map(|key| {
+                    let mut value = Vec::new();
+                    Ok(session.get(key, &mut value)?.then_some(value))
+                })
+                .collect()
+        })
+    }
+
+    /// Opens a transaction, or a nested level of the open one (whose `options` are then ignored).
+    ///
+    /// # Errors
+    /// `LimitReached` beyond [`Limits::transaction_depth`].
+    fn begin(&mut self, options: &TransactionOptions) -> Result<()>;
+
+    /// Ends the innermost level: a nested one is merged into its parent, the outermost is validated
+    /// and applied. After any error the level (for the outermost: the transaction) is gone.
+    ///
+    /// # Errors
+    /// `Conflict`: run it again after [`Session::retry`]. Else as [`Session::set`].
+    fn commit(&mut self) -> Result<()>;
+
+    /// Drops the innermost level and what it wrote; locks taken in it are released.
+    ///
+    /// # Errors
+    /// `TransactionState` when none is open.
+    fn rollback(&mut self) -> Result<()>;
+
+    /// How many levels of transaction are open.
+    fn depth(&self) -> usize;
+
+    /// Prepares the next try of a transaction that ended with `Conflict` or `Restart` (all levels are
+    /// rolled back): backs off, and from the third failure on asks for exclusive mode. The next
+    /// [`Session::begin`] continues the same series of tries.
+    ///
+    /// # Errors
+    /// `TransactionTimeout` when the series has reached its time limit.
+    fn retry(&mut self) -> Result<()>;
+
+    /// Ends a series of tries that will not go on (the body failed for good).
+    fn give_up(&mut self);
+
+    /// How often the open transaction has been run again (0 in its first run).
+    fn restarts(&self) -> u32;
+
+    /// Checks that all the open transaction has read is still one state.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not.
+    fn validate(&mut self) -> Result<()>;
+
+    /// Sets (or with None clears) the function that sees each transaction's writes before they are
+    /// validated and may add its own; single writes are then transactions of one. No cost when unset.
+    fn set_commit_hook(&mut self, hook: Option<CommitHook>);
+}
