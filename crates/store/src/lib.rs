@@ -25,6 +25,6 @@ mod watch;
 pub use error::{Error, Result};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
-pub use session::{Decision, Limits, Presence, Session, Store, UpdateBuffer};
+pub use session::{Change, Decision, Limits, Presence, Session, Store, UpdateBuffer};
 pub use transaction::{transact, CommitHook, Durability, TransactionOptions, Write, Writes};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

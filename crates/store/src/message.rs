@@ -26,11 +26,7 @@ pub struct ChannelOptions {
 
 impl Default for ChannelOptions {
     fn default() -> Self {
-        ChannelOptions {
-            messages: 10_000,
-            bytes: 16 << 20,
-            when_full: WhenFull::Refuse,
-        }
+        ChannelOptions { messages: 10_000, bytes: 16 << 20, when_full: WhenFull::Refuse }
     }
 }
 
@@ -70,12 +66,7 @@ pub trait Messages {
     ///
     /// # Errors
     /// As [`Messages::receive`].
-    fn follow(
-        &mut self,
-        name: &[u8],
-        after: u64,
-        timeout: Option<Duration>,
-    ) -> Result<Option<Message>>;
+    fn follow(&mut self, name: &[u8], after: u64, timeout: Option<Duration>) -> Result<Option<Message>>;
 
     /// Removes the channel and its messages.
     ///

@@ -53,6 +53,9 @@ pub enum Decision {
 /// Where [`Session::update`]'s closure puts the new value.
 pub type UpdateBuffer = [u8; 64];
 
+/// A pure function from the value at a key (None: absent) to what is to become of it.
+pub type Change<'a> = dyn FnMut(Option<&[u8]>, &mut UpdateBuffer) -> Result<Decision> + 'a;
+
 /// One thread's access to a store.
 ///
 /// While a transaction is open ([`Session::begin`]), every operation belongs to it. An operation that
@@ -89,12 +92,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// As [`Session::get`].
-    fn previous(
-        &mut self,
-        from: &[u8],
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<bool>;
+    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool>;
 
     /// Writes `value` at `key`.
     ///
@@ -120,23 +118,14 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// The function's own error, unchanged; else as [`Session::set`].
-    fn update(
-        &mut self,
-        key: &[u8],
-        change: &mut dyn FnMut(Option<&[u8]>, &mut UpdateBuffer) -> Result<Decision>,
-    ) -> Result<()>;
+    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()>;
 
     /// Replaces the value at `key` by `new` (None removes it) if it is `expected` now (None: absent);
     /// false when it is not.
     ///
     /// # Errors
     /// As [`Session::set`].
-    fn compare_and_set(
-        &mut self,
-        key: &[u8],
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> Result<bool>;
+    fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool>;
 
     /// Copies the values at `keys`, in order, as of one moment.
     ///
@@ -146,10 +135,7 @@ pub trait Session: Send {
     where
         Self: Sized,
     {
-        let options = TransactionOptions {
-            read_only: true,
-            ..TransactionOptions::default()
-        };
+        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
         crate::transact(self, &options, |session| {
             keys.iter()
                 .map(|key| {

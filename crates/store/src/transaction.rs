@@ -25,9 +25,7 @@ impl FromStr for Durability {
             "none" => Ok(Durability::None),
             "periodic" => Ok(Durability::Periodic),
             "fsync" => Ok(Durability::Fsync),
-            _ => Err(Error::Invalid(format!(
-                "durability is none, periodic or fsync, not `{text}`"
-            ))),
+            _ => Err(Error::Invalid(format!("durability is none, periodic or fsync, not `{text}`"))),
         }
     }
 }
@@ -45,11 +43,7 @@ pub struct TransactionOptions {
 
 impl Default for TransactionOptions {
     fn default() -> Self {
-        TransactionOptions {
-            read_only: false,
-            timeout: Duration::from_secs(10),
-            durability: None,
-        }
+        TransactionOptions { read_only: false, timeout: Duration::from_secs(10), durability: None }
     }
 }
 
