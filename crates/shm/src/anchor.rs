@@ -1,0 +1,193 @@
+//! The liveness anchor: a lock the kernel takes away exactly when this process dies.
+//!
+//! A lock on a byte of the database file says that a process lives. Held through a descriptor it
+//! would lie in both directions: `closefrom` in the host program makes the living dead, a forked
+//! child makes the dead living. So the lock is handed to a *mapping*: open the file, lock the
+//! byte, map a page through that descriptor, exclude the mapping from children (`MADV_DONTFORK`),
+//! close the descriptor. The mapping is then the only reference to the open file description.
+//!
+//! Invariants:
+//! - From open to close forks by other threads are held off, so no child gets the descriptor.
+//! - The anchored page is never accessed, and inaccessible (`PROT_NONE`).
+//! - A forked child never unmaps the address: it may belong to something else there.
+//!
+//! [`Probe`] asks whether a byte is locked. It keeps a descriptor, as it is asked often, and
+//! checks each time that it is still its own; a wrong "nobody lives there" would be fatal.
+//!
+//! Not covered: a raw `clone` between open and close keeps the lock; `vfork` does until its exec.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::descriptor::Identity;
+use crate::fork::{self, ForkMark};
+use crate::lockbyte;
+use crate::platform::page_size;
+use crate::region::Access;
+
+/// A locked byte that stays locked until the anchor is dropped or the process ends, however.
+#[derive(Debug)]
+pub struct Anchor {
+    page: NonNull<libc::c_void>,
+    len: usize,
+    mark: ForkMark,
+}
+
+// SAFETY: the mapping belongs to the process, not a thread, and is never accessed, only unmapped.
+unsafe impl Send for Anchor {}
+// SAFETY: a shared `Anchor` offers nothing that touches the mapping.
+unsafe impl Sync for Anchor {}
+
+impl Anchor {
+    /// Locks `byte` of the file at `path` without waiting; `None` if somebody holds it.
+    ///
+    /// The file must exist; it may be empty, and is not changed. Another anchor of this process
+    /// conflicts like one of another. An exclusive lock (`shared` false) needs write access.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for an exclusive lock without [`Access::ReadWrite`]; else what `open`,
+    /// `fcntl` or `mmap` say.
+    pub fn acquire(path: &Path, byte: u64, access: Access, shared: bool) -> io::Result<Option<Anchor>> {
+        if !shared && access != Access::ReadWrite {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "an exclusive lock needs the file open for writing: ask for a shared lock",
+            ));
+        }
+        let mark = ForkMark::current();
+        let forks = fork::hold_off();
+        // std opens with O_CLOEXEC.
+        let file = OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path)?;
+        let anchor = Anchor::through(&file, byte, shared, mark);
+        drop(file);
+        drop(forks);
+        anchor
+    }
+
+    fn through(file: &File, byte: u64, shared: bool, mark: ForkMark) -> io::Result<Option<Anchor>> {
+        if !lockbyte::try_lock(file.as_raw_fd(), byte, shared)? {
+            return Ok(None);
+        }
+        let len = page_size();
+        let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+        let fd = file.as_raw_fd();
+        // SAFETY: without MAP_FIXED no existing memory is affected.
+        let page = unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, fd, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let page = NonNull::new(page).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        // From here on dropping `anchor` unmaps the page.
+        let anchor = Anchor { page, len, mark };
+        // SAFETY: the range is exactly the mapping just made.
+        if unsafe { libc::madvise(page.as_ptr(), len, libc::MADV_DONTFORK) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Some(anchor))
+    }
+}
+
+impl Drop for Anchor {
+    fn drop(&mut self) {
+        // In a child the mapping does not exist and the lock is its parent's.
+        if self.mark.is_same_process() {
+            // SAFETY: this process made the mapping at this address and length, and unmaps it
+            // only here.
+            let status = unsafe { libc::munmap(self.page.as_ptr(), self.len) };
+            debug_assert_eq!(status, 0, "munmap of an anchor failed");
+        }
+    }
+}
+
+/// Tells which bytes of a file are locked by anybody, also by anchors of this process.
+///
+/// Usable from several threads at once, and in forked children.
+#[derive(Debug)]
+pub struct Probe {
+    path: PathBuf,
+    identity: Identity,
+    /// Ours as long as it is `identity`; else the host program has closed it.
+    fd: AtomicI32,
+}
+
+impl Probe {
+    /// A probe of the existing file at `path`, which it opens read-only.
+    ///
+    /// # Errors
+    ///
+    /// What `open` and `fstat` say.
+    pub fn new(path: &Path) -> io::Result<Probe> {
+        // Absolute, as the host program may change its working directory.
+        let path = path.canonicalize()?;
+        let file = File::open(&path)?;
+        let identity = Identity::of(file.as_raw_fd())?;
+        Ok(Probe { path, identity, fd: AtomicI32::new(file.into_raw_fd()) })
+    }
+
+    /// Whether anybody holds `byte`, shared or exclusive. About 0.4 us.
+    ///
+    /// # Errors
+    ///
+    /// If the host program has closed our descriptor and the path no longer leads to the same
+    /// file (`NotFound` or what `open` says); what `fcntl` says.
+    pub fn is_held(&self, byte: u64) -> io::Result<bool> {
+        for _ in 0..ATTEMPTS {
+            let fd = self.fd.load(Ordering::Acquire);
+            if !self.identity.is(fd) {
+                self.reopen(fd)?;
+                continue;
+            }
+            let held = lockbyte::is_held(fd, byte);
+            // "Not held" said about another file would bury a living process: only an answer
+            // between two looks at the same file counts.
+            if self.identity.is(fd) {
+                return held;
+            }
+        }
+        Err(io::Error::other(
+            "the descriptor of the database is closed again and again: \
+             find out which thread of the program closes files it has not opened",
+        ))
+    }
+
+    /// Replaces the lost descriptor `lost`, which is not ours to close.
+    fn reopen(&self, lost: RawFd) -> io::Result<()> {
+        let file = File::open(&self.path)?;
+        if !self.identity.is(file.as_raw_fd()) {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!(
+                    "{} is not the file it was when attached: detach, and attach again",
+                    self.path.display()
+                ),
+            ));
+        }
+        let fd = file.into_raw_fd();
+        // AcqRel: the winner's number is used by others only after its open.
+        let swapped = self.fd.compare_exchange(lost, fd, Ordering::AcqRel, Ordering::Acquire);
+        // `lost == fd` when the kernel has given us the old number again: then it is installed.
+        if swapped.is_err() {
+            // SAFETY: `fd` was opened above and given to nobody, as another thread has won.
+            drop(unsafe { File::from_raw_fd(fd) });
+        }
+        Ok(())
+    }
+}
+
+/// How often [`Probe::is_held`] tries to get an undisturbed answer.
+const ATTEMPTS: usize = 8;
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        let fd = *self.fd.get_mut();
+        if self.identity.is(fd) {
+            // SAFETY: the descriptor is still the file we opened, and nobody else has its number.
+            drop(unsafe { File::from_raw_fd(fd) });
+        }
+    }
+}

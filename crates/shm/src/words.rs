@@ -1,0 +1,1 @@
+//! Reading and writing bytes of any offset and size in relaxed words.
