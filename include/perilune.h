@@ -1,0 +1,898 @@
+/*
+ * Perilune: an embedded database that many processes share: an ordered tree of nodes
+ * ^name(subscript, ...) in one mapped file.
+ *
+ * This file is the contract for C and for every binding. C99 and C++; Linux on x86-64 and arm64.
+ *
+ * The objects
+ *   perilune_db       an open database. Any thread may use it.
+ *   perilune_session  one thread's way in. Any thread may use it, one at a time.
+ *   perilune_node     the address of a node: a flat block of memory that the caller owns. Never
+ *                     changed except by the functions that take it as not const; may be copied
+ *                     with memcpy, shared by threads, and used with every session and database.
+ *   perilune_cursor   a position in an iteration; belongs to its session and so to its thread.
+ *   perilune_value    a typed value or a subscript: a number, or a view of bytes.
+ *
+ * What functions return
+ *   PERILUNE_OK (0), a positive answer that is not an error (PERILUNE_NOT_FOUND,
+ *   PERILUNE_TIMED_OUT, PERILUNE_DIFFERENT), or a negative error of `enum perilune_status`.
+ *   perilune_message() gives the text of the last error, with what to do about it. After an error
+ *   the outputs are unspecified and nothing was written. No function aborts the process, installs a
+ *   signal handler or calls longjmp; a fault inside Perilune is PERILUNE_INTERNAL.
+ *
+ * What every function may return, so that it is not repeated below
+ *   PERILUNE_INVALID   a NULL where none is allowed, an unknown type, flag or option
+ *   PERILUNE_CLOSED    the cursor's session was closed
+ *   PERILUNE_FORKED    the session was opened before fork(): open one in the child
+ *   PERILUNE_INTERNAL, PERILUNE_CORRUPT, PERILUNE_IO
+ *   and, inside a transaction, PERILUNE_CONFLICT: return it from the body, which is then run again.
+ * Writing functions besides: PERILUNE_READ_ONLY, PERILUNE_NO_SPACE, PERILUNE_WRITES_STOPPED,
+ *   PERILUNE_KEY_TOO_LONG, PERILUNE_VALUE_TOO_LONG.
+ *
+ * Who frees
+ *   What a function named *_open gives is ended by the function named *_close. Bytes that a value
+ *   refers to belong to Perilune when Perilune gave them: they stay until the next call with the
+ *   same session (or the same cursor, for a cursor's entries; or, for functions on nodes and numbers
+ *   without a session, the next such call of the same thread). Bytes that the caller passes in are
+ *   not kept after the call.
+ *
+ * What may block
+ *   Functions marked "Waits" sleep. All others take a short time; a write may wait for a few
+ *   milliseconds for space in the log, and a commit for its durability.
+ *
+ * Names
+ *   "^name" lies in the database. "name" without ^ lies in memory that is private to the session,
+ *   with the same operations; it ends with the session. A name is a letter or %, then letters and
+ *   digits. Keys in the database take up to 1,900 encoded bytes, private ones up to 1 MiB.
+ */
+#ifndef PERILUNE_H
+#define PERILUNE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Marks what libperilune exports. */
+#ifndef PERILUNE_API
+#define PERILUNE_API extern
+#endif
+
+#define PERILUNE_VERSION_MAJOR 0
+#define PERILUNE_VERSION_MINOR 1
+#define PERILUNE_VERSION_PATCH 0
+
+typedef struct perilune_db perilune_db;
+typedef struct perilune_session perilune_session;
+typedef struct perilune_cursor perilune_cursor;
+
+/* ------------------------------------------------------------------------------- status --- */
+
+enum perilune_status {
+    PERILUNE_OK = 0,
+
+    /* Answers, not errors. */
+    PERILUNE_NOT_FOUND = 1, /* no value, no further node, lock not held */
+    PERILUNE_TIMED_OUT = 2, /* the wait ended before what was waited for came */
+    PERILUNE_DIFFERENT = 3, /* compare-and-set: the value is not the expected one */
+
+    /* Control flow of transactions: return it from the body unchanged. */
+    PERILUNE_CONFLICT = -1, /* what was read is no longer one state: run the transaction again */
+    PERILUNE_RESTART = -2,  /* the body asks to be run again from the outermost level */
+    PERILUNE_ROLLBACK = -3, /* the body asks to drop this level's writes */
+
+    PERILUNE_TRANSACTION_TIMEOUT = -4, /* the time limit of all tries together was reached */
+    PERILUNE_TRANSACTION_STATE = -5,   /* needs an open transaction, or is not allowed in one */
+    PERILUNE_DEADLOCK = -6,            /* the lock would close a circle of waiters */
+    PERILUNE_COMMIT_UNKNOWN = -7,      /* never from a database on this machine */
+    PERILUNE_FORKED = -8,
+
+    PERILUNE_INVALID = -9,              /* an argument or option; the message says which are good */
+    PERILUNE_INVALID_NAME = -10,        /* not a letter or %, then letters and digits */
+    PERILUNE_TOO_MANY_SUBSCRIPTS = -11, /* 255 at most */
+    PERILUNE_KEY_TOO_LONG = -12,
+    PERILUNE_VALUE_TOO_LONG = -13,
+    PERILUNE_NOT_A_NUMBER = -14,    /* increment of, or by, what is no number; NaN, infinity */
+    PERILUNE_NUMBER_OVERFLOW = -15, /* a result that no number holds exactly */
+    PERILUNE_LIMIT_REACHED = -16,   /* sessions, levels, locks, watches: the message says which */
+    PERILUNE_CHANNEL_FULL = -17,
+    PERILUNE_BUFFER_TOO_SMALL = -18, /* the needed size was stored: give that much */
+    PERILUNE_CLOSED = -19,
+
+    PERILUNE_READ_ONLY = -20,
+    PERILUNE_NOT_A_DATABASE = -21, /* no Perilune file, or of another format */
+    PERILUNE_CANNOT_OPEN = -22,
+    PERILUNE_NO_SPACE = -23,
+    PERILUNE_IO = -24,
+    PERILUNE_WRITES_STOPPED = -25, /* after an I/O error; reads go on */
+    PERILUNE_CORRUPT = -26,
+    PERILUNE_OUT_OF_MEMORY = -27,
+    PERILUNE_INTERNAL = -28, /* an invariant of Perilune failed: please report the message */
+
+    /* A transaction's body may return codes of its own from here downwards. */
+    PERILUNE_USER = -1000
+};
+
+/*
+ * The version of the library, as "0.1.0". Any thread; never fails; static memory.
+ */
+PERILUNE_API const char *perilune_version(void);
+
+/*
+ * The text of the last error of `session`, or with NULL the last error of this thread in a function
+ * without a session (open, nodes, numbers). Empty, never NULL, when there was none. Stays until the
+ * next call with that session (that thread) which fails.
+ */
+PERILUNE_API const char *perilune_message(const perilune_session *session);
+
+/*
+ * The name of a status, as "PERILUNE_CONFLICT". Any thread; never fails; static memory.
+ */
+PERILUNE_API const char *perilune_status_name(int status);
+
+/* ------------------------------------------------------------------------------- values --- */
+
+enum perilune_type {
+    PERILUNE_ABSENT = 0,     /* no value; as a new value it removes */
+    PERILUNE_STRING = 1,     /* as.s: any bytes, up to 512 MiB */
+    PERILUNE_INT = 2,        /* as.i */
+    PERILUNE_DECIMAL = 3,    /* as.s: text of a number of up to 18 digits, as "1.5" or ".25" */
+    PERILUNE_DOUBLE = 4,     /* as.d: finite */
+    PERILUNE_BOOL = 5,       /* as.i: 0 or 1 */
+    PERILUNE_NULL = 6,
+    PERILUNE_EMPTY_LIST = 7,
+    PERILUNE_EMPTY_MAP = 8
+};
+
+/*
+ * A value, or a subscript (types PERILUNE_STRING, _INT, _DECIMAL, _DOUBLE only). As a subscript a
+ * string that is the canonical text of a number is that number, and a double with an integral value
+ * is the integer; subscripts come back as _INT, _DECIMAL or _STRING.
+ */
+typedef struct perilune_value {
+    int32_t type;      /* enum perilune_type */
+    uint32_t reserved; /* 0 */
+    union {
+        int64_t i;
+        double d;
+        struct {
+            const char *p; /* not ended by a zero byte */
+            size_t n;
+        } s;
+    } as;
+} perilune_value;
+
+static inline perilune_value perilune_absent(void)
+{
+    perilune_value v;
+    v.type = PERILUNE_ABSENT;
+    v.reserved = 0;
+    v.as.s.p = 0;
+    v.as.s.n = 0;
+    return v;
+}
+
+static inline perilune_value perilune_int(int64_t i)
+{
+    perilune_value v = perilune_absent();
+    v.type = PERILUNE_INT;
+    v.as.i = i;
+    return v;
+}
+
+static inline perilune_value perilune_double(double d)
+{
+    perilune_value v = perilune_absent();
+    v.type = PERILUNE_DOUBLE;
+    v.as.d = d;
+    return v;
+}
+
+static inline perilune_value perilune_bool(int b)
+{
+    perilune_value v = perilune_absent();
+    v.type = PERILUNE_BOOL;
+    v.as.i = b != 0;
+    return v;
+}
+
+/* `bytes` must outlive the value. */
+static inline perilune_value perilune_string(const char *bytes, size_t size)
+{
+    perilune_value v = perilune_absent();
+    v.type = PERILUNE_STRING;
+    v.as.s.p = bytes;
+    v.as.s.n = size;
+    return v;
+}
+
+/* `text` must outlive the value. */
+static inline perilune_value perilune_decimal(const char *text, size_t size)
+{
+    perilune_value v = perilune_string(text, size);
+    v.type = PERILUNE_DECIMAL;
+    return v;
+}
+
+/* For PERILUNE_NULL, PERILUNE_EMPTY_LIST and PERILUNE_EMPTY_MAP. */
+static inline perilune_value perilune_of_type(int type)
+{
+    perilune_value v = perilune_absent();
+    v.type = type;
+    return v;
+}
+
+/*
+ * Writes the text of `value` into `buffer` (not ended by a zero byte) and its size into `*size`:
+ * strings as they are, numbers in canonical form, "true", "false", "null", "[]", "{}", and for
+ * PERILUNE_ABSENT nothing. Any thread; does not block.
+ * Errors: PERILUNE_BUFFER_TOO_SMALL (`*size` is the size needed).
+ */
+PERILUNE_API int perilune_value_text(const perilune_value *value, char *buffer, size_t capacity,
+                                     size_t *size);
+
+/*
+ * Reads a decimal number in `text` ("1.50", "-.5", "007", "+1E3") as the PERILUNE_INT or
+ * PERILUNE_DECIMAL that it is. Any thread; does not block; a decimal's text stays until the next
+ * such call of this thread.
+ * Returns PERILUNE_NOT_FOUND when `text` is not a number from its first byte to its last.
+ * Errors: PERILUNE_NUMBER_OVERFLOW (more than 18 digits, or an exponent out of range).
+ */
+PERILUNE_API int perilune_number_parse(const char *text, size_t size, perilune_value *number);
+
+/*
+ * 1 when `text` is the canonical text of a number, which as a subscript is that number; else 0.
+ * Any thread; does not block.
+ */
+PERILUNE_API int perilune_number_is_canonical(const char *text, size_t size);
+
+/*
+ * Writes the canonical text of the number in `text` ("1.50" -> "1.5", "1E3" -> "1000").
+ * Otherwise as perilune_number_parse; PERILUNE_BUFFER_TOO_SMALL at fewer than 96 bytes, perhaps.
+ */
+PERILUNE_API int perilune_number_canonical(const char *text, size_t size, char *buffer,
+                                           size_t capacity, size_t *written);
+
+/* -------------------------------------------------------------- databases and sessions --- */
+
+enum perilune_durability {
+    PERILUNE_DURABILITY_DEFAULT = 0,  /* of the database; as its option: periodic */
+    PERILUNE_DURABILITY_NONE = 1,     /* survives the death of all processes, not of the machine */
+    PERILUNE_DURABILITY_PERIODIC = 2, /* on disk within 50 ms */
+    PERILUNE_DURABILITY_FSYNC = 3     /* on disk when the commit returns */
+};
+
+/*
+ * How to open a database. Start from PERILUNE_OPTIONS_INIT: `size` tells the library which fields
+ * the program knows, so that later versions can add some.
+ */
+typedef struct perilune_options {
+    uint32_t size;       /* sizeof(perilune_options) */
+    int32_t create;      /* 1: create it when missing */
+    int32_t read_only;   /* 1: refuse writes */
+    int32_t durability;  /* enum perilune_durability */
+    uint64_t max_size;   /* bytes the file may take; 0: the default */
+    double timeout;      /* seconds to wait for processes that open or close it; 0: the default */
+    uint32_t file_mode;  /* permissions of created files; 0: 0600 */
+    uint32_t reserved;   /* 0 */
+    const char *shm_dir; /* where the shared memory file lies; NULL: beside the database */
+} perilune_options;
+
+#define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0}
+
+/*
+ * Opens the database at `path`, or with NULL the default one ($PERILUNE_DB, else
+ * $XDG_DATA_HOME/perilune/default.db), and stores it in `*db`. `options` may be NULL.
+ * Any thread. Waits, up to `timeout`, while another process opens, closes or upgrades it.
+ * Errors: PERILUNE_NOT_A_DATABASE, PERILUNE_CANNOT_OPEN, PERILUNE_NO_SPACE, PERILUNE_LIMIT_REACHED;
+ * text by perilune_message(NULL).
+ */
+PERILUNE_API int perilune_open(const char *path, const perilune_options *options, perilune_db **db);
+
+/*
+ * Ends the caller's use of `db`. Sessions that are still open keep the database open; it is closed
+ * with the last of them. NULL is allowed. Waits for the closing checkpoint if this is the machine's
+ * last use of the database.
+ */
+PERILUNE_API void perilune_close(perilune_db *db);
+
+/*
+ * The path of `db`, ended by a zero byte; stays until perilune_close. Any thread.
+ */
+PERILUNE_API const char *perilune_path(const perilune_db *db);
+
+typedef struct perilune_limits {
+    uint32_t size;              /* sizeof(perilune_limits), set by the caller */
+    uint32_t subscripts;        /* of one node */
+    uint64_t key_bytes;         /* encoded bytes of a key in the database */
+    uint64_t private_key_bytes; /* encoded bytes of a key without ^ */
+    uint64_t value_bytes;
+    uint32_t transaction_depth; /* nested levels */
+    uint32_t reserved;
+} perilune_limits;
+
+/*
+ * Stores what `db` can take. Any thread; does not block.
+ */
+PERILUNE_API int perilune_limits_of(const perilune_db *db, perilune_limits *limits);
+
+/*
+ * Opens a session of `db`. Any thread.
+ * Errors: PERILUNE_LIMIT_REACHED; text by perilune_message(NULL).
+ */
+PERILUNE_API int perilune_session_open(perilune_db *db, perilune_session **session);
+
+/*
+ * Closes `session`: rolls back its transaction, ends its watches, releases its own locks (owner 0)
+ * and drops its private names. Its cursors may still be closed, but answer PERILUNE_CLOSED.
+ * NULL is allowed. Not from inside a body of perilune_transaction.
+ */
+PERILUNE_API void perilune_session_close(perilune_session *session);
+
+/* -------------------------------------------------------------------------------- nodes --- */
+
+/*
+ * The head of a node; the encoded key follows it in the same block. The block must be aligned to 8
+ * bytes, and writable (the library may keep a hint in it). A binding can allocate it in memory of its
+ * own, e.g. inside a garbage-collected object. Read the fields if you like; write none.
+ */
+typedef struct perilune_node {
+    uint32_t key_size;    /* bytes of the encoded key that follow */
+    uint32_t parent_size; /* bytes of the parent's key, a prefix of this one; 0 for a name */
+    uint16_t depth;       /* number of subscripts */
+    uint16_t flags;       /* PERILUNE_NODE_PRIVATE */
+    uint32_t reserved;
+    uint64_t hint[2];
+} perilune_node;
+
+#define PERILUNE_NODE_PRIVATE 1u /* a name without ^ */
+
+/* Bytes of a node whose encoded key has `key_size` bytes. */
+#define PERILUNE_NODE_BYTES(key_size) (sizeof(perilune_node) + (size_t)(key_size))
+/* The size of `node` in bytes, for memcpy. */
+#define PERILUNE_NODE_SIZE(node) PERILUNE_NODE_BYTES((node)->key_size)
+/* The encoded key. Keys are compared as unsigned bytes; equal nodes have equal keys. */
+#define PERILUNE_NODE_KEY(node) ((const unsigned char *)((node) + 1))
+/* Room for every node of a database. Private ones may be longer. */
+#define PERILUNE_NODE_BYTES_MAX PERILUNE_NODE_BYTES(1904)
+
+/*
+ * Functions that build a node write it to `buffer` (aligned to 8, `capacity` bytes; may be NULL with
+ * capacity 0 to ask for the size) and its size in bytes to `*size`, which may be NULL.
+ * Any thread; they do not block and do not touch a database.
+ * Errors: PERILUNE_BUFFER_TOO_SMALL (`*size` is the size needed), PERILUNE_KEY_TOO_LONG,
+ * PERILUNE_TOO_MANY_SUBSCRIPTS, PERILUNE_NOT_A_NUMBER (NaN, infinity, a decimal that is none).
+ * `buffer` may not overlap the nodes and bytes given, unless said.
+ */
+
+/* The node "^name" or "name". Errors besides: PERILUNE_INVALID_NAME. */
+PERILUNE_API int perilune_node_root(void *buffer, size_t capacity, const char *name,
+                                    size_t name_size, size_t *size);
+/* The child of `parent` with an integer subscript. */
+PERILUNE_API int perilune_node_child_int(void *buffer, size_t capacity, const perilune_node *parent,
+                                         int64_t subscript, size_t *size);
+/* The child of `parent` with a string subscript (the canonical text of a number is the number). */
+PERILUNE_API int perilune_node_child_str(void *buffer, size_t capacity, const perilune_node *parent,
+                                         const char *subscript, size_t subscript_size, size_t *size);
+/* The child of `parent` with a number as its subscript; with an integral value, the integer. */
+PERILUNE_API int perilune_node_child_double(void *buffer, size_t capacity,
+                                            const perilune_node *parent, double subscript,
+                                            size_t *size);
+/* The descendant of `parent` with `count` subscripts more; with none, a copy of it. */
+PERILUNE_API int perilune_node_child(void *buffer, size_t capacity, const perilune_node *parent,
+                                     const perilune_value *subscripts, size_t count, size_t *size);
+/* The ancestor of `node` with `depth` subscripts (at most its own). `buffer` may be `node`. */
+PERILUNE_API int perilune_node_ancestor(void *buffer, size_t capacity, const perilune_node *node,
+                                        uint32_t depth, size_t *size);
+/* The node that `text`, as ^name(1,"x"), names. Errors besides: PERILUNE_INVALID. */
+PERILUNE_API int perilune_node_parse(void *buffer, size_t capacity, const char *text,
+                                     size_t text_size, size_t *size);
+/* The node whose encoded key is `key`. Errors besides: PERILUNE_INVALID when it is none. */
+PERILUNE_API int perilune_node_from_key(void *buffer, size_t capacity, const void *key,
+                                        size_t key_size, size_t *size);
+
+/*
+ * Replaces the last subscript of `node`, in its block of `capacity` bytes.
+ * Errors: as above (PERILUNE_INVALID for a name without subscripts); `node` is then unchanged.
+ */
+PERILUNE_API int perilune_node_set_last(perilune_node *node, size_t capacity,
+                                        const perilune_value *subscript);
+
+/* The number of subscripts. Any thread; never fails (0 for NULL). */
+PERILUNE_API uint32_t perilune_node_depth(const perilune_node *node);
+
+/*
+ * Stores the name of `node`, with its ^, as a string; it stays until the thread's next call on nodes.
+ */
+PERILUNE_API int perilune_node_name(const perilune_node *node, perilune_value *name);
+
+/*
+ * Stores subscript `index` of `node` (1 is the first, its depth the last; 0 is the name); bytes stay
+ * until the thread's next call on nodes. Returns PERILUNE_NOT_FOUND beyond the last.
+ */
+PERILUNE_API int perilune_node_subscript(const perilune_node *node, uint32_t index,
+                                         perilune_value *subscript);
+
+/*
+ * Writes `node` as text, ^name(1,"x"), to `buffer` (no zero byte at the end), its size to `*size`.
+ * Any thread; does not block. Errors: PERILUNE_BUFFER_TOO_SMALL (`*size` is the size needed).
+ */
+PERILUNE_API int perilune_node_text(const perilune_node *node, char *buffer, size_t capacity,
+                                    size_t *size);
+
+/*
+ * -1, 0 or 1: the order of the two nodes in a depth-first walk. Any thread; never fails.
+ */
+PERILUNE_API int perilune_node_compare(const perilune_node *a, const perilune_node *b);
+
+/* 1 when `below` is `node` itself or a descendant of it, else 0. Any thread; never fails. */
+PERILUNE_API int perilune_node_contains(const perilune_node *node, const perilune_node *below);
+
+/* --------------------------------------------------------------------- reads and writes --- */
+
+/*
+ * Each of these is atomic by itself; inside a transaction it belongs to the transaction.
+ * `value`s that come back are views: use or copy them before the session's next call.
+ */
+
+/* Stores the value of `node`, or PERILUNE_ABSENT and returns PERILUNE_NOT_FOUND. */
+PERILUNE_API int perilune_get(perilune_session *session, const perilune_node *node,
+                              perilune_value *value);
+
+/* Sets the value of `node`; PERILUNE_ABSENT deletes it. */
+PERILUNE_API int perilune_set(perilune_session *session, const perilune_node *node,
+                              const perilune_value *value);
+
+/*
+ * Adds `by` (NULL: 1) to the value of `node` (absent: 0; a string must be a number as a whole), in
+ * decimal and never rounded, and stores the new value in `*result` (may be NULL).
+ * Errors: PERILUNE_NOT_A_NUMBER, PERILUNE_NUMBER_OVERFLOW; the node is unchanged.
+ */
+PERILUNE_API int perilune_incr(perilune_session *session, const perilune_node *node,
+                               const perilune_value *by, perilune_value *result);
+
+/*
+ * Sets the value of `node` to `desired` if it is `expected`, in type and content (NULL or
+ * PERILUNE_ABSENT: there is none, or is to be none). Returns PERILUNE_DIFFERENT if it is not.
+ */
+PERILUNE_API int perilune_cas(perilune_session *session, const perilune_node *node,
+                              const perilune_value *expected, const perilune_value *desired);
+
+/* Stores 0 (nothing), 1 (a value), 10 (descendants) or 11 (both) in `*data`. */
+PERILUNE_API int perilune_data(perilune_session *session, const perilune_node *node, int32_t *data);
+
+/* Deletes the value of `node`, not what is below. Returns PERILUNE_NOT_FOUND if it had none. */
+PERILUNE_API int perilune_delete(perilune_session *session, const perilune_node *node);
+
+/* Deletes `node` and everything below it. */
+PERILUNE_API int perilune_kill(perilune_session *session, const perilune_node *node);
+
+/*
+ * The same for a child of `parent` without building the child first. They allocate nothing.
+ */
+PERILUNE_API int perilune_get_child_int(perilune_session *session, const perilune_node *parent,
+                                        int64_t subscript, perilune_value *value);
+PERILUNE_API int perilune_set_child_int(perilune_session *session, const perilune_node *parent,
+                                        int64_t subscript, const perilune_value *value);
+PERILUNE_API int perilune_incr_child_int(perilune_session *session, const perilune_node *parent,
+                                         int64_t subscript, const perilune_value *by,
+                                         perilune_value *result);
+PERILUNE_API int perilune_get_child_str(perilune_session *session, const perilune_node *parent,
+                                        const char *subscript, size_t subscript_size,
+                                        perilune_value *value);
+PERILUNE_API int perilune_set_child_str(perilune_session *session, const perilune_node *parent,
+                                        const char *subscript, size_t subscript_size,
+                                        const perilune_value *value);
+PERILUNE_API int perilune_incr_child_str(perilune_session *session, const perilune_node *parent,
+                                         const char *subscript, size_t subscript_size,
+                                         const perilune_value *by, perilune_value *result);
+
+/* The same for a descendant of `parent` with `count` subscripts more (0: the node itself). */
+PERILUNE_API int perilune_get_child(perilune_session *session, const perilune_node *parent,
+                                    const perilune_value *subscripts, size_t count,
+                                    perilune_value *value);
+PERILUNE_API int perilune_set_child(perilune_session *session, const perilune_node *parent,
+                                    const perilune_value *subscripts, size_t count,
+                                    const perilune_value *value);
+PERILUNE_API int perilune_incr_child(perilune_session *session, const perilune_node *parent,
+                                     const perilune_value *subscripts, size_t count,
+                                     const perilune_value *by, perilune_value *result);
+PERILUNE_API int perilune_data_child(perilune_session *session, const perilune_node *parent,
+                                     const perilune_value *subscripts, size_t count, int32_t *data);
+
+/*
+ * Stores the values of `count` nodes, as of one moment, in `values` (PERILUNE_ABSENT: none). The
+ * nodes lie all in the database or all in private names.
+ */
+PERILUNE_API int perilune_get_many(perilune_session *session, const perilune_node *const *nodes,
+                                   size_t count, perilune_value *values);
+
+/* Sets the values of `count` nodes in one transaction (PERILUNE_ABSENT deletes). */
+PERILUNE_API int perilune_set_many(perilune_session *session, const perilune_node *const *nodes,
+                                   size_t count, const perilune_value *values);
+
+/* Makes the subtree at `to` a copy of that at `from`, atomically; what `to` had before is gone. */
+PERILUNE_API int perilune_copy(perilune_session *session, const perilune_node *from,
+                               const perilune_node *to);
+
+/* Writes each value of the subtree at `from` to its place under `to`; other values there stay. */
+PERILUNE_API int perilune_merge(perilune_session *session, const perilune_node *from,
+                                const perilune_node *to);
+
+/* Stores the number of children of `node` that have a value or descendants. */
+PERILUNE_API int perilune_count_children(perilune_session *session, const perilune_node *node,
+                                         uint64_t *count);
+
+/* Stores the number of values below `node`; its own does not count. */
+PERILUNE_API int perilune_count_nodes(perilune_session *session, const perilune_node *node,
+                                      uint64_t *count);
+
+/* ------------------------------------------------------------------------ going through --- */
+
+/*
+ * Each of these steps is a search of its own and sees the tree as it is then. They return
+ * PERILUNE_NOT_FOUND at the end. `node` and `after` need not exist. A cursor (below) is faster.
+ */
+
+/* Stores the subscript of the next (previous) sibling of `node`; of a name, the next name. */
+PERILUNE_API int perilune_next(perilune_session *session, const perilune_node *node,
+                               perilune_value *subscript);
+PERILUNE_API int perilune_previous(perilune_session *session, const perilune_node *node,
+                                   perilune_value *subscript);
+
+/* Stores the subscript of the first child of `parent` after `after` (NULL: of all), or the last
+ * child before `before`. The empty string is the first of all subscripts. */
+PERILUNE_API int perilune_child_next(perilune_session *session, const perilune_node *parent,
+                                     const perilune_value *after, perilune_value *subscript);
+PERILUNE_API int perilune_child_previous(perilune_session *session, const perilune_node *parent,
+                                         const perilune_value *before, perilune_value *subscript);
+
+/* Moves `node`, in its block of `capacity` bytes, to its next (previous) sibling. At the end, and
+ * after an error (PERILUNE_BUFFER_TOO_SMALL: `*size` is the size needed), it is unchanged. */
+PERILUNE_API int perilune_node_next(perilune_session *session, perilune_node *node, size_t capacity,
+                                    size_t *size);
+PERILUNE_API int perilune_node_previous(perilune_session *session, perilune_node *node,
+                                        size_t capacity, size_t *size);
+
+/* Builds in `buffer` the next (previous) node with a value after `node`, depth first, under the same
+ * name, and stores its value unless `value` is NULL. `buffer` may be `node`. */
+PERILUNE_API int perilune_next_valued(perilune_session *session, const perilune_node *node,
+                                      void *buffer, size_t capacity, size_t *size,
+                                      perilune_value *value);
+PERILUNE_API int perilune_previous_valued(perilune_session *session, const perilune_node *node,
+                                          void *buffer, size_t capacity, size_t *size,
+                                          perilune_value *value);
+
+/* Stores the first name after (last name before) `name`, with its ^. Names with ^ and names without
+ * are two lists; "^" and "" stand before the first and after the last of each. */
+PERILUNE_API int perilune_name_next(perilune_session *session, const char *name, size_t name_size,
+                                    perilune_value *next);
+PERILUNE_API int perilune_name_previous(perilune_session *session, const char *name,
+                                        size_t name_size, perilune_value *previous);
+
+enum perilune_cursor_kind {
+    PERILUNE_CURSOR_CHILDREN = 1, /* the children of the node, in order */
+    PERILUNE_CURSOR_SUBTREE = 2   /* all nodes with a value, the node itself included, depth first */
+};
+
+#define PERILUNE_CURSOR_REVERSE 1u        /* from the last to the first */
+#define PERILUNE_CURSOR_VALUES 2u         /* with the values */
+#define PERILUNE_CURSOR_DATA 4u           /* with 1, 10 or 11 for each */
+#define PERILUNE_CURSOR_NODES 8u          /* perilune_cursor_fetch gives nodes, too */
+#define PERILUNE_CURSOR_FROM_EXCLUSIVE 16u
+#define PERILUNE_CURSOR_TO_EXCLUSIVE 32u
+
+/*
+ * Which part of the tree to go through. `from` is where the walk begins and `to` where it ends, in
+ * its own direction; both are included unless flagged, need not exist, and may be NULL.
+ */
+typedef struct perilune_cursor_options {
+    uint32_t size;                  /* sizeof(perilune_cursor_options) */
+    int32_t kind;                   /* enum perilune_cursor_kind */
+    uint32_t flags;                 /* PERILUNE_CURSOR_* */
+    uint32_t reserved;              /* 0 */
+    const perilune_value *from;     /* children: a subscript */
+    const perilune_value *to;
+    const perilune_node *from_node; /* subtree: a node */
+    const perilune_node *to_node;
+} perilune_cursor_options;
+
+#define PERILUNE_CURSOR_OPTIONS_INIT \
+    {sizeof(perilune_cursor_options), PERILUNE_CURSOR_CHILDREN, 0, 0, 0, 0, 0, 0}
+
+/* One step of a cursor. Bytes and node stay until the next call with the cursor. */
+typedef struct perilune_entry {
+    perilune_value subscript;  /* the last one; of a name, the name */
+    perilune_value value;      /* PERILUNE_ABSENT unless asked for and there */
+    int32_t data;              /* 0 unless asked for */
+    uint16_t depth;            /* number of subscripts */
+    uint16_t shared;           /* how many of them, from the first, the entry before had, too */
+    const perilune_node *node; /* NULL unless asked for */
+} perilune_entry;
+
+/*
+ * Opens a cursor over the children or the subtree of `node`; `options` may be NULL (children,
+ * forwards, subscripts only). It sees what other calls of the session write ahead of it. Inside a
+ * transaction it is good until that level ends. Close it with perilune_cursor_close.
+ */
+PERILUNE_API int perilune_cursor_open(perilune_session *session, const perilune_node *node,
+                                      const perilune_cursor_options *options,
+                                      perilune_cursor **cursor);
+
+/*
+ * Goes one step: stores the subscript, the value and the data, each unless its pointer is NULL.
+ * They stay until the next call with this cursor. Returns PERILUNE_NOT_FOUND at the end.
+ */
+PERILUNE_API int perilune_cursor_next(perilune_cursor *cursor, perilune_value *subscript,
+                                      perilune_value *value, int32_t *data);
+
+/*
+ * Goes up to `capacity` steps and stores them in `entries`, their number in `*count`. Returns
+ * PERILUNE_NOT_FOUND when there are no more. The entries are not of one moment: another process may
+ * have changed the later ones meanwhile, and what the caller itself writes after the call shows only
+ * from the next call on.
+ */
+PERILUNE_API int perilune_cursor_fetch(perilune_cursor *cursor, perilune_entry *entries,
+                                       size_t capacity, size_t *count);
+
+/*
+ * Builds in `buffer` the node of the last step of perilune_cursor_next; PERILUNE_NOT_FOUND before the
+ * first step and after the end.
+ */
+PERILUNE_API int perilune_cursor_node(const perilune_cursor *cursor, void *buffer, size_t capacity,
+                                      size_t *size);
+
+/* Closes `cursor`, before or after its session; NULL is allowed. */
+PERILUNE_API void perilune_cursor_close(perilune_cursor *cursor);
+
+/* ------------------------------------------------------------------------- transactions --- */
+
+typedef struct perilune_transaction_options {
+    uint32_t size;      /* sizeof(perilune_transaction_options) */
+    int32_t read_only;  /* 1: refuse writes */
+    int32_t durability; /* enum perilune_durability */
+    uint32_t reserved;  /* 0 */
+    double timeout;     /* seconds for all tries and waits together; 0: 10 s */
+} perilune_transaction_options;
+
+#define PERILUNE_TRANSACTION_OPTIONS_INIT {sizeof(perilune_transaction_options), 0, 0, 0, 0.0}
+
+/*
+ * What a transaction runs. Returns PERILUNE_OK to commit; PERILUNE_CONFLICT or PERILUNE_RESTART to
+ * be run again; PERILUNE_ROLLBACK or any other code to be rolled back. It may run several times, so
+ * it changes nothing outside the database that it does not set anew each time. It leaves by
+ * returning only: no longjmp, no exception, no exit of the thread.
+ */
+typedef int (*perilune_body)(perilune_session *session, void *context);
+
+/*
+ * Runs `body` as a transaction until it commits, fails or times out. `options` may be NULL.
+ * Called inside a transaction it runs `body` once, as a nested level (`options` are ignored): another
+ * code than PERILUNE_OK rolls back that level only and is returned; return PERILUNE_CONFLICT and
+ * PERILUNE_RESTART further, to the outermost level, which runs again.
+ * Waits: for other transactions when it conflicts; for its durability.
+ * Returns PERILUNE_OK (committed) or the code of the body (nothing written).
+ * Errors: PERILUNE_TRANSACTION_TIMEOUT, PERILUNE_LIMIT_REACHED (nested too deep), those of a write.
+ */
+PERILUNE_API int perilune_transaction(perilune_session *session,
+                                      const perilune_transaction_options *options,
+                                      perilune_body body, void *context);
+
+/*
+ * The pieces of perilune_transaction, for languages whose bodies may leave by longjmp or exception:
+ *
+ *     for (;;) {
+ *         if ((status = perilune_begin(session, &options)) != PERILUNE_OK)
+ *             return status;
+ *         status = body(...);
+ *         if (status == PERILUNE_OK)
+ *             status = perilune_commit(session);
+ *         else if (status != PERILUNE_CONFLICT && status != PERILUNE_RESTART)
+ *             if (perilune_validate(session) == PERILUNE_CONFLICT)
+ *                 status = PERILUNE_CONFLICT; // an error that rests on a state that never was
+ *         if (status == PERILUNE_OK)
+ *             return status;
+ *         while (perilune_depth(session) > 0)
+ *             perilune_rollback(session);
+ *         if (status != PERILUNE_CONFLICT && status != PERILUNE_RESTART) {
+ *             perilune_give_up(session);
+ *             return status;
+ *         }
+ *         if ((status = perilune_retry(session)) != PERILUNE_OK)
+ *             return status;
+ *     }
+ *
+ * A nested level is begin, body, then commit or rollback, without retry; PERILUNE_CONFLICT and
+ * PERILUNE_RESTART go to the outermost loop.
+ */
+
+/* Opens a transaction, or a nested level (`options` are then ignored; may be NULL).
+ * Errors: PERILUNE_LIMIT_REACHED, PERILUNE_TRANSACTION_TIMEOUT. Waits, after a retry. */
+PERILUNE_API int perilune_begin(perilune_session *session,
+                                const perilune_transaction_options *options);
+
+/* Ends the innermost level: merges a nested one into its parent, or validates and applies the
+ * outermost. After any error that level is gone. Waits for the durability asked for.
+ * Errors: PERILUNE_CONFLICT, PERILUNE_TRANSACTION_STATE, PERILUNE_TRANSACTION_TIMEOUT, a write's. */
+PERILUNE_API int perilune_commit(perilune_session *session);
+
+/* Drops the innermost level, what it wrote and the locks taken in it.
+ * Errors: PERILUNE_TRANSACTION_STATE when none is open. */
+PERILUNE_API int perilune_rollback(perilune_session *session);
+
+/* Prepares the next try, after all levels were rolled back. Waits (backs off).
+ * Errors: PERILUNE_TRANSACTION_TIMEOUT: the series is over. */
+PERILUNE_API int perilune_retry(perilune_session *session);
+
+/* Ends a series of tries that will not go on. NULL is allowed. */
+PERILUNE_API void perilune_give_up(perilune_session *session);
+
+/* Checks that all the transaction has read is still one state. Errors: PERILUNE_CONFLICT. */
+PERILUNE_API int perilune_validate(perilune_session *session);
+
+/* How many levels are open (0: no transaction). Never fails. */
+PERILUNE_API uint32_t perilune_depth(const perilune_session *session);
+
+/* How often the open transaction has been run again (0 in its first run). Never fails. */
+PERILUNE_API uint32_t perilune_restarts(const perilune_session *session);
+
+/* -------------------------------------------------------------------------------- locks --- */
+
+/*
+ * Locks are named by nodes (which need not exist), lie in the database, and bind only those who ask.
+ * One excludes others on its ancestors and its descendants. They are counted, and belong to an owner:
+ * PERILUNE_OWNER_SESSION or a number from perilune_lock_owner. Locks of one owner never exclude each
+ * other, whatever session of the process uses it. All are released when the process ends, however
+ * it does. A lock taken in a transaction is released when that level is rolled back.
+ */
+#define PERILUNE_OWNER_SESSION UINT64_C(0) /* the session itself */
+#define PERILUNE_FOREVER (-1.0)            /* as a timeout: no limit; 0 is one attempt */
+
+enum perilune_lock_mode {
+    PERILUNE_LOCK_EXCLUSIVE = 0,
+    PERILUNE_LOCK_SHARED = 1 /* with others that ask for shared */
+};
+
+typedef struct perilune_lock_request {
+    const perilune_node *node;
+    int32_t mode; /* enum perilune_lock_mode */
+    uint32_t reserved;
+} perilune_lock_request;
+
+/* Stores a new owner of this process. Its locks stay until perilune_unlock_all or the process's end. */
+PERILUNE_API int perilune_lock_owner(perilune_session *session, uint64_t *owner);
+
+/*
+ * Takes one lock, waiting up to `timeout` seconds. Waits, asleep.
+ * Returns PERILUNE_TIMED_OUT. Errors: PERILUNE_DEADLOCK, PERILUNE_LIMIT_REACHED.
+ */
+PERILUNE_API int perilune_lock(perilune_session *session, uint64_t owner, const perilune_node *node,
+                               int32_t mode, double timeout);
+
+/* Takes all of `count` locks or none; otherwise as perilune_lock. */
+PERILUNE_API int perilune_lock_many(perilune_session *session, uint64_t owner,
+                                    const perilune_lock_request *requests, size_t count,
+                                    double timeout);
+
+/* Counts a lock down and releases it at zero. Returns PERILUNE_NOT_FOUND if it is not held. */
+PERILUNE_API int perilune_unlock(perilune_session *session, uint64_t owner,
+                                 const perilune_node *node);
+
+/* Releases every lock of `owner`. */
+PERILUNE_API int perilune_unlock_all(perilune_session *session, uint64_t owner);
+
+/* Stores how often `owner` holds the lock on `node` (0: not). */
+PERILUNE_API int perilune_lock_count(perilune_session *session, uint64_t owner,
+                                     const perilune_node *node, uint32_t *count);
+
+/* -------------------------------------------------------------------- watches, messages --- */
+
+enum perilune_watch_scope {
+    PERILUNE_WATCH_NODE = 0,   /* the node's own value */
+    PERILUNE_WATCH_SUBTREE = 1 /* the node and all below it */
+};
+
+typedef struct perilune_watch_request {
+    const perilune_node *node; /* in the database, not private */
+    int32_t scope;             /* enum perilune_watch_scope */
+    uint32_t reserved;
+} perilune_watch_request;
+
+/*
+ * Begins to watch `count` places and stores the watch's number. Commits of any process that begin
+ * after this returns are noticed; one that touched something else may be reported, too: compare what
+ * you read. It ends with perilune_unwatch, its session or its process.
+ * Errors: PERILUNE_LIMIT_REACHED, PERILUNE_READ_ONLY.
+ */
+PERILUNE_API int perilune_watch(perilune_session *session, const perilune_watch_request *requests,
+                                size_t count, uint64_t *watch);
+
+/*
+ * Waits, asleep, up to `timeout` seconds for a touch since the watch began or was last reported.
+ * Returns PERILUNE_OK (touched) or PERILUNE_TIMED_OUT. Errors: PERILUNE_TRANSACTION_STATE inside a
+ * transaction.
+ */
+PERILUNE_API int perilune_wait(perilune_session *session, uint64_t watch, double timeout);
+
+/*
+ * Stores a file descriptor that becomes readable when perilune_wait would return PERILUNE_OK, for
+ * poll(). It belongs to the watch: do not close it. perilune_wait with timeout 0 clears it.
+ */
+PERILUNE_API int perilune_watch_descriptor(perilune_session *session, uint64_t watch,
+                                           int32_t *descriptor);
+
+/* Ends a watch. */
+PERILUNE_API int perilune_unwatch(perilune_session *session, uint64_t watch);
+
+enum perilune_when_full {
+    PERILUNE_FULL_REFUSE = 0,     /* PERILUNE_CHANNEL_FULL to the sender */
+    PERILUNE_FULL_DROP_OLDEST = 1 /* the oldest message goes */
+};
+
+typedef struct perilune_channel_options {
+    uint32_t size;     /* sizeof(perilune_channel_options) */
+    int32_t when_full; /* enum perilune_when_full */
+    uint64_t messages; /* at most; 0: 10,000 */
+    uint64_t bytes;    /* of all messages together at most; 0: 16 MiB */
+} perilune_channel_options;
+
+#define PERILUNE_CHANNEL_OPTIONS_INIT {sizeof(perilune_channel_options), 0, 0, 0}
+
+/* A message received; its bytes stay until the session's next call. */
+typedef struct perilune_received {
+    uint64_t number; /* in its channel, from 1 */
+    uint64_t missed; /* messages before it that were dropped unseen */
+    const char *body;
+    size_t body_size;
+} perilune_received;
+
+/* Creates the channel `name` (any bytes), or changes its bounds. `options` may be NULL. */
+PERILUNE_API int perilune_channel_create(perilune_session *session, const char *name,
+                                         size_t name_size, const perilune_channel_options *options);
+
+/* Removes a channel and its messages. */
+PERILUNE_API int perilune_channel_remove(perilune_session *session, const char *name,
+                                         size_t name_size);
+
+/*
+ * Posts a message, and stores its number unless `number` is NULL (0 inside a transaction: it is
+ * posted at commit). A channel that was not created has the default bounds.
+ * Errors: PERILUNE_CHANNEL_FULL, PERILUNE_VALUE_TOO_LONG.
+ */
+PERILUNE_API int perilune_post(perilune_session *session, const char *name, size_t name_size,
+                               const void *body, size_t body_size, uint64_t *number);
+
+/*
+ * Takes the oldest message away. Waits, asleep, up to `timeout` seconds for one.
+ * Returns PERILUNE_TIMED_OUT. Errors: PERILUNE_TRANSACTION_STATE when it would have to wait inside a
+ * transaction.
+ */
+PERILUNE_API int perilune_receive(perilune_session *session, const char *name, size_t name_size,
+                                  double timeout, perilune_received *message);
+
+/* Reads the first message after number `after` and leaves it for others; as perilune_receive. */
+PERILUNE_API int perilune_follow(perilune_session *session, const char *name, size_t name_size,
+                                 uint64_t after, double timeout, perilune_received *message);
+
+/* ----------------------------------------------------------------------- about the file --- */
+
+/*
+ * Stores what an operator wants to know (sizes, processes, counters) as a JSON object; it stays
+ * until the session's next call.
+ */
+PERILUNE_API int perilune_stat(perilune_session *session, perilune_value *json);
+
+/*
+ * Checks every invariant of the tree and stores the number of faults found and, as text with one
+ * fault a line, what they are (stays until the session's next call; `faults` and `report` may be
+ * NULL). Reads the whole database, for as long as that takes; others go on meanwhile.
+ */
+PERILUNE_API int perilune_verify(perilune_session *session, uint64_t *faults, perilune_value *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
