@@ -1,0 +1,337 @@
+//! Typed values and their encoding.
+//!
+//! An encoded value is a tag byte and a payload that reaches to the end; see
+//! `docs/format/values.md`. Equal values have equal bytes, except that doubles are compared by
+//! their bits: numbers take the fewest bytes, and an integral decimal that fits an `i64` is stored
+//! as an integer. A string is stored as given, even if it is a canonical number.
+
+use std::fmt;
+
+use crate::decimal::{ArithmeticError, Decimal};
+use crate::number::Number;
+use crate::numeral::parse_canonical;
+
+const TAG_NULL: u8 = 0x00;
+const TAG_FALSE: u8 = 0x01;
+const TAG_TRUE: u8 = 0x02;
+const TAG_EMPTY_LIST: u8 = 0x03;
+const TAG_EMPTY_MAP: u8 = 0x04;
+const TAG_DOUBLE: u8 = 0x05;
+const TAG_DECIMAL: u8 = 0x06;
+const TAG_STRING: u8 = 0x07;
+/// An integer of n bytes, 0 to 8, has the tag `TAG_INT + n`.
+const TAG_INT: u8 = 0x10;
+const TAG_INT_LAST: u8 = 0x18;
+
+/// A value that borrows its string.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    /// Present, but without content.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A decimal that is not an `i64`.
+    Decimal(Decimal),
+    /// A double, any bits.
+    Double(f64),
+    /// A byte string.
+    String(&'a [u8]),
+    /// A list without elements (elements are child nodes).
+    EmptyList,
+    /// A map without entries (entries are child nodes).
+    EmptyMap,
+}
+
+/// A value that owns its string.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Present, but without content.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A decimal that is not an `i64`.
+    Decimal(Decimal),
+    /// A double, any bits.
+    Double(f64),
+    /// A byte string.
+    String(Vec<u8>),
+    /// A list without elements (elements are child nodes).
+    EmptyList,
+    /// A map without entries (entries are child nodes).
+    EmptyMap,
+}
+
+/// The bytes are not an encoded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueError;
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("malformed value; verify the database")
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+/// Encodes an integer; returns the length, at most 9. Bytes after it are unspecified.
+#[inline]
+pub fn encode_int_value(int: i64, out: &mut [u8; 16]) -> usize {
+    let length = int_len(int);
+    out[0] = TAG_INT + length as u8;
+    out[1..9].copy_from_slice(&int.to_le_bytes());
+    1 + length
+}
+
+/// How many bytes `int` takes in two's complement; 0 takes none.
+#[inline]
+fn int_len(int: i64) -> usize {
+    if int == 0 {
+        return 0;
+    }
+    // Folding negatives leaves the significant bits; one more is for the sign.
+    let bits = 65 - (int ^ (int >> 63)).leading_zeros();
+    bits.div_ceil(8) as usize
+}
+
+#[inline]
+fn read_int(bytes: &[u8]) -> Result<i64, ValueError> {
+    let length = bytes.len();
+    if length == 0 {
+        return Ok(0);
+    }
+    let mut wide = [0; 8];
+    wide.get_mut(8usize.wrapping_sub(length)..).ok_or(ValueError)?.copy_from_slice(bytes);
+    let int = i64::from_le_bytes(wide) >> (64 - 8 * length);
+    if int_len(int) == length {
+        Ok(int)
+    } else {
+        Err(ValueError)
+    }
+}
+
+impl<'a> ValueRef<'a> {
+    /// Decodes a value.
+    ///
+    /// # Errors
+    /// [`ValueError`] if the bytes are not what the encoder writes.
+    #[inline]
+    pub fn decode(bytes: &'a [u8]) -> Result<ValueRef<'a>, ValueError> {
+        let (&tag, payload) = bytes.split_first().ok_or(ValueError)?;
+        match tag {
+            TAG_STRING => Ok(ValueRef::String(payload)),
+            TAG_INT..=TAG_INT_LAST if payload.len() == usize::from(tag - TAG_INT) => {
+                read_int(payload).map(ValueRef::Int)
+            }
+            TAG_DOUBLE => {
+                let bytes = payload.try_into().map_err(|_| ValueError)?;
+                Ok(ValueRef::Double(f64::from_le_bytes(bytes)))
+            }
+            TAG_DECIMAL => decode_decimal(payload),
+            _ if !payload.is_empty() => Err(ValueError),
+            TAG_NULL => Ok(ValueRef::Null),
+            TAG_FALSE => Ok(ValueRef::Bool(false)),
+            TAG_TRUE => Ok(ValueRef::Bool(true)),
+            TAG_EMPTY_LIST => Ok(ValueRef::EmptyList),
+            TAG_EMPTY_MAP => Ok(ValueRef::EmptyMap),
+            _ => Err(ValueError),
+        }
+    }
+
+    /// Appends the encoded value.
+    #[inline]
+    pub fn encode_into(&self, out: &mut Vec<u8>) {
+        if let ValueRef::String(bytes) = self {
+            out.reserve(1 + bytes.len());
+            out.push(TAG_STRING);
+            out.extend_from_slice(bytes);
+            return;
+        }
+        let mut code = [0; 16];
+        let length = self.encode_fixed(&mut code);
+        out.extend_from_slice(&code[..length]);
+    }
+
+    /// Encodes anything but a string; returns the length, at most 10.
+    fn encode_fixed(&self, out: &mut [u8; 16]) -> usize {
+        let tag = match *self {
+            ValueRef::Null => TAG_NULL,
+            ValueRef::Bool(false) => TAG_FALSE,
+            ValueRef::Bool(true) => TAG_TRUE,
+            ValueRef::EmptyList => TAG_EMPTY_LIST,
+            ValueRef::EmptyMap => TAG_EMPTY_MAP,
+            ValueRef::String(_) => TAG_STRING,
+            ValueRef::Int(int) => return encode_int_value(int, out),
+            ValueRef::Decimal(decimal) => return encode_number_value(decimal.into(), out),
+            ValueRef::Double(double) => {
+                out[0] = TAG_DOUBLE;
+                out[1..9].copy_from_slice(&double.to_le_bytes());
+                return 9;
+            }
+        };
+        out[0] = tag;
+        1
+    }
+
+    /// The value as an exact number: integers, decimals, doubles by their shortest digits, and
+    /// strings that are canonical numbers.
+    ///
+    /// # Errors
+    /// `NotANumber` for everything else; `Overflow` or `Underflow` for doubles out of range.
+    pub fn as_number(&self) -> Result<Number, ArithmeticError> {
+        match *self {
+            ValueRef::Int(int) => Ok(Number::Int(int)),
+            ValueRef::Decimal(decimal) => Ok(Number::from(decimal)),
+            ValueRef::Double(double) => Number::from_f64(double),
+            ValueRef::String(text) => parse_canonical(text).ok_or(ArithmeticError::NotANumber),
+            _ => Err(ArithmeticError::NotANumber),
+        }
+    }
+
+    /// The value as an integer, if it is a number and integral and fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        match *self {
+            ValueRef::Int(int) => Some(int),
+            _ => self.as_number().ok()?.as_i64(),
+        }
+    }
+
+    /// Appends the value as an M program sees it, without quotes: numbers in canonical form
+    /// (doubles out of a number's range as Rust prints them), truth values as 1 and 0, null and the
+    /// empty containers as nothing.
+    pub fn write_text(&self, out: &mut Vec<u8>) {
+        match *self {
+            ValueRef::String(bytes) => out.extend_from_slice(bytes),
+            ValueRef::Bool(truth) => out.push(b'0' + u8::from(truth)),
+            ValueRef::Null | ValueRef::EmptyList | ValueRef::EmptyMap => {}
+            _ => match (self.as_number(), self) {
+                (Ok(number), _) => out.extend_from_slice(number.to_string().as_bytes()),
+                (Err(_), other) => out.extend_from_slice(other.to_string().as_bytes()),
+            },
+        }
+    }
+
+    /// Copies the string.
+    pub fn to_owned_value(&self) -> Value {
+        match *self {
+            ValueRef::Null => Value::Null,
+            ValueRef::Bool(truth) => Value::Bool(truth),
+            ValueRef::Int(int) => Value::Int(int),
+            ValueRef::Decimal(decimal) => Value::Decimal(decimal),
+            ValueRef::Double(double) => Value::Double(double),
+            ValueRef::String(bytes) => Value::String(bytes.to_vec()),
+            ValueRef::EmptyList => Value::EmptyList,
+            ValueRef::EmptyMap => Value::EmptyMap,
+        }
+    }
+}
+
+fn decode_decimal(payload: &[u8]) -> Result<ValueRef<'static>, ValueError> {
+    let (&exponent, coefficient) = payload.split_first().ok_or(ValueError)?;
+    let coefficient = read_int(coefficient)?;
+    let exponent = i32::from(exponent as i8);
+    let decimal = Decimal::new(i128::from(coefficient), exponent).map_err(|_| ValueError)?;
+    let as_stored = decimal.coefficient() == coefficient && decimal.exponent() == exponent;
+    if !as_stored || decimal.to_i64().is_some() {
+        return Err(ValueError);
+    }
+    Ok(ValueRef::Decimal(decimal))
+}
+
+/// Encodes a number as a value; returns the length, at most 10. Bytes after it are unspecified.
+#[inline]
+pub(crate) fn encode_number_value(number: Number, out: &mut [u8; 16]) -> usize {
+    match (number.as_i64(), number) {
+        (Some(int), _) | (None, Number::Int(int)) => encode_int_value(int, out),
+        (None, Number::Decimal(decimal)) => {
+            let length = int_len(decimal.coefficient());
+            out[0] = TAG_DECIMAL;
+            out[1] = decimal.exponent() as u8;
+            out[2..10].copy_from_slice(&decimal.coefficient().to_le_bytes());
+            2 + length
+        }
+    }
+}
+
+impl Value {
+    /// Borrows the value.
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Value::Null => ValueRef::Null,
+            Value::Bool(truth) => ValueRef::Bool(*truth),
+            Value::Int(int) => ValueRef::Int(*int),
+            Value::Decimal(decimal) => ValueRef::Decimal(*decimal),
+            Value::Double(double) => ValueRef::Double(*double),
+            Value::String(bytes) => ValueRef::String(bytes),
+            Value::EmptyList => ValueRef::EmptyList,
+            Value::EmptyMap => ValueRef::EmptyMap,
+        }
+    }
+
+    /// Decodes a value and copies its string.
+    ///
+    /// # Errors
+    /// As [`ValueRef::decode`].
+    pub fn decode(bytes: &[u8]) -> Result<Value, ValueError> {
+        ValueRef::decode(bytes).map(|value| value.to_owned_value())
+    }
+
+    /// Appends the encoded value.
+    pub fn encode_into(&self, out: &mut Vec<u8>) {
+        self.as_ref().encode_into(out);
+    }
+
+    /// As [`ValueRef::as_number`].
+    ///
+    /// # Errors
+    /// As [`ValueRef::as_number`].
+    pub fn as_number(&self) -> Result<Number, ArithmeticError> {
+        self.as_ref().as_number()
+    }
+
+    /// As [`ValueRef::as_i64`].
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_ref().as_i64()
+    }
+}
+
+impl From<Number> for ValueRef<'_> {
+    fn from(number: Number) -> Self {
+        match (number.as_i64(), number) {
+            (Some(int), _) | (None, Number::Int(int)) => ValueRef::Int(int),
+            (None, Number::Decimal(decimal)) => ValueRef::Decimal(decimal),
+        }
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        ValueRef::from(number).to_owned_value()
+    }
+}
+
+impl fmt::Display for ValueRef<'_> {
+    /// Writes the value for people, distinguishing types: strings quoted, doubles with a point or
+    /// exponent, `null`, `true`, `[]`, `{}`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ValueRef::Null => f.write_str("null"),
+            ValueRef::Bool(truth) => write!(f, "{truth}"),
+            ValueRef::Int(int) => write!(f, "{int}"),
+            ValueRef::Decimal(decimal) => write!(f, "{}", Number::Decimal(decimal)),
+            ValueRef::Double(double) => write!(f, "{double:?}"),
+            ValueRef::String(bytes) => crate::quoted::write_quoted(bytes, f),
+            ValueRef::EmptyList => f.write_str("[]"),
+            ValueRef::EmptyMap => f.write_str("{}"),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.as_ref(), f)
+    }
+}
