@@ -166,7 +166,10 @@ fn fork_page() -> &'static ForkPage {
 #[cold]
 fn install_page() -> *mut ForkPage {
     let wiped = map_wiped_page().ok();
-    let page = wiped.unwrap_or(ptr::from_ref(&STATIC_PAGE).cast_mut());
+    let page = match wiped {
+        Some(page) => page,
+        None => static_page(),
+    };
     // Release: publishes the mapping; pairs with the acquire in `fork_page`.
     let swapped = PAGE.compare_exchange(ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire);
     let Err(installed) = swapped else {
@@ -177,6 +180,14 @@ fn install_page() -> *mut ForkPage {
         unsafe { libc::munmap(spare.cast(), platform::page_size()) };
     }
     installed
+}
+
+/// The stand-in that only the child handler empties.
+fn static_page() -> *mut ForkPage {
+    // SAFETY: `child` is `extern "C"`, lives for ever and touches only `ForkPage` atomics. Without
+    // memory for it marks do not notice a fork, as after a raw clone.
+    unsafe { libc::pthread_atfork(None, None, Some(child)) };
+    ptr::from_ref(&STATIC_PAGE).cast_mut()
 }
 
 fn map_wiped_page() -> io::Result<*mut ForkPage> {
@@ -201,4 +212,35 @@ fn map_wiped_page() -> io::Result<*mut ForkPage> {
 fn thread_id() -> u32 {
     // SAFETY: gettid takes no argument, touches no memory and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// The only unit test of this binary that uses the page, so it can choose which.
+    #[test]
+    fn static_page_notices_a_fork_too() {
+        PAGE.store(static_page(), Ordering::Release);
+        let mark = ForkMark::current();
+        let forks = hold_off();
+        drop(forks);
+        // SAFETY: the child only uses atomics and system calls, and leaves by `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork failed");
+        if pid == 0 {
+            let own = ForkMark::current();
+            let noticed = !mark.is_same_process() && own.is_same_process();
+            // Would wait for ever if the holder in the parent were still there.
+            drop(hold_off());
+            // SAFETY: ends the child without running exit handlers.
+            unsafe { libc::_exit(i32::from(!noticed)) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is writable, and nobody else waits for this child.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert_eq!(status, 0, "the child took itself for its parent");
+        assert!(mark.is_same_process());
+        assert_eq!(fork_page().holder.load(Ordering::Relaxed), 0);
+    }
 }

@@ -309,3 +309,43 @@ fn retry(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::fs::{remove_file, OpenOptions};
+
+    /// What `allocate` does without `fallocate`, which the test machine's file systems have.
+    #[test]
+    fn holes_are_filled_around_data() {
+        let path = std::env::temp_dir().join(format!("perilune-shm-holes-{}", pid()));
+        let options = OpenOptions::new().read(true).write(true).create_new(true).clone();
+        let file = options.open(&path).unwrap();
+        remove_file(&path).unwrap();
+        let data = vec![7_u8; 10_000];
+        file.write_all_at(&data, 300_000).unwrap();
+        file.set_len(1 << 20).unwrap();
+        fill_holes(&file, 4096, (2 << 20) - 4096).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 2 << 20);
+        let ranges = data_ranges(&file).unwrap();
+        assert_eq!(ranges, [(4096, (2 << 20) - 4096)], "holes are left");
+        let mut found = vec![1_u8; 2 << 20];
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert_eq!(found[300_000..310_000], data);
+        assert!(found[..300_000].iter().chain(&found[310_000..]).all(|&byte| byte == 0));
+        // Again: nothing to fill, nothing lost.
+        fill_holes(&file, 0, 2 << 20).unwrap();
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert_eq!(found[300_000..310_000], data);
+    }
+
+    #[test]
+    fn ids_are_parsed_or_refused() {
+        let id = parse_uuid("00112233-4455-6677-8899-aabbccddeeff").unwrap();
+        assert_eq!(id[..4], [0x00, 0x11, 0x22, 0x33]);
+        assert_eq!(id[15], 0xff);
+        for wrong in ["", "0011", "00112233-4455-6677-8899-aabbccddeefg", &"0".repeat(34)] {
+            assert_eq!(parse_uuid(wrong), None, "{wrong}");
+        }
+    }
+}
