@@ -2,9 +2,24 @@
 //!
 //! - [`memory`]: a second, trivial implementation of the contract, against which the instruments
 //!   themselves are tested.
+//! - [`model`]: random commands of one session compared with an ordered map.
 //!
 //! Deliberately absent: any knowledge of the engine. Back ends bring their own stores.
 
 #![forbid(unsafe_code)]
 
 pub mod memory;
+pub mod model;
+
+/// The seed of a random test: the number in the environment variable `PERILUNE_SEED`, or a new one.
+///
+/// # Panics
+/// When the variable holds no number.
+#[must_use]
+pub fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    match std::env::var("PERILUNE_SEED") {
+        Ok(text) => text.parse().expect("PERILUNE_SEED is a number"),
+        Err(_) => RandomState::new().build_hasher().finish(),
+    }
+}

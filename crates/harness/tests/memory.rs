@@ -1,6 +1,7 @@
 //! The instruments held against the memory store, which is trivial enough to be right.
 
 use perilune_harness::memory::MemoryStore;
+use perilune_harness::model::check_model;
 use perilune_store::{Error, Session, Store, TransactionOptions};
 
 #[test]
@@ -14,4 +15,9 @@ fn a_lost_update_is_a_conflict() {
     a.set(b"x", b"3").unwrap();
     assert!(matches!(a.commit(), Err(Error::Conflict)));
     assert_eq!(a.get_many(&[b"x", b"y"]).unwrap(), [Some(b"2".to_vec()), None]);
+}
+
+#[test]
+fn a_session_alone_does_what_the_model_does() {
+    check_model(MemoryStore::new, 100, 200);
 }
