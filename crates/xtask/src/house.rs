@@ -1,0 +1,158 @@
+//! The tables of the house: which room may use which, and what no room may contain.
+//!
+//! ARCHITECTURE.md explains these tables; a change here needs a note in docs/design. The rules
+//! that read them are in `tidy/`.
+
+/// What a crate may do with `unsafe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsafety {
+    /// `#![forbid(unsafe_code)]` in every crate root of `src`.
+    Forbidden,
+    /// Anywhere in the crate, each block with its proof.
+    Proved,
+    /// Only in files whose path from the root starts with one of these.
+    Named(&'static [&'static str]),
+}
+
+/// One crate and what it may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Directory from the root of the workspace.
+    pub(crate) dir: &'static str,
+    /// Packages it may depend on, ours and others'.
+    pub(crate) uses: &'static [&'static str],
+    /// Packages its tests, examples and build script may use besides.
+    pub(crate) tests_use: &'static [&'static str],
+    pub(crate) unsafety: Unsafety,
+    /// A library prints nothing: its caller owns the terminal.
+    pub(crate) prints: bool,
+}
+
+/// Every crate of the workspace, lowest first.
+pub(crate) const ROOMS: &[Room] = &[
+    Room {
+        dir: "crates/key",
+        uses: &[],
+        tests_use: &["proptest"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/shm",
+        uses: &["libc", "loom"],
+        tests_use: &["proptest"],
+        unsafety: Unsafety::Proved,
+        prints: false,
+    },
+    Room {
+        dir: "crates/store",
+        uses: &[],
+        tests_use: &["proptest"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/engine",
+        uses: &["perilune-shm", "perilune-store", "crc32c", "loom"],
+        tests_use: &["perilune-key", "perilune-harness", "proptest", "libc"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/perilune",
+        uses: &["perilune-key", "perilune-store", "perilune-engine"],
+        tests_use: &["perilune-harness", "proptest", "libc"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/capi",
+        uses: &["perilune"],
+        tests_use: &[],
+        unsafety: Unsafety::Proved,
+        prints: false,
+    },
+    Room {
+        dir: "crates/harness",
+        uses: &[
+            "perilune-key",
+            "perilune-store",
+            "perilune-engine",
+            "perilune-shm",
+            "perilune",
+            "libc",
+            "proptest",
+        ],
+        tests_use: &[],
+        // ptrace, fork and kill have no safe form.
+        unsafety: Unsafety::Named(&["crates/harness/"]),
+        prints: true,
+    },
+    Room {
+        dir: "bench",
+        uses: &["perilune", "libc"],
+        tests_use: &[],
+        // Calls into the C libraries of the peers.
+        unsafety: Unsafety::Named(&["bench/src/peers/"]),
+        prints: true,
+    },
+    Room { dir: "crates/xtask", uses: &[], tests_use: &[], unsafety: Unsafety::Forbidden, prints: true },
+];
+
+/// Test files of a crate that forbids unsafe code which need a call without a safe form.
+pub(crate) const UNSAFE_TESTS: &[&str] = &[];
+
+/// The modules of `crates/engine/src` in import order: a module uses only those above it.
+/// The second word says what it holds.
+pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
+    ("limits", "every bound, and layouts asserted at compile time"),
+    ("error", "what can go wrong, in words for the user"),
+    ("page", "the bytes of one page"),
+    ("image", "mapping, info pages, growth"),
+    ("alloc", "claiming and freeing pages and runs"),
+    ("extent", "large values in runs of pages"),
+    ("record", "redo records: the logical operations"),
+    ("undo", "bytes about to be overwritten in one page-step"),
+    ("session", "a thread's undo area and redo ring"),
+    ("latch", "page latches by session"),
+    ("tree", "descend, insert, delete, split, merge, cursor"),
+    ("repair", "the half-done work of a dead process"),
+    ("control", "control words, the publication handshake, generations, lease"),
+    ("wal", "batches, group commit"),
+    ("checkpoint", "shadow checkpoints"),
+    ("recover", "the tree after a close or a crash"),
+    ("overlay", "a transaction's own writes"),
+    ("txn", "transactions"),
+    ("lock", "the user's locks in the volatile tree"),
+    ("watch", "waiting for a commit"),
+    ("message", "post and receive"),
+    ("attach", "process slots, the liveness anchor"),
+    ("verify", "is every invariant true"),
+    ("open", "create, open, close"),
+    ("stat", "what an operator wants to see"),
+    ("lib", "the public face"),
+];
+
+/// Words that name no concept: not allowed as a part of a file, directory or module name.
+pub(crate) const BANNED_NAMES: &[&str] =
+    &["util", "utils", "common", "helper", "helpers", "misc", "core", "base", "types", "manager"];
+
+/// Macros and attributes that mean "not finished" or "not run".
+pub(crate) const BANNED_CODE: &[&str] = &["todo!", "unimplemented!", "dbg!", "#[ignore", ", ignore)]"];
+
+/// Notes to oneself: the work is done now or stands in an issue.
+pub(crate) const BANNED_NOTES: &[&str] = &["TODO", "FIXME", "XXX"];
+
+/// Longest source file, in lines.
+pub(crate) const FILE_LINES_MAX: usize = 800;
+/// Files that may be longer, because what they are about is one list.
+pub(crate) const LONG_FILES: &[&str] = &["include/perilune.h"];
+/// Longest function, in lines from `fn` to its closing brace.
+pub(crate) const FUNCTION_LINES_MAX: usize = 70;
+/// Longest line of a source file, in characters.
+pub(crate) const COLUMNS_MAX: usize = 140;
+
+/// The room a path stands in.
+pub(crate) fn room_of(path: &str) -> Option<&'static Room> {
+    ROOMS.iter().find(|room| path.strip_prefix(room.dir).is_some_and(|rest| rest.starts_with('/')))
+}

@@ -1,0 +1,256 @@
+//! Runs the stages of `make test` and counts.
+//!
+//! Invariants: a failing stage does not stop the next; no stage outlives its limit or this
+//! program (a guard process kills its process group); stdin is empty, so that nothing waits for a
+//! terminal; the last line is `N passed, N failed`.
+//!
+//! Everything a stage prints goes to `target/test-logs/STAGE.log`; the end of it is shown only
+//! when the stage fails.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::stages::{Kind, Stage, STAGES, TOTAL_SECONDS_MAX};
+use crate::totals::{failed_tests, Totals};
+
+/// Lines of its log that a failing stage shows.
+const TAIL_LINES: usize = 60;
+
+/// Exits when told `done`; kills the process group $1 when whoever started it closes the pipe or dies.
+const GUARD: &str = r#"read -r word; [ "$word" = done ] || kill -s KILL -- "-$1""#;
+
+/// Prints the table of stages.
+pub(crate) fn list() -> ExitCode {
+    for stage in STAGES {
+        for command in stage.commands {
+            println!("{:<12} {:>4} s  {}", stage.name, stage.seconds_max, command.join(" "));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs the stages with these names, all if there are none.
+pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
+    let known = |name: &&str| STAGES.iter().any(|stage| stage.name == *name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        eprintln!("xtask test: no stage `{unknown}`; `cargo xtask stages` lists them");
+        return ExitCode::from(2);
+    }
+    let logs = logs(root);
+    if let Err(error) = fs::create_dir_all(&logs) {
+        eprintln!("xtask test: cannot create {}: {error}", logs.display());
+        return ExitCode::from(3);
+    }
+    let deadline = Instant::now() + Duration::from_secs(TOTAL_SECONDS_MAX);
+    let mut totals = Totals::default();
+    for stage in STAGES {
+        if names.is_empty() || names.contains(&stage.name) {
+            totals.add(run_stage(root, &logs, stage, deadline));
+        }
+    }
+    println!("{} passed, {} failed", totals.passed, totals.failed);
+    ExitCode::from(u8::from(totals.failed > 0))
+}
+
+/// Where the logs go: into the target directory in use.
+fn logs(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root.join(target).join("test-logs")
+}
+
+fn run_stage(root: &Path, logs: &Path, stage: &Stage, deadline: Instant) -> Totals {
+    let start = Instant::now();
+    let path = logs.join(format!("{}.log", stage.name));
+    let end = deadline.min(start + Duration::from_secs(stage.seconds_max));
+    let outcome = run_commands(root, &path, stage, end);
+    let log = fs::read(&path).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let totals = count(stage.kind, &log, outcome.is_ok());
+    let seconds = start.elapsed().as_secs_f64();
+    let (passed, failed) = (totals.passed, totals.failed);
+    println!("{:<12} {seconds:>7.1} s  {passed} passed, {failed} failed", stage.name);
+    if totals.failed > 0 {
+        if let Err(message) = outcome {
+            println!("{}: {message}", stage.name);
+        }
+        show_end(&log, &path);
+    }
+    totals
+}
+
+/// A stage that failed counts at least one failure, also when no test ran.
+fn count(kind: Kind, log: &str, good: bool) -> Totals {
+    let mut totals = match kind {
+        Kind::Check => Totals { passed: u64::from(good), failed: 0 },
+        Kind::Tests => Totals::of_log(log),
+    };
+    let nothing_ran = kind == Kind::Tests && totals == Totals::default();
+    if (!good && totals.failed == 0) || nothing_ran {
+        totals.failed = 1;
+    }
+    totals
+}
+
+fn show_end(log: &str, path: &Path) {
+    for line in failed_tests(log) {
+        println!("    {line}");
+    }
+    let lines: Vec<&str> = log.lines().collect();
+    let first = lines.len().saturating_sub(TAIL_LINES);
+    println!("---- the last {} lines of {}", lines.len() - first, path.display());
+    for line in &lines[first..] {
+        println!("{line}");
+    }
+    println!("----");
+}
+
+fn run_commands(root: &Path, log: &Path, stage: &Stage, end: Instant) -> Result<(), String> {
+    let file = File::create(log).map_err(|error| format!("cannot create its log: {error}"))?;
+    for command in stage.commands {
+        run_command(root, &file, stage, command, end)
+            .map_err(|message| format!("`{}` {message}", command.join(" ")))?;
+    }
+    Ok(())
+}
+
+fn run_command(root: &Path, log: &File, stage: &Stage, command: &[&str], end: Instant) -> Result<(), String> {
+    let (program, arguments) = command.split_first().ok_or("has no program")?;
+    let output = || log.try_clone().map_err(|error| format!("has no log: {error}"));
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(stage.variables.iter().copied())
+        .env("CARGO_TERM_COLOR", "never")
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(output()?)
+        .stderr(output()?)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let guard = Guard::start(&child);
+    let status = match guard {
+        Ok(guard) => wait(&mut child, guard, end),
+        Err(error) => {
+            let _ = child.kill();
+            Err(error)
+        }
+    };
+    match status.map_err(|error| format!("cannot be watched: {error}"))? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("ended with {status}")),
+        None => Err(format!(
+            "was killed at its time limit ({} s for the stage, {TOTAL_SECONDS_MAX} s for all)",
+            stage.seconds_max
+        )),
+    }
+}
+
+/// Waits until `end`; none if the command had to be killed.
+fn wait(child: &mut Child, guard: Guard, end: Instant) -> io::Result<Option<std::process::ExitStatus>> {
+    let mut pause = Duration::from_millis(2);
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait()? {
+            guard.dismiss();
+            return Ok(Some(status));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+    guard.kill();
+    // Ends the wait even where the guard could not start its `kill`.
+    let _ = child.kill();
+    child.wait()?;
+    Ok(None)
+}
+
+/// A shell that kills a process group unless it is dismissed.
+struct Guard {
+    shell: Child,
+}
+
+impl Guard {
+    fn start(child: &Child) -> io::Result<Self> {
+        let shell = Command::new("sh")
+            .args(["-c", GUARD, "guard", &child.id().to_string()])
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        Ok(Self { shell })
+    }
+
+    fn dismiss(mut self) {
+        if let Some(mut pipe) = self.shell.stdin.take() {
+            // A guard that is gone needs no word.
+            let _ = pipe.write_all(b"done\n");
+        }
+        let _ = self.shell.wait();
+    }
+
+    fn kill(mut self) {
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(kind: Kind, commands: &'static [&'static [&'static str]]) -> Stage {
+        Stage { name: "sample", kind, seconds_max: 1, variables: &[("SAMPLE", "7")], commands }
+    }
+
+    fn outcome(stage: &Stage, name: &str) -> (Result<(), String>, String) {
+        let log = std::env::temp_dir().join(format!("xtask-{}-{name}.log", std::process::id()));
+        let end = Instant::now() + Duration::from_secs(stage.seconds_max);
+        let outcome = run_commands(Path::new("/"), &log, stage, end);
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        (outcome, text)
+    }
+
+    #[test]
+    fn a_stage_that_hangs_is_killed_with_its_children() {
+        let hangs = stage(Kind::Check, &[&["sh", "-c", "sleep 1000 & echo $! ; wait"]]);
+        let start = Instant::now();
+        let (outcome, log) = outcome(&hangs, "hangs");
+        assert!(outcome.unwrap_err().contains("time limit"));
+        assert!(start.elapsed() < Duration::from_secs(20));
+        let sleeper = format!("/proc/{}/stat", log.trim());
+        // Dead at once, reaped by init a moment later: gone or a zombie.
+        let state = fs::read_to_string(sleeper).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z ") || state.contains(") X "), "{state}");
+    }
+
+    #[test]
+    fn commands_run_until_one_fails() {
+        let fails = stage(Kind::Check, &[&["sh", "-c", "echo a$SAMPLE"], &["false"], &["echo", "b"]]);
+        let (outcome, log) = outcome(&fails, "fails");
+        assert!(outcome.unwrap_err().contains("exit status: 1"));
+        assert_eq!(log, "a7\n");
+    }
+
+    #[test]
+    fn a_stage_reads_nothing_from_the_terminal() {
+        let (outcome, log) = outcome(&stage(Kind::Check, &[&["cat"]]), "stdin");
+        assert_eq!((outcome, log.as_str()), (Ok(()), ""));
+    }
+
+    #[test]
+    fn a_failure_is_counted_also_when_no_test_ran() {
+        assert_eq!(count(Kind::Tests, "error: no", false), Totals { passed: 0, failed: 1 });
+        assert_eq!(count(Kind::Tests, "", true), Totals { passed: 0, failed: 1 });
+        assert_eq!(count(Kind::Check, "", true), Totals { passed: 1, failed: 0 });
+        let log = "test result: ok. 3 passed; 0 failed; 0 ignored";
+        assert_eq!(count(Kind::Tests, log, false), Totals { passed: 3, failed: 1 });
+    }
+
+    #[test]
+    fn the_limits_of_all_stages_are_bounded() {
+        assert!(STAGES.iter().all(|stage| stage.seconds_max > 0 && stage.seconds_max <= TOTAL_SECONDS_MAX));
+    }
+}

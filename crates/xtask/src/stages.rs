@@ -1,0 +1,69 @@
+//! The stages of `make test`, in order. Add a row when a new kind of test exists.
+//!
+//! Invariants: every stage has a time limit, and all together may take at most
+//! [`TOTAL_SECONDS_MAX`]; stages share one target directory unless their flags would throw the
+//! others' build away.
+
+/// What a stage is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Passes or fails as a whole.
+    Check,
+    /// Runs `cargo test`: its tests are counted.
+    Tests,
+}
+
+/// One stage: commands run one after the other until one fails.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// Limit for all its commands together.
+    pub(crate) seconds_max: u64,
+    /// Environment variables set besides.
+    pub(crate) variables: &'static [(&'static str, &'static str)],
+    /// Program and arguments of each command.
+    pub(crate) commands: &'static [&'static [&'static str]],
+}
+
+/// What all stages together may take.
+pub(crate) const TOTAL_SECONDS_MAX: u64 = 25 * 60;
+
+/// Every stage.
+pub(crate) const STAGES: &[Stage] = &[
+    Stage {
+        name: "fmt",
+        kind: Kind::Check,
+        seconds_max: 60,
+        variables: &[],
+        commands: &[&["cargo", "fmt", "--all", "--check"]],
+    },
+    Stage {
+        name: "tidy",
+        kind: Kind::Check,
+        seconds_max: 60,
+        variables: &[],
+        commands: &[&["cargo", "xtask", "tidy"]],
+    },
+    Stage {
+        name: "clippy",
+        kind: Kind::Check,
+        seconds_max: 400,
+        variables: &[],
+        commands: &[&["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]],
+    },
+    Stage {
+        name: "tests",
+        kind: Kind::Tests,
+        seconds_max: 900,
+        variables: &[],
+        commands: &[&["cargo", "test", "--workspace", "--no-fail-fast"]],
+    },
+    Stage {
+        name: "doc",
+        kind: Kind::Check,
+        seconds_max: 300,
+        variables: &[("RUSTDOCFLAGS", "-D warnings")],
+        commands: &[&["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]],
+    },
+];

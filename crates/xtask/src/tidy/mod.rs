@@ -1,0 +1,96 @@
+//! `xtask tidy`: every rule over every source, findings sorted by place.
+//!
+//! Invariants: a rule is a function from [`Sources`] to findings; each has a test in which it
+//! fires on a bad sample, because an instrument that cannot fail measures nothing.
+
+mod dependencies;
+mod imports;
+mod layout;
+mod links;
+mod names;
+mod notes;
+mod sizes;
+mod unsafety;
+mod words;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::finding::Finding;
+use crate::sources::Sources;
+
+type Rule = fn(&Sources) -> Vec<Finding>;
+
+const RULES: &[(&str, Rule)] = &[
+    ("engine modules import only what stands above them", imports::check),
+    ("crates depend as the table in house.rs says", dependencies::check),
+    ("unsafe code only where allowed, each block with its proof", unsafety::check),
+    ("names that name a concept", names::check),
+    ("nothing unfinished, nothing that prints in a library", words::check),
+    ("sizes of files and functions", sizes::check),
+    ("encoding, columns, white space, module heads", layout::check),
+    ("relative links in documents lead somewhere", links::check),
+    ("design notes and crates are listed", notes::check),
+];
+
+/// Checks the project under `root`; with `lower`, first takes what shrank out of the ratchet.
+pub(crate) fn run(root: &Path, lower: bool) -> ExitCode {
+    match read(root, lower) {
+        Ok(sources) => report(&sources),
+        Err(error) => {
+            eprintln!("tidy: cannot read or write the sources under {}: {error}", root.display());
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn read(root: &Path, lower: bool) -> std::io::Result<Sources> {
+    let mut sources = Sources::read(root)?;
+    if lower {
+        let text = sizes::lowered(&sources);
+        std::fs::write(root.join(sizes::RATCHET), &text)?;
+        sources.insert(sizes::RATCHET, text);
+    }
+    Ok(sources)
+}
+
+fn report(sources: &Sources) -> ExitCode {
+    let mut total = 0;
+    for (title, rule) in RULES {
+        let mut findings = rule(sources);
+        findings.sort();
+        findings.dedup();
+        println!("{:>4}  {title}", findings.len());
+        total += findings.len();
+        for finding in &findings {
+            println!("{finding}");
+        }
+    }
+    println!("tidy: {} rules, {total} findings", RULES.len());
+    ExitCode::from(u8::from(total > 0))
+}
+
+#[cfg(test)]
+pub(crate) mod samples {
+    //! Bad and good samples for the tests of the rules.
+
+    use super::Finding;
+    use crate::sources::Sources;
+
+    /// A project of these files.
+    pub(crate) fn project(files: &[(&str, &str)]) -> Sources {
+        let mut sources = Sources::default();
+        for (path, text) in files {
+            sources.insert(path, *text);
+        }
+        sources
+    }
+
+    /// `path:line` of every finding, sorted.
+    pub(crate) fn places(mut findings: Vec<Finding>) -> Vec<String> {
+        findings.sort();
+        findings.dedup();
+        let place = |f: &Finding| format!("{}:{}", f.path, f.line);
+        findings.iter().map(place).collect()
+    }
+}

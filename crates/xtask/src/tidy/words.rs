@@ -1,0 +1,116 @@
+//! Nothing unfinished is left in the sources, and a library prints nothing.
+
+use crate::finding::Finding;
+use crate::house::{room_of, BANNED_CODE, BANNED_NOTES};
+use crate::lexer::{self, line_at, Lexed};
+use crate::sources::Sources;
+
+const PRINTS: &[&str] = &["println!", "print!", "eprintln!", "eprint!"];
+
+pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in sources.texts(&["rs"]) {
+        let lexed = lexer::lex(text);
+        unfinished(path, &lexed, &mut findings);
+        notes(path, &lexed.comments, &mut findings);
+        notes(path, &lexed.code, &mut findings);
+        if is_library(path) {
+            prints(path, &lexed.code, &mut findings);
+        }
+    }
+    for (path, text) in sources.texts(&["c", "h", "cc", "lua", "sh", "py", "toml"]) {
+        notes(path, text, &mut findings);
+    }
+    findings
+}
+
+fn unfinished(path: &str, lexed: &Lexed, findings: &mut Vec<Finding>) {
+    for banned in BANNED_CODE {
+        for (at, _) in lexed.code.match_indices(banned) {
+            let message = format!(
+                "`{banned}`: finish it, or return an error that says what to do; \
+                 a test that cannot run yet does not exist yet"
+            );
+            findings.push(Finding::new(path, line_at(&lexed.code, at), "unfinished", message));
+        }
+    }
+    for (at, _) in lexed.comments.match_indices("```ignore") {
+        let message = "an example that is not compiled; make it compile or write it as `text`";
+        findings.push(Finding::new(path, line_at(&lexed.comments, at), "unfinished", message));
+    }
+}
+
+fn notes(path: &str, text: &str, findings: &mut Vec<Finding>) {
+    for note in BANNED_NOTES {
+        for at in lexer::words(text, note) {
+            let message = format!("`{note}`: do it now, or open an issue");
+            findings.push(Finding::new(path, line_at(text, at), "notes", message));
+        }
+    }
+}
+
+fn is_library(path: &str) -> bool {
+    let Some(room) = room_of(path) else {
+        return false;
+    };
+    let inside = &path[room.dir.len()..];
+    !room.prints && inside.starts_with("/src/") && !inside.starts_with("/src/bin/")
+}
+
+fn prints(path: &str, code: &str, findings: &mut Vec<Finding>) {
+    let tests = lexer::test_lines(code);
+    for print in PRINTS {
+        for (at, _) in code.match_indices(print) {
+            let line = line_at(code, at);
+            let in_tests = tests.iter().any(|(first, last)| (*first..=*last).contains(&line));
+            if !in_tests && (at == 0 || !lexer::is_word(code.as_bytes()[at - 1])) {
+                let message =
+                    format!("`{print}` in a library; return it, the terminal belongs to the caller");
+                findings.push(Finding::new(path, line, "prints", message));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::samples::{places, project};
+
+    #[test]
+    fn unfinished_code_is_found() {
+        let bad = project(&[
+            (
+                "crates/key/src/a.rs",
+                "fn f() { todo!() }\nfn g() { dbg!(1); }\n#[ignore]\nfn h() {}\n/// ```ignore\n",
+            ),
+            ("crates/key/src/b.rs", "// FIXME: later\n/* TODO */\n"),
+            ("bindings/lua/node.lua", "x = 1 -- XXX\n"),
+        ]);
+        assert_eq!(
+            places(check(&bad)),
+            [
+                "bindings/lua/node.lua:1",
+                "crates/key/src/a.rs:1",
+                "crates/key/src/a.rs:2",
+                "crates/key/src/a.rs:3",
+                "crates/key/src/a.rs:5",
+                "crates/key/src/b.rs:1",
+                "crates/key/src/b.rs:2"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_library_that_prints_is_found() {
+        let text = "fn f() { println!(); }\n#[cfg(test)]\nmod tests {\n fn g() { println!(); }\n}\n";
+        let bad = project(&[("crates/key/src/a.rs", text), ("crates/xtask/src/a.rs", text)]);
+        assert_eq!(places(check(&bad)), ["crates/key/src/a.rs:1"]);
+    }
+
+    #[test]
+    fn words_in_strings_and_longer_words_are_fine() {
+        let good = project(&[("crates/key/src/a.rs", "const A: &str = \"TODO todo!\"; // XXXXXX\n")]);
+        assert_eq!(check(&good), []);
+    }
+}
