@@ -50,6 +50,7 @@ impl KeyBuf {
     ///
     /// # Errors
     /// `InvalidName`.
+    #[inline]
     pub fn global(name: impl AsRef<[u8]>) -> Result<KeyBuf, KeyError> {
         Self::with_limit(name, MAX_ENCODED)
     }
@@ -58,6 +59,7 @@ impl KeyBuf {
     ///
     /// # Errors
     /// `InvalidName`.
+    #[inline]
     pub fn local(name: impl AsRef<[u8]>) -> Result<KeyBuf, KeyError> {
         Self::with_limit(name, MAX_ENCODED_LOCAL)
     }
@@ -66,6 +68,7 @@ impl KeyBuf {
     ///
     /// # Errors
     /// `InvalidName`; `KeyTooLong` if the name alone is longer than the limit.
+    #[inline]
     pub fn with_limit(name: impl AsRef<[u8]>, limit: usize) -> Result<KeyBuf, KeyError> {
         let name = name.as_ref();
         if !is_name(name) {

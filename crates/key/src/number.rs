@@ -248,15 +248,10 @@ fn integral(coefficient: i128, exponent: i32) -> Option<Number> {
 }
 
 /// Text of one double in scientific notation, without heap.
+#[derive(Default)]
 struct FixedText {
     bytes: [u8; 32],
     length: usize,
-}
-
-impl Default for FixedText {
-    fn default() -> Self {
-        FixedText { bytes: [0; 32], length: 0 }
-    }
 }
 
 impl FixedText {
