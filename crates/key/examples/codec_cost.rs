@@ -33,6 +33,12 @@ fn main() {
         black_box(key.as_bytes());
     });
     let mut key = base.clone();
+    measure("set_name + push_int", |int| {
+        key.set_name(black_box(b"person")).unwrap();
+        key.push_int(int).unwrap();
+        black_box(key.as_bytes());
+    });
+    key.set_name(b"person").unwrap();
     let mark = key.mark();
     measure("truncate + push_int", |int| {
         key.truncate(mark);

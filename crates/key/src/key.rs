@@ -70,15 +70,30 @@ impl KeyBuf {
     /// `InvalidName`; `KeyTooLong` if the name alone is longer than the limit.
     #[inline]
     pub fn with_limit(name: impl AsRef<[u8]>, limit: usize) -> Result<KeyBuf, KeyError> {
-        let name = name.as_ref();
+        let mut key = KeyBuf::empty(limit);
+        key.set_name(name.as_ref())?;
+        Ok(key)
+    }
+
+    /// Makes this the key of `name` without subscripts, keeping buffer and limit: cheaper than a
+    /// new key where one is built after another. After an error the key is unchanged.
+    ///
+    /// # Errors
+    /// As [`KeyBuf::with_limit`].
+    #[inline]
+    pub fn set_name(&mut self, name: &[u8]) -> Result<(), KeyError> {
         if !is_name(name) {
             return Err(KeyError::InvalidName);
         }
-        let mut key = KeyBuf::empty(limit);
-        let room = key.extend(name.len() + 1)?;
+        if name.len() + 1 > self.limit {
+            return Err(KeyError::KeyTooLong { limit: self.limit });
+        }
+        self.length = 0;
+        self.depth = 0;
+        let room = self.extend(name.len() + 1)?;
         room[..name.len()].copy_from_slice(name);
         room[name.len()] = 0;
-        Ok(key)
+        Ok(())
     }
 
     /// Takes encoded bytes from outside after checking all of them.

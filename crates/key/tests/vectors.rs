@@ -239,6 +239,11 @@ fn keys_grow_and_shrink_across_the_inline_boundary() {
         assert_eq!(KeyBuf::from_encoded(key.as_bytes(), 1900).unwrap(), key);
         assert!(key.truncate_depth(0) && !key.truncate_depth(1));
         assert_eq!(key.name(), b"g");
+        assert_eq!(key.set_name(b"1"), Err(KeyError::InvalidName));
+        assert_eq!(key.as_bytes(), b"g\0");
+        key.push_int(1).unwrap();
+        key.set_name(b"other").unwrap();
+        assert_eq!((key.as_bytes(), key.depth()), (&b"other\0"[..], 0));
     }
 }
 
