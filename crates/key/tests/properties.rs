@@ -1,16 +1,20 @@
 //! Random tests: order, round trips, prefixes, hostile bytes, arithmetic against big integers.
-//! A failure prints the minimal case and proptest's seed.
+//! A failure prints the minimal case, and its seed (`cc ...`) while adding it to `SEEDS`.
 
 use std::cmp::Ordering;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use perilune_key::{
     code_len, decode_subscript, increment, key_text, parse_canonical, parse_key, parse_lenient, parse_quoted,
     prefix_ends, range, subscripts, validate, write_key, write_quoted, ArithmeticError, Decimal, KeyBuf,
     Number, Space, Subscript, SubscriptBuf, Value, ValueRef,
 };
+
+/// Seeds of past failures, run first; relative to the crate.
+const SEEDS: &str = "tests/properties.seeds";
 
 fn any_int() -> impl Strategy<Value = i64> {
     prop_oneof![
@@ -111,7 +115,12 @@ fn fits(count: i128) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        max_local_rejects: 10_000_000,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(SEEDS))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn encodings_sort_as_subscripts(a in any_subscript(), b in any_subscript()) {
