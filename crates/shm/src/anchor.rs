@@ -7,14 +7,18 @@
 //! close the descriptor. The mapping is then the only reference to the open file description.
 //!
 //! Invariants:
-//! - From open to close forks by other threads are held off, so no child gets the descriptor.
+//! - The descriptor exists only in the table of a short-lived thread: neither a fork nor `vfork`,
+//!   `posix_spawn` or a raw `clone` in another thread can copy it and with it the lock.
+//! - From open to close forks are held off, so none copies the mapping before `MADV_DONTFORK`.
 //! - The anchored page is never accessed, and inaccessible (`PROT_NONE`).
 //! - A forked child never unmaps the address: it may belong to something else there.
 //!
 //! [`Probe`] asks whether a byte is locked. It keeps a descriptor, as it is asked often, and
 //! checks each time that it is still its own; a wrong "nobody lives there" would be fatal.
 //!
-//! Not covered: a raw `clone` between open and close keeps the lock; `vfork` does until its exec.
+//! Not covered: a raw `clone` without CLONE_VM between mapping and `MADV_DONTFORK` keeps the lock.
+//! Before Linux 5.9 the descriptor is the process's: any raw `clone` between open and close keeps
+//! the lock, and `vfork` or `posix_spawn` keeps it until its exec.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -26,7 +30,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::descriptor::Identity;
 use crate::fork::{self, ForkMark};
 use crate::lockbyte;
-use crate::platform::page_size;
+use crate::platform::{block_all_signals_in_this_thread, page_size};
 use crate::region::Access;
 
 /// A locked byte that stays locked until the anchor is dropped or the process ends, however.
@@ -61,10 +65,11 @@ impl Anchor {
         }
         let mark = ForkMark::current();
         let forks = fork::hold_off();
-        // std opens with O_CLOEXEC.
-        let file = OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path)?;
-        let anchor = Anchor::through(&file, byte, shared, mark);
-        drop(file);
+        let anchor = with_own_descriptors(|| {
+            // std opens with O_CLOEXEC.
+            let file = OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path)?;
+            Anchor::through(&file, byte, shared, mark)
+        });
         drop(forks);
         anchor
     }
@@ -90,6 +95,27 @@ impl Anchor {
         }
         Ok(Some(anchor))
     }
+}
+
+/// Runs `body` on a thread whose descriptors nobody else has, so that no child can copy them.
+///
+/// `body` closes what it opens: joining does not wait until the kernel has dropped the table.
+/// Without a thread, or before Linux 5.9, it runs with the descriptors of the process.
+fn with_own_descriptors<T: Send>(body: impl Fn() -> io::Result<T> + Sync) -> io::Result<T> {
+    let isolated = || {
+        block_all_signals_in_this_thread();
+        // SAFETY: takes no pointer. With UNSHARE only the table of this thread, which owns no
+        // descriptor yet, becomes empty; where the flag is unknown the call fails.
+        unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, libc::CLOSE_RANGE_UNSHARE) };
+        body()
+    };
+    std::thread::scope(|scope| {
+        let name = "perilune-attach".to_owned();
+        match std::thread::Builder::new().name(name).spawn_scoped(scope, isolated) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => body(),
+        }
+    })
 }
 
 impl Drop for Anchor {

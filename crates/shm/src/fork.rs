@@ -4,7 +4,7 @@
 //! [`ForkMark`] tells it so for the price of one load, without `getpid` and without handlers: its
 //! word lies in a page the kernel empties in the child (`MADV_WIPEONFORK`).
 //!
-//! [`hold_off`] delays forks by other threads while a descriptor exists that a child must not
+//! [`hold_off`] delays forks by other threads while a mapping or descriptor exists that a child must not
 //! inherit. Its lock lies in the same page, so a child always finds it free.
 //!
 //! Invariants:

@@ -138,19 +138,35 @@ fn kill_frees_the_anchor_though_a_child_lives() {
     }
 }
 
+/// In the child the address is free, so the kernel may give it to something else.
 #[test]
-fn child_that_drops_an_anchor_leaves_it_to_the_parent() {
+fn child_that_drops_an_anchor_touches_nothing() {
     let file = ScratchFile::of_len(0);
     let anchor = exclusive(&file.path).unwrap();
+    let address = mapped_at(&file.path);
     let mut copy = Some(anchor);
     let child = fork(|| {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        // SAFETY: NOREPLACE leaves what exists alone; the page is this child's own.
+        let page = unsafe { libc::mmap(address as _, 4096, libc::PROT_READ, flags, -1, 0) };
         drop(copy.take());
-        exclusive(&file.path).is_none()
+        let mut resident = 0_u8;
+        // SAFETY: one page, one byte of answer; an unmapped page is an error.
+        let lives = unsafe { libc::mincore(page, 4096, &raw mut resident) } == 0;
+        page as usize == address && lives && exclusive(&file.path).is_none()
     });
-    assert!(succeeded(child), "the child took the parent's lock away");
+    assert!(succeeded(child), "the child unmapped a stranger's page, or took the lock away");
     assert!(exclusive(&file.path).is_none());
     drop(copy);
     assert!(exclusive(&file.path).is_some());
+}
+
+/// Where the only mapping of the file begins.
+fn mapped_at(path: &Path) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let path = path.to_str().unwrap();
+    let line = maps.lines().find(|line| line.ends_with(path)).expect("the file is not mapped");
+    usize::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
 }
 
 #[test]
@@ -230,6 +246,28 @@ fn fork_against_a_thread(path: &Path) {
         }
         stop.store(true, Ordering::Relaxed);
         assert!(anchors.join().unwrap() > 0);
+    });
+}
+
+/// std spawns by `vfork`, which runs no fork handlers: the child had all descriptors until its
+/// exec, and with one of them a lock that its owner had just dropped.
+#[test]
+fn spawns_in_other_threads_do_not_keep_the_lock() {
+    let file = ScratchFile::of_len(0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let anchors = scope.spawn(|| {
+            let mut kept = 0;
+            while !stop.load(Ordering::Relaxed) {
+                kept += u32::from(exclusive(&file.path).is_none());
+            }
+            kept
+        });
+        for _ in 0..200 {
+            std::process::Command::new("true").status().unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(anchors.join().unwrap(), 0, "spawned children kept the lock for a while");
     });
 }
 
