@@ -220,27 +220,68 @@ mod tests {
 
     /// The only unit test of this binary that uses the page, so it can choose which.
     #[test]
-    fn static_page_notices_a_fork_too() {
-        PAGE.store(static_page(), Ordering::Release);
+    fn forks_are_noticed_and_held_off_with_either_page() {
+        for page in [map_wiped_page().unwrap(), static_page()] {
+            PAGE.store(page, Ordering::Release);
+            child_is_another_process();
+            for _ in 0..20 {
+                fork_waits_for_the_holder();
+            }
+        }
+    }
+
+    fn child_is_another_process() {
         let mark = ForkMark::current();
-        let forks = hold_off();
-        drop(forks);
-        // SAFETY: the child only uses atomics and system calls, and leaves by `_exit`.
+        let child = fork(|| {
+            let own = ForkMark::current();
+            // Would wait for ever if a holder in the parent were still there.
+            drop(hold_off());
+            !mark.is_same_process() && own.is_same_process()
+        });
+        assert!(succeeded(child), "the child took itself for its parent");
+        assert!(mark.is_same_process());
+        assert_eq!(fork_page().holder.load(Ordering::Relaxed), 0);
+    }
+
+    fn fork_waits_for_the_holder() {
+        let (held, forking) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let forks = hold_off();
+            held.store(true, Ordering::SeqCst);
+            let forker = scope.spawn(|| {
+                forking.store(true, Ordering::SeqCst);
+                // The child has the value of the moment of the fork.
+                succeeded(fork(|| !held.load(Ordering::SeqCst)))
+            });
+            while !forking.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+            // Time for a fork that does not wait; one that waits passes whatever happens here.
+            for _ in 0..200 {
+                platform::yield_now();
+            }
+            held.store(false, Ordering::SeqCst);
+            drop(forks);
+            assert!(forker.join().unwrap(), "a thread forked while forks were held off");
+        });
+    }
+
+    fn fork(body: impl FnOnce() -> bool) -> libc::pid_t {
+        // SAFETY: the bodies only use atomics and system calls; the child leaves by `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "fork failed");
         if pid == 0 {
-            let own = ForkMark::current();
-            let noticed = !mark.is_same_process() && own.is_same_process();
-            // Would wait for ever if the holder in the parent were still there.
-            drop(hold_off());
+            let status = i32::from(!body());
             // SAFETY: ends the child without running exit handlers.
-            unsafe { libc::_exit(i32::from(!noticed)) };
+            unsafe { libc::_exit(status) };
         }
+        pid
+    }
+
+    fn succeeded(pid: libc::pid_t) -> bool {
         let mut status = 0;
         // SAFETY: `status` is writable, and nobody else waits for this child.
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-        assert_eq!(status, 0, "the child took itself for its parent");
-        assert!(mark.is_same_process());
-        assert_eq!(fork_page().holder.load(Ordering::Relaxed), 0);
+        status == 0
     }
 }
