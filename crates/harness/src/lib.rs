@@ -1,5 +1,7 @@
 //! Test instruments that every back end of Perilune is held against.
 //!
+//! - [`conformance`]: what the contract promises, as tests to call from a back end's own.
+//! - [`bank`]: pieces of workloads with a checker each.
 //! - [`memory`]: a second, trivial implementation of the contract, against which the instruments
 //!   themselves are tested.
 //! - [`model`]: random commands of one session compared with an ordered map.
@@ -8,8 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bank;
+pub mod conformance;
 pub mod memory;
 pub mod model;
+pub mod number;
 
 /// The seed of a random test: the number in the environment variable `PERILUNE_SEED`, or a new one.
 ///
