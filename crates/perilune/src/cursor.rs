@@ -1,0 +1,446 @@
+//! Cursors: a place in the tree that moves both ways over children, a subtree or a range.
+//!
+//! A cursor stands before the first entry, at an entry, or behind the last one, and each step looks
+//! at the tree as it is then: what others commit ahead of it is seen, and an entry under it may go
+//! without harm. In a transaction all steps see one state. A cursor borrows nothing, so the session
+//! can be used between its steps.
+//!
+//! Invariants
+//! - Every entry lies in `low <= key < high`.
+//! - For children `key` is the child's own key, whether or not it has a value; what lies below it is
+//!   skipped by a search, not by reading through it.
+
+use std::ops::Bound;
+
+use perilune_key::{range, Subscript, SubscriptBuf, Value, ValueRef};
+use perilune_store::Session as StoreSession;
+
+use crate::{Data, Error, IntoSubscript, Node, NodeRef, Result, Session};
+
+/// A place among the children of a node, in a subtree, or in a range of nodes.
+///
+/// ```
+/// # let directory = std::env::temp_dir().join(format!("perilune-doc-cursor-{}", std::process::id()));
+/// # std::fs::create_dir_all(&directory).unwrap();
+/// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+/// use perilune::{node, Cursor};
+///
+/// for (name, born) in [("Ada", 1815), ("Grace", 1906), ("Mary", 1797)] {
+///     session.set(&node!("^born", name)?, born)?;
+/// }
+/// let mut cursor = Cursor::children(&node!("^born")?);
+/// let mut names = Vec::new();
+/// while cursor.previous(&mut session)? {
+///     names.push(format!("{} {}", cursor.subscript()?, cursor.value()?.unwrap()));
+/// }
+/// assert_eq!(names, [r#""Mary" 1797"#, r#""Grace" 1906"#, r#""Ada" 1815"#]);
+/// # std::fs::remove_dir_all(&directory).unwrap();
+/// # Ok::<(), perilune::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    local: bool,
+    over: Over,
+    with_values: bool,
+    /// The least key of the range.
+    low: Vec<u8>,
+    /// What lies right behind the range.
+    high: Vec<u8>,
+    place: Place,
+    key: Vec<u8>,
+    found: Vec<u8>,
+    seek: Vec<u8>,
+    value: Vec<u8>,
+    has_value: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Over {
+    /// The children of the node with this key.
+    Children(Vec<u8>),
+    /// Nodes with a value.
+    Valued,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nowhere yet: either direction begins at its end of the range.
+    Fresh,
+    BeforeFirst,
+    At,
+    /// Right before the key, which need not exist.
+    Before,
+    AfterLast,
+}
+
+impl Cursor {
+    /// A cursor over the children of `node`, `""` included, in the order of subscripts.
+    #[must_use]
+    pub fn children<'n>(node: impl Into<NodeRef<'n>>) -> Cursor {
+        let node = node.into();
+        // No code begins with 00 or 01: this is below every child and above the node itself.
+        let low = [node.encoded(), &[0]].concat();
+        Cursor::over(node.is_local(), Over::Children(node.encoded().to_vec()), low, past(node))
+    }
+
+    /// A cursor over the nodes with a value in the subtree of `node`, itself included, depth first.
+    #[must_use]
+    pub fn subtree<'n>(node: impl Into<NodeRef<'n>>) -> Cursor {
+        let node = node.into();
+        Cursor::over(node.is_local(), Over::Valued, node.encoded().to_vec(), past(node))
+    }
+
+    /// A cursor over the nodes with a value from `from` to `to`, across subtrees and names. An upper
+    /// bound that is included is included without its descendants.
+    ///
+    /// # Errors
+    /// `Invalid` if one bound is local and the other is not, or there is none.
+    pub fn range<'n>(from: Bound<NodeRef<'n>>, to: Bound<NodeRef<'n>>) -> Result<Cursor> {
+        let kind = |bound: &Bound<NodeRef<'_>>| match bound {
+            Bound::Included(node) | Bound::Excluded(node) => Some(node.is_local()),
+            Bound::Unbounded => None,
+        };
+        let local = match (kind(&from), kind(&to)) {
+            (Some(from), Some(to)) if from != to => {
+                return Err(Error::invalid(
+                    "a range ends in the trees it begins in: give both bounds with ^, or none",
+                ))
+            }
+            (Some(local), _) | (None, Some(local)) => local,
+            (None, None) => return Err(Error::invalid("a range needs at least one bound")),
+        };
+        // Names begin with bytes from 25 to 7A.
+        let mut cursor = Cursor::over(local, Over::Valued, vec![0x25], vec![0x7B]);
+        cursor.bound(from, to);
+        Ok(cursor)
+    }
+
+    /// Leaves out what lies before `from` or behind `to`. Bounds of a cursor over children must be
+    /// children of the same node; an included one counts with its subtree.
+    pub fn bound(&mut self, from: Bound<NodeRef<'_>>, to: Bound<NodeRef<'_>>) {
+        let children = matches!(self.over, Over::Children(_));
+        let behind = |node: NodeRef<'_>| if children { past(node) } else { [node.encoded(), &[0]].concat() };
+        let low = match from {
+            Bound::Included(node) => Some(node.encoded().to_vec()),
+            Bound::Excluded(node) => Some(behind(node)),
+            Bound::Unbounded => None,
+        };
+        let high = match to {
+            Bound::Included(node) => Some(behind(node)),
+            Bound::Excluded(node) => Some(node.encoded().to_vec()),
+            Bound::Unbounded => None,
+        };
+        if let Some(low) = low.filter(|low| *low > self.low) {
+            self.low = low;
+        }
+        if let Some(high) = high.filter(|high| *high < self.high) {
+            self.high = high;
+        }
+        self.rewind();
+    }
+
+    /// Leaves out the children before `from` or behind `to`, given as subscripts.
+    ///
+    /// # Errors
+    /// `Invalid` for a cursor that is not over children; else as [`Node::child`].
+    pub fn between(
+        mut self,
+        from: Bound<impl IntoSubscript>,
+        to: Bound<impl IntoSubscript>,
+    ) -> Result<Cursor> {
+        let Over::Children(parent) = &self.over else {
+            return Err(Error::invalid("subscripts bound a cursor over children: use `bound` for nodes"));
+        };
+        let parent = NodeRef::from_encoded(parent, self.local).to_node()?;
+        let (from, to) = (child(&parent, from)?, child(&parent, to)?);
+        self.bound(from.as_ref().map(NodeRef::from), to.as_ref().map(NodeRef::from));
+        Ok(self)
+    }
+
+    /// Leaves out the child `""`, as M's `$ORDER` does.
+    #[must_use]
+    pub fn without_empty(mut self) -> Cursor {
+        if let Over::Children(parent) = &self.over {
+            let mut low = Vec::new();
+            range::after_empty_child(parent, &mut low);
+            if low > self.low {
+                self.low = low;
+            }
+        }
+        self
+    }
+
+    /// Does not read values: a little faster where only subscripts are wanted.
+    #[must_use]
+    pub fn without_values(mut self) -> Cursor {
+        self.with_values = false;
+        self
+    }
+
+    /// Puts the cursor back to where it began.
+    pub fn rewind(&mut self) {
+        self.place = Place::Fresh;
+    }
+
+    /// Puts the cursor before `node`, which need not exist: [`Cursor::next`] answers it or what
+    /// follows it, [`Cursor::previous`] what lies before it.
+    pub fn seek<'n>(&mut self, node: impl Into<NodeRef<'n>>) {
+        let key = node.into().encoded();
+        if key <= &self.low[..] {
+            self.place = Place::BeforeFirst;
+        } else if key >= &self.high[..] {
+            self.place = Place::AfterLast;
+        } else {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            self.place = Place::Before;
+        }
+    }
+
+    /// Steps to the next entry; false at the end, behind which the cursor then stands.
+    ///
+    /// # Errors
+    /// As [`Session::get`]; the cursor has not moved.
+    #[inline]
+    pub fn next(&mut self, session: &mut Session) -> Result<bool> {
+        let inclusive = match self.place {
+            Place::AfterLast => return Ok(false),
+            Place::Fresh | Place::BeforeFirst => {
+                copy(&self.low, &mut self.seek);
+                true
+            }
+            Place::Before => {
+                copy(&self.key, &mut self.seek);
+                true
+            }
+            Place::At => {
+                copy(&self.key, &mut self.seek);
+                match self.over {
+                    Over::Children(_) => {
+                        self.seek.push(0xFF);
+                        true
+                    }
+                    Over::Valued => false,
+                }
+            }
+        };
+        let value = if self.with_values { Some(&mut self.value) } else { None };
+        let found = if self.local {
+            session.trees.local.next(&self.seek, inclusive, &mut self.found, value)?
+        } else {
+            session.trees.database.next(&self.seek, inclusive, &mut self.found, value)?
+        };
+        if !found || self.found >= self.high {
+            self.place = Place::AfterLast;
+            return Ok(false);
+        }
+        self.arrive()?;
+        Ok(true)
+    }
+
+    /// Steps to the previous entry; false at the beginning, before which the cursor then stands.
+    ///
+    /// # Errors
+    /// As [`Session::get`]; the cursor has not moved.
+    pub fn previous(&mut self, session: &mut Session) -> Result<bool> {
+        match self.place {
+            Place::BeforeFirst => return Ok(false),
+            Place::Fresh | Place::AfterLast => copy(&self.high, &mut self.seek),
+            Place::At | Place::Before => copy(&self.key, &mut self.seek),
+        }
+        let tree = session.trees.of(self.local);
+        let value = if self.with_values { Some(&mut self.value) } else { None };
+        if !tree.previous(&self.seek, &mut self.found, value)? || self.found < self.low {
+            self.place = Place::BeforeFirst;
+            return Ok(false);
+        }
+        self.arrive()?;
+        // The last key of a child's subtree is what was found; the child's own value lies elsewhere.
+        if !self.has_value && matches!(self.over, Over::Children(_)) {
+            let mut value = std::mem::take(&mut self.value);
+            self.has_value = session.trees.of(self.local).get(&self.key, &mut value)?;
+            self.value = value;
+        }
+        Ok(true)
+    }
+
+    /// The node of the entry the cursor stands at.
+    ///
+    /// # Errors
+    /// `Invalid` if it stands at none.
+    pub fn node_ref(&self) -> Result<NodeRef<'_>> {
+        if self.place == Place::At {
+            Ok(NodeRef::from_encoded(&self.key, self.local))
+        } else {
+            Err(Error::invalid(
+                "the cursor stands at no entry: step it first, and only while it answers true",
+            ))
+        }
+    }
+
+    /// The node of the entry, copied.
+    ///
+    /// # Errors
+    /// As [`Cursor::node_ref`].
+    pub fn node(&self) -> Result<Node> {
+        self.node_ref()?.to_node()
+    }
+
+    /// The last subscript of the entry.
+    ///
+    /// # Errors
+    /// As [`Cursor::node_ref`]; `Invalid` for a name alone.
+    #[inline]
+    pub fn subscript(&self) -> Result<Subscript<'_>> {
+        let node = self.node_ref()?;
+        if let Over::Children(parent) = &self.over {
+            return Ok(perilune_key::decode_subscript(&self.key[parent.len()..])?.0);
+        }
+        node.last()?.ok_or_else(|| Error::invalid("a name alone has no subscript: ask for the node"))
+    }
+
+    /// The value of the entry; `None` if it has none (a child with descendants only).
+    ///
+    /// # Errors
+    /// As [`Cursor::node_ref`]; `Invalid` if the cursor reads no values; a damaged value.
+    #[inline]
+    pub fn value(&self) -> Result<Option<ValueRef<'_>>> {
+        self.node_ref()?;
+        if !self.has_value {
+            return Ok(None);
+        }
+        if !self.with_values {
+            return Err(Error::invalid("this cursor reads no values: make it without `without_values`"));
+        }
+        Ok(Some(ValueRef::decode(&self.value)?))
+    }
+
+    /// Whether the entry has a value: always, but for a child with descendants only.
+    #[must_use]
+    pub fn has_value(&self) -> bool {
+        self.place == Place::At && self.has_value
+    }
+
+    /// What lies at the entry now.
+    ///
+    /// # Errors
+    /// As [`Cursor::node_ref`] and [`Session::get`].
+    pub fn data(&self, session: &mut Session) -> Result<Data> {
+        session.data(self.node_ref()?)
+    }
+
+    fn over(local: bool, over: Over, low: Vec<u8>, high: Vec<u8>) -> Cursor {
+        Cursor {
+            local,
+            over,
+            with_values: true,
+            low,
+            high,
+            place: Place::Fresh,
+            key: Vec::new(),
+            found: Vec::new(),
+            seek: Vec::new(),
+            value: Vec::new(),
+            has_value: false,
+        }
+    }
+
+    /// Makes the key found, or the child on the way to it, the entry.
+    #[inline]
+    fn arrive(&mut self) -> Result<()> {
+        let length = match &self.over {
+            Over::Valued => self.found.len(),
+            Over::Children(parent) => {
+                let codes = self.found.get(parent.len()..).unwrap_or(&[]);
+                parent.len() + perilune_key::code_len(codes)?
+            }
+        };
+        self.has_value = length == self.found.len();
+        std::mem::swap(&mut self.key, &mut self.found);
+        self.key.truncate(length);
+        self.place = Place::At;
+        Ok(())
+    }
+}
+
+/// Where the descendants of `node` end.
+fn past(node: NodeRef<'_>) -> Vec<u8> {
+    [node.encoded(), &[0xFF]].concat()
+}
+
+fn copy(from: &[u8], to: &mut Vec<u8>) {
+    to.clear();
+    to.extend_from_slice(from);
+}
+
+fn child(parent: &Node, bound: Bound<impl IntoSubscript>) -> Result<Bound<Node>> {
+    Ok(match bound {
+        Bound::Included(subscript) => Bound::Included(parent.child(subscript)?),
+        Bound::Excluded(subscript) => Bound::Excluded(parent.child(subscript)?),
+        Bound::Unbounded => Bound::Unbounded,
+    })
+}
+
+/// The children of a node, first to last; made by [`Session::children`].
+#[derive(Debug)]
+pub struct Children<'s> {
+    session: &'s mut Session,
+    cursor: Cursor,
+}
+
+/// The nodes with a value of a subtree, depth first; made by [`Session::subtree`].
+#[derive(Debug)]
+pub struct Subtree<'s> {
+    session: &'s mut Session,
+    cursor: Cursor,
+}
+
+impl Iterator for Children<'_> {
+    type Item = Result<SubscriptBuf>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.cursor.next(self.session) {
+            Ok(false) => None,
+            Ok(true) => Some(self.cursor.subscript().map(Subscript::into_owned)),
+            Err(error) => {
+                self.cursor.place = Place::AfterLast;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl Subtree<'_> {
+    fn entry(&self) -> Result<(Node, Value)> {
+        let value = self.cursor.value()?.map_or(Value::Null, |value| value.to_owned_value());
+        Ok((self.cursor.node()?, value))
+    }
+}
+
+impl Iterator for Subtree<'_> {
+    type Item = Result<(Node, Value)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.cursor.next(self.session) {
+            Ok(false) => None,
+            Ok(true) => Some(self.entry()),
+            Err(error) => {
+                self.cursor.place = Place::AfterLast;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Iterates over the subscripts of the children of `node`, `""` included. It ends after an error.
+    pub fn children<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Children<'_> {
+        Children { session: self, cursor: Cursor::children(node).without_values() }
+    }
+
+    /// Iterates over the nodes with a value in the subtree of `node`, itself included, depth first.
+    /// It ends after an error.
+    pub fn subtree<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Subtree<'_> {
+        Subtree { session: self, cursor: Cursor::subtree(node) }
+    }
+}

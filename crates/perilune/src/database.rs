@@ -1,0 +1,144 @@
+//! A database: opened once per process and path, shared by its threads, each with its session.
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use perilune_store::{Error as StoreError, Limits, Store};
+
+use crate::backend::{self, Backend};
+use crate::{OpenOptions, Result, Session};
+
+/// An open database. Clones are the same database; threads open a [`Session`] each.
+///
+/// ```
+/// # let directory = std::env::temp_dir().join(format!("perilune-doc-db-{}", std::process::id()));
+/// # std::fs::create_dir_all(&directory).unwrap();
+/// # let path = directory.join("t.db");
+/// use perilune::{node, Database};
+///
+/// let database = Database::open(&path)?;
+/// let mut session = database.session()?;
+/// session.set(&node!("^person", 21, "name")?, "Ada")?;
+/// assert_eq!(session.get_str(&node!("^person", 21, "name")?)?, Some("Ada"));
+/// # std::fs::remove_dir_all(&directory).unwrap();
+/// # Ok::<(), perilune::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Database {
+    backend: Backend,
+    path: Arc<Path>,
+}
+
+impl Database {
+    /// Opens the database at `path`, creating it when it is missing.
+    ///
+    /// # Errors
+    /// `NotADatabase`, `CannotOpen`, `NoSpace`, I/O: each says what to do.
+    pub fn open(path: impl AsRef<Path>) -> Result<Database> {
+        OpenOptions::default().open(path)
+    }
+
+    /// Opens the database at [`Database::default_path`], creating it and, if it is ours, its
+    /// directory (mode 0700) when they are missing.
+    ///
+    /// # Errors
+    /// As [`Database::open`] and [`Database::default_path`].
+    pub fn open_default() -> Result<Database> {
+        let path = Database::default_path()?;
+        if env::var_os("PERILUNE_DB").is_none_or(|path| path.is_empty()) {
+            if let Some(directory) = path.parent() {
+                let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+                made.map_err(|source| StoreError::Io {
+                    action: "create the directory of the default database",
+                    path: directory.to_owned(),
+                    source,
+                })?;
+            }
+        }
+        Database::open(path)
+    }
+
+    /// Where the database is when nobody says: `$PERILUNE_DB`, or else
+    /// `$XDG_DATA_HOME/perilune/default.db`, or else `~/.local/share/perilune/default.db`.
+    ///
+    /// # Errors
+    /// `CannotOpen` if none of $PERILUNE_DB, $XDG_DATA_HOME and $HOME is set.
+    pub fn default_path() -> Result<PathBuf> {
+        default_path(|name| env::var_os(name))
+    }
+
+    /// The options a database can be opened with, at their defaults.
+    pub fn options() -> OpenOptions {
+        OpenOptions::default()
+    }
+
+    /// Opens a session, one thread's way into the database.
+    ///
+    /// # Errors
+    /// `LimitReached` when all sessions are taken.
+    pub fn session(&self) -> Result<Session> {
+        Session::open(&self.backend)
+    }
+
+    /// The path it was opened at.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the database takes: bytes of a key, of a value, levels of transactions.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        self.backend.limits()
+    }
+
+    pub(crate) fn open_with(path: &Path, options: &OpenOptions) -> Result<Database> {
+        Ok(Database { backend: backend::open(path, options)?, path: path.into() })
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn default_path(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
+    let set = |name| variable(name).filter(|text| !text.is_empty()).map(PathBuf::from);
+    if let Some(path) = set("PERILUNE_DB") {
+        return Ok(path);
+    }
+    // A relative $XDG_DATA_HOME counts as unset, says the XDG Base Directory Specification.
+    let data = set("XDG_DATA_HOME").filter(|path| path.is_absolute());
+    match data.or_else(|| set("HOME").map(|home| home.join(".local/share"))) {
+        Some(data) => Ok(data.join("perilune/default.db")),
+        None => Err(StoreError::CannotOpen {
+            path: PathBuf::from("default.db"),
+            why: "no place for the default database: set $PERILUNE_DB or $HOME, or give a path".to_owned(),
+        }
+        .into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_path_follows_its_rule() {
+        let path = |set: &[(&str, &str)]| {
+            default_path(|name| set.iter().find(|(key, _)| *key == name).map(|(_, text)| text.into())).ok()
+        };
+        let all = [("PERILUNE_DB", "/a/b.db"), ("XDG_DATA_HOME", "/x"), ("HOME", "/h")];
+        assert_eq!(path(&all), Some("/a/b.db".into()));
+        assert_eq!(path(&all[1..]), Some("/x/perilune/default.db".into()));
+        assert_eq!(path(&all[2..]), Some("/h/.local/share/perilune/default.db".into()));
+        assert_eq!(path(&[("PERILUNE_DB", ""), ("HOME", "/h")]), path(&all[2..]));
+        assert_eq!(path(&[]), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! The one error type of the public API: what went wrong and what to do next.
+//!
+//! [`Error::Conflict`], [`Error::Restart`] and [`Error::Rollback`] are control flow of transactions:
+//! a body hands them on unchanged (with `?`), and [`crate::Session::transaction`] acts on them.
+
+use std::fmt;
+
+use perilune_key::{ArithmeticError, KeyError, ParseError, ValueError};
+use perilune_store::Error as StoreError;
+
+/// The result of every operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What an operation can answer instead of its result.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// What the open transaction has read is no longer one state. Hand it on: the transaction runs again.
+    Conflict,
+    /// The body asks for its transaction to be run again from the outermost level.
+    Restart,
+    /// The body asks for its level to be rolled back; [`crate::Session::transaction`] returns this.
+    Rollback,
+    /// A name, a subscript or a key is not one.
+    Key(KeyError),
+    /// The text of a node is not one.
+    Text(ParseError),
+    /// A number is out of range or cannot be computed exactly.
+    Number(ArithmeticError),
+    /// A value's bytes are not one.
+    Value(ValueError),
+    /// The value has another type than the operation takes.
+    WrongType {
+        /// What the operation takes.
+        wanted: &'static str,
+        /// What the node holds.
+        found: &'static str,
+    },
+    /// One of the two trees of a copy or merge contains the other.
+    Overlap,
+    /// The operation is one of nodes of the database, and the node is local (no `^`).
+    LocalNode {
+        /// What cannot be done.
+        operation: &'static str,
+    },
+    /// The storage below answered.
+    Store(StoreError),
+    /// An error of the caller's own, carried out of a transaction's body.
+    Other(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The kind of an error as a small number that never changes its meaning.
+///
+/// The C interface and the bindings hand these on. New kinds get new numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum ErrorCode {
+    /// An option or argument is unknown or out of range.
+    Invalid = 1,
+    /// A name, subscript or text of a node is not one.
+    InvalidKey = 2,
+    /// The key is longer than its tree takes.
+    KeyTooLong = 3,
+    /// The value is longer than its tree takes.
+    ValueTooLong = 4,
+    /// A number is out of range or cannot be computed exactly.
+    Number = 5,
+    /// The value has another type than the operation takes.
+    WrongType = 6,
+    /// One tree of a copy or merge contains the other.
+    Overlap = 7,
+    /// Not possible for a local node.
+    LocalNode = 8,
+    /// A bounded resource is used up.
+    LimitReached = 9,
+    /// The transaction met a concurrent change and has to run again.
+    Conflict = 10,
+    /// The transaction asked to run again.
+    Restart = 11,
+    /// The transaction asked to be rolled back.
+    Rollback = 12,
+    /// The transaction reached its time limit.
+    TransactionTimeout = 13,
+    /// The operation needs an open transaction, or the reverse.
+    TransactionState = 14,
+    /// The transaction belongs to the parent of this forked process.
+    Forked = 15,
+    /// Waiting for the lock would close a circle.
+    Deadlock = 16,
+    /// The commit may or may not have happened.
+    CommitUnknown = 17,
+    /// The channel is full.
+    ChannelFull = 18,
+    /// The database was opened read-only.
+    ReadOnly = 19,
+    /// The file is no Perilune database, or none this version reads.
+    NotADatabase = 20,
+    /// The database cannot be opened now or here.
+    CannotOpen = 21,
+    /// No space left to grow.
+    NoSpace = 22,
+    /// The operating system refused.
+    Io = 23,
+    /// Writing has stopped after an I/O error.
+    WritesStopped = 24,
+    /// The database is damaged.
+    Corrupt = 25,
+    /// A function of the caller refused.
+    Refused = 26,
+    /// An invariant of Perilune failed.
+    Internal = 27,
+    /// An error of the caller's own.
+    Other = 28,
+}
+
+impl ErrorCode {
+    /// The number, as the C interface shows it.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        self as i32
+    }
+}
+
+impl Error {
+    /// The error's kind.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Error::Conflict => ErrorCode::Conflict,
+            Error::Restart => ErrorCode::Restart,
+            Error::Rollback => ErrorCode::Rollback,
+            Error::Key(KeyError::KeyTooLong { .. }) => ErrorCode::KeyTooLong,
+            Error::Key(KeyError::Malformed { .. }) | Error::Value(_) => ErrorCode::Corrupt,
+            Error::Key(_) | Error::Text(_) => ErrorCode::InvalidKey,
+            Error::Number(_) => ErrorCode::Number,
+            Error::WrongType { .. } => ErrorCode::WrongType,
+            Error::Overlap => ErrorCode::Overlap,
+            Error::LocalNode { .. } => ErrorCode::LocalNode,
+            Error::Store(error) => store_code(error),
+            Error::Other(_) => ErrorCode::Other,
+        }
+    }
+
+    /// Wraps an error of the caller's own, to carry it out of a transaction's body.
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Other(error.into())
+    }
+
+    /// Whether a transaction's body that answers this is run again.
+    #[must_use]
+    pub fn is_retry(&self) -> bool {
+        matches!(self, Error::Conflict | Error::Restart)
+    }
+
+    pub(crate) fn invalid(why: impl Into<String>) -> Error {
+        Error::Store(StoreError::Invalid(why.into()))
+    }
+}
+
+fn store_code(error: &StoreError) -> ErrorCode {
+    match error {
+        StoreError::Conflict => ErrorCode::Conflict,
+        StoreError::Restart => ErrorCode::Restart,
+        StoreError::CommitUnknown => ErrorCode::CommitUnknown,
+        StoreError::TransactionTimeout { .. } => ErrorCode::TransactionTimeout,
+        StoreError::Deadlock => ErrorCode::Deadlock,
+        StoreError::TransactionState(_) => ErrorCode::TransactionState,
+        StoreError::Forked => ErrorCode::Forked,
+        StoreError::KeyTooLong { .. } => ErrorCode::KeyTooLong,
+        StoreError::ValueTooLong { .. } => ErrorCode::ValueTooLong,
+        StoreError::LimitReached { .. } => ErrorCode::LimitReached,
+        StoreError::ChannelFull => ErrorCode::ChannelFull,
+        StoreError::ReadOnly => ErrorCode::ReadOnly,
+        StoreError::NotADatabase { .. } => ErrorCode::NotADatabase,
+        StoreError::CannotOpen { .. } => ErrorCode::CannotOpen,
+        StoreError::NoSpace { .. } => ErrorCode::NoSpace,
+        StoreError::Io { .. } => ErrorCode::Io,
+        StoreError::WritesStopped => ErrorCode::WritesStopped,
+        StoreError::Corrupt { .. } => ErrorCode::Corrupt,
+        StoreError::Refused(_) => ErrorCode::Refused,
+        StoreError::Invalid(_) => ErrorCode::Invalid,
+        _ => ErrorCode::Internal,
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Conflict => StoreError::Conflict.fmt(f),
+            Error::Restart => StoreError::Restart.fmt(f),
+            Error::Rollback => f.write_str("the transaction was rolled back, as its body asked"),
+            Error::Key(error) => error.fmt(f),
+            Error::Text(error) => error.fmt(f),
+            Error::Number(error) => error.fmt(f),
+            Error::Value(error) => error.fmt(f),
+            Error::WrongType { wanted, found } => {
+                write!(f, "the node holds {found}, not {wanted}: read it with `get`, or store {wanted} there")
+            }
+            Error::Overlap => f.write_str(
+                "one of the two trees contains the other: copy to a tree outside, then move it from there",
+            ),
+            Error::LocalNode { operation } => {
+                write!(f, "a local node cannot be {operation}: use a node of the database, whose name begins with ^")
+            }
+            Error::Store(error) => error.fmt(f),
+            Error::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Store(error) => std::error::Error::source(error),
+            Error::Other(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Conflict => Error::Conflict,
+            StoreError::Restart => Error::Restart,
+            other => Error::Store(other),
+        }
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Error::Key(error)
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        Error::Text(error)
+    }
+}
+
+impl From<ArithmeticError> for Error {
+    fn from(error: ArithmeticError) -> Self {
+        Error::Number(error)
+    }
+}
+
+impl From<ValueError> for Error {
+    fn from(error: ValueError) -> Self {
+        Error::Value(error)
+    }
+}

@@ -1,0 +1,171 @@
+//! Local trees: names without `^`, in memory, private to one session handle.
+//!
+//! They implement the back ends' own trait, so that every operation on nodes is written once.
+//!
+//! Invariants
+//! - A local tree is seen by its session only and is gone with it.
+//! - Levels follow the session's transaction: what a rolled back (or run again) level wrote to local
+//!   trees is taken back with it.
+//! - Keys and values are bounded ([`limits::LOCAL_KEY_BYTES`], [`limits::VALUE_BYTES`]), checked on write.
+//!
+//! Deliberately absent: locks, watches, messages (those of the database take local names, too), and
+//! the commit hook, which sees the database's writes only.
+
+mod map;
+
+use perilune_store::{
+    Change, CommitHook, Decision, Error, Presence, Result, Session, TransactionOptions, UpdateBuffer,
+};
+
+use self::map::ByteMap;
+use crate::limits;
+
+/// The trees of one session.
+#[derive(Debug, Default)]
+pub(crate) struct LocalTrees {
+    map: ByteMap,
+}
+
+impl LocalTrees {
+    fn write(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.len() > limits::LOCAL_KEY_BYTES {
+            return Err(Error::KeyTooLong { bytes: key.len(), limit: limits::LOCAL_KEY_BYTES });
+        }
+        if value.len() > limits::VALUE_BYTES {
+            return Err(Error::ValueTooLong { bytes: value.len(), limit: limits::VALUE_BYTES });
+        }
+        self.map.set(key, value);
+        Ok(())
+    }
+}
+
+const NO_LEVEL: &str = "no transaction is open: begin one first";
+
+fn copy(from: &[u8], to: &mut Vec<u8>) {
+    to.clear();
+    to.extend_from_slice(from);
+}
+
+fn answer(found: Option<map::Pair<'_>>, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> bool {
+    let Some((found_key, found_value)) = found else { return false };
+    copy(found_key, key);
+    if let Some(value) = value {
+        copy(found_value, value);
+    }
+    true
+}
+
+impl Session for LocalTrees {
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        Ok(match self.map.get(key) {
+            Some(found) => {
+                copy(found, value);
+                true
+            }
+            None => false,
+        })
+    }
+
+    fn presence(&mut self, key: &[u8]) -> Result<Presence> {
+        Ok(Presence {
+            value: self.map.get(key).is_some(),
+            descendants: self.map.after(key, false).is_some_and(|(found, _)| found.starts_with(key)),
+        })
+    }
+
+    fn next(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        Ok(answer(self.map.after(from, inclusive), key, value))
+    }
+
+    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
+        Ok(answer(self.map.before(from), key, value))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write(key, value)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        Ok(self.map.remove(key))
+    }
+
+    fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
+        self.map.remove_prefix(prefix);
+        Ok(())
+    }
+
+    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
+        let mut buffer: UpdateBuffer = [0; 64];
+        match change(self.map.get(key).map(Vec::as_slice), &mut buffer)? {
+            Decision::Keep => Ok(()),
+            Decision::Write(bytes) => match buffer.get(..bytes) {
+                Some(value) => self.write(key, value),
+                None => Err(Error::Internal("an update wrote past its buffer".to_owned())),
+            },
+            Decision::Remove => {
+                self.map.remove(key);
+                Ok(())
+            }
+        }
+    }
+
+    fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        if self.map.get(key).map(Vec::as_slice) != expected {
+            return Ok(false);
+        }
+        match new {
+            Some(value) => self.write(key, value)?,
+            None => {
+                self.map.remove(key);
+            }
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, _options: &TransactionOptions) -> Result<()> {
+        self.map.begin();
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.map.commit() {
+            Ok(())
+        } else {
+            Err(Error::TransactionState(NO_LEVEL))
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if self.map.rollback() {
+            Ok(())
+        } else {
+            Err(Error::TransactionState(NO_LEVEL))
+        }
+    }
+
+    fn depth(&self) -> usize {
+        self.map.depth()
+    }
+
+    fn retry(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn give_up(&mut self) {}
+
+    fn restarts(&self) -> u32 {
+        0
+    }
+
+    fn validate(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn set_commit_hook(&mut self, _hook: Option<CommitHook>) {}
+}

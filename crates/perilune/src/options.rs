@@ -1,0 +1,215 @@
+//! How a database is opened: options with the same names in Rust, Lua, C and perilune.conf.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use perilune_store::Durability;
+
+use crate::{Database, Error, Result};
+
+/// How to open a database; the defaults are good for most.
+///
+/// ```no_run
+/// use perilune::{Database, Durability};
+///
+/// let database = Database::options().create(false).durability(Durability::Fsync).open("shop.db")?;
+/// # Ok::<(), perilune::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct OpenOptions {
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    pub(crate) durability: Option<Durability>,
+    pub(crate) max_size: u64,
+    pub(crate) timeout: Duration,
+    pub(crate) file_mode: u32,
+    pub(crate) shm_dir: Option<PathBuf>,
+    pub(crate) allow_any_filesystem: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            create: true,
+            read_only: false,
+            durability: None,
+            max_size: 1 << 40,
+            timeout: Duration::from_secs(10),
+            file_mode: 0o600,
+            shm_dir: None,
+            allow_any_filesystem: false,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Whether to create the database when it is missing; true if not told otherwise.
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Whether to open for reading only, which needs no permission to write; false if not told.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// What commits wait for; if not told, what $PERILUNE_DURABILITY says, or else periodic.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// Bytes the file may grow to; 1 TiB if not told otherwise. It is address space, not memory.
+    pub fn max_size(mut self, bytes: u64) -> Self {
+        self.max_size = bytes;
+        self
+    }
+
+    /// How long opening may wait for a process that creates, recovers or closes the database; 10 s
+    /// if not told otherwise.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Permissions of the files created; 0o600 if not told otherwise. Whoever may write them may do
+    /// everything to the data.
+    pub fn file_mode(mut self, mode: u32) -> Self {
+        self.file_mode = mode;
+        self
+    }
+
+    /// The directory for the shared-memory file, if not beside the database.
+    pub fn shm_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.shm_dir = Some(directory.into());
+        self
+    }
+
+    /// Whether to open on file systems that do not keep what Perilune relies on at full speed
+    /// (btrfs, zfs); false if not told otherwise.
+    pub fn allow_any_filesystem(mut self, allow: bool) -> Self {
+        self.allow_any_filesystem = allow;
+        self
+    }
+
+    /// Sets the option called `name` from text, as configuration files and bindings do. Sizes are
+    /// bytes or end in k, m, g or t; times are seconds; modes are octal.
+    ///
+    /// # Errors
+    /// `Invalid`, with the names or values that are good.
+    pub fn set(mut self, name: &str, text: &str) -> Result<Self> {
+        match name {
+            "create" => self.create = truth(name, text)?,
+            "read_only" => self.read_only = truth(name, text)?,
+            "durability" => self.durability = Some(text.parse()?),
+            "max_size" => self.max_size = bytes(text)?,
+            "timeout" => self.timeout = seconds(text)?,
+            "file_mode" => {
+                self.file_mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
+                    .ok()
+                    .filter(|mode| *mode <= 0o777)
+                    .ok_or_else(|| Error::invalid(format!("file_mode is octal, 0 to 777, not `{text}`")))?;
+            }
+            "shm_dir" => self.shm_dir = Some(PathBuf::from(text)),
+            "allow_any_filesystem" => self.allow_any_filesystem = truth(name, text)?,
+            _ => {
+                return Err(Error::invalid(format!(
+                    "there is no option `{name}`: create, read_only, durability, max_size, timeout, \
+                     file_mode, shm_dir and allow_any_filesystem are"
+                )))
+            }
+        }
+        Ok(self)
+    }
+
+    /// Opens the database at `path`.
+    ///
+    /// # Errors
+    /// `NotADatabase`, `CannotOpen`, `NoSpace`, I/O: each says what to do.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
+        Database::open_with(path.as_ref(), self)
+    }
+
+    /// What commits wait for: as told, by the environment, or periodic.
+    pub(crate) fn level(&self) -> Result<Durability> {
+        match (self.durability, std::env::var("PERILUNE_DURABILITY")) {
+            (Some(durability), _) => Ok(durability),
+            (None, Ok(text)) => Ok(text.parse()?),
+            (None, Err(_)) => Ok(Durability::Periodic),
+        }
+    }
+}
+
+fn truth(name: &str, text: &str) -> Result<bool> {
+    match text {
+        "true" | "yes" | "1" => Ok(true),
+        "false" | "no" | "0" => Ok(false),
+        _ => Err(Error::invalid(format!("{name} is true or false, not `{text}`"))),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| Error::invalid(format!("a timeout is a number of seconds from 0 on, not `{text}`")))
+}
+
+fn bytes(text: &str) -> Result<u64> {
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, unit)) if unit.is_ascii_alphabetic() => {
+            let shift = match unit.to_ascii_lowercase() {
+                'k' => 10,
+                'm' => 20,
+                'g' => 30,
+                't' => 40,
+                _ => 64,
+            };
+            (&text[..at], shift)
+        }
+        _ => (text, 0),
+    };
+    let size: Option<u64> = digits.parse().ok();
+    size.and_then(|size| size.checked_mul(1_u64.checked_shl(shift)?))
+        .ok_or_else(|| Error::invalid(format!("a size is bytes, or ends in k, m, g or t, not `{text}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_from_text() -> Result<()> {
+        let options = OpenOptions::default()
+            .set("create", "no")?
+            .set("durability", "fsync")?
+            .set("max_size", "2g")?
+            .set("timeout", "0.5")?
+            .set("file_mode", "640")?;
+        assert_eq!(
+            options,
+            OpenOptions::default()
+                .create(false)
+                .durability(Durability::Fsync)
+                .max_size(2 << 30)
+                .timeout(Duration::from_millis(500))
+                .file_mode(0o640)
+        );
+        let wrong = [
+            ("max_sise", "1"),
+            ("create", "maybe"),
+            ("durability", "always"),
+            ("max_size", "99999999t"),
+            ("max_size", "1x"),
+            ("timeout", "-1"),
+            ("file_mode", "9"),
+        ];
+        for (name, text) in wrong {
+            assert!(OpenOptions::default().set(name, text).is_err(), "{name}={text}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! Neighbours of a node: siblings, children, the next valued node depth first, and names.
+//!
+//! None of the nodes that a walk starts from need exist. Each call sees the tree as it is then; for
+//! many steps at one level or through a subtree a [`crate::Cursor`] is faster.
+
+use perilune_key::range;
+
+use crate::{Node, NodeRef, Result, Session};
+
+/// Which neighbour of a node is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Neighbour {
+    /// M's `$ORDER`: the sibling after, of `""` the first one that is not `""`.
+    Next,
+    /// M's `$ORDER` backwards: the sibling before that is not `""`, of `""` the last one.
+    Previous,
+    /// The sibling after, in the order `""`, numbers, strings.
+    SiblingAfter,
+    /// The sibling before, which may be `""`.
+    SiblingBefore,
+    /// The first child, which may be `""`.
+    FirstChild,
+    /// The last child.
+    LastChild,
+    /// M's `$QUERY`: the next node with a value, depth first, under the same name.
+    NextValued,
+    /// M's `$QUERY` backwards; it may answer the name itself.
+    PreviousValued,
+}
+
+/// The least byte a name begins with; keys that begin with less are not nodes.
+const FIRST_NAME_BYTE: u8 = b'%';
+/// The greatest byte a name begins with.
+const LAST_NAME_BYTE: u8 = b'z';
+
+impl Session {
+    /// The next sibling of `node`: M's `$ORDER`. From the subscript `""` that is the first one. The
+    /// sibling `""` itself is never answered ([`Session::first_child`] knows it). For a name alone
+    /// it is the next name with anything below it.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn next<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::Next, node)
+    }
+
+    /// The previous sibling of `node`: M's `$ORDER` backwards. From the subscript `""` that is the
+    /// last one. The sibling `""` itself is never answered.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn previous<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::Previous, node)
+    }
+
+    /// The sibling after `node`, in the order `""`, numbers, strings.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn sibling_after<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::SiblingAfter, node)
+    }
+
+    /// The sibling before `node`, `""` included.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn sibling_before<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::SiblingBefore, node)
+    }
+
+    /// The first child of `node`, `""` included.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn first_child<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::FirstChild, node)
+    }
+
+    /// The last child of `node`, `""` included.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn last_child<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::LastChild, node)
+    }
+
+    /// The next node with a value, depth first, under the same name: M's `$QUERY`.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn next_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::NextValued, node)
+    }
+
+    /// The previous node with a value, depth first, under the same name; it may be the name itself.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn previous_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::PreviousValued, node)
+    }
+
+    /// The neighbour of `node` where it was read to, without a copy; it lasts until the next
+    /// operation.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn neighbour<'n>(
+        &mut self,
+        which: Neighbour,
+        node: impl Into<NodeRef<'n>>,
+    ) -> Result<Option<NodeRef<'_>>> {
+        let node = node.into();
+        let (key, local) = (node.encoded(), node.is_local());
+        match which {
+            Neighbour::FirstChild => self.child_after(key, key.len(), local, Seek::Above),
+            Neighbour::LastChild => self.child_before(key, key.len(), local, Seek::PastTree),
+            Neighbour::NextValued => {
+                let found = self.trees.of(local).next(key, false, &mut self.found, None)?;
+                self.under_name(found, key, local)
+            }
+            Neighbour::PreviousValued => {
+                let found = self.trees.of(local).previous(key, &mut self.found, None)?;
+                self.under_name(found, key, local)
+            }
+            Neighbour::Next | Neighbour::SiblingAfter => match node.parent_end()? {
+                Some(parent) => self.child_after(key, parent, local, Seek::PastTree),
+                None => self.name_after(key, local),
+            },
+            Neighbour::SiblingBefore => match node.parent_end()? {
+                Some(parent) => self.child_before(key, parent, local, Seek::Above),
+                None => self.name_before(key, local),
+            },
+            Neighbour::Previous => match node.parent_end()? {
+                Some(parent) if is_empty(&key[parent..])? => {
+                    let last = self.child_before(&key[..parent], parent, local, Seek::PastTree)?;
+                    not_empty(last, parent)
+                }
+                Some(parent) => not_empty(self.child_before(key, parent, local, Seek::Above)?, parent),
+                None => self.name_before(key, local),
+            },
+        }
+    }
+
+    /// The first name with anything below it, of the database (`local` false) or the local trees.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn first_name(&mut self, local: bool) -> Result<Option<Node>> {
+        let found = self.trees.of(local).next(&[FIRST_NAME_BYTE], true, &mut self.found, None)?;
+        self.named(found, local)?.map(NodeRef::to_node).transpose()
+    }
+
+    /// The last name with anything below it, of the database (`local` false) or the local trees.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn last_name(&mut self, local: bool) -> Result<Option<Node>> {
+        let found = self.trees.of(local).previous(&[LAST_NAME_BYTE + 1], &mut self.found, None)?;
+        self.named(found, local)?.map(NodeRef::to_node).transpose()
+    }
+
+    fn neighbour_node<'n>(&mut self, which: Neighbour, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour(which, node)?.map(NodeRef::to_node).transpose()
+    }
+
+    /// The child of `key[..parent]` that lies after `key`, or after all below `key`.
+    fn child_after(
+        &mut self,
+        key: &[u8],
+        parent: usize,
+        local: bool,
+        seek: Seek,
+    ) -> Result<Option<NodeRef<'_>>> {
+        let found = match seek {
+            Seek::Above => self.trees.of(local).next(key, false, &mut self.found, None)?,
+            Seek::PastTree => {
+                range::subtree_end(key, &mut self.from);
+                self.trees.of(local).next(&self.from, true, &mut self.found, None)?
+            }
+        };
+        self.child(found, &key[..parent], local)
+    }
+
+    /// The child of `key[..parent]` that lies before `key`, or the last at or before all below `key`.
+    fn child_before(
+        &mut self,
+        key: &[u8],
+        parent: usize,
+        local: bool,
+        seek: Seek,
+    ) -> Result<Option<NodeRef<'_>>> {
+        let found = match seek {
+            Seek::Above => self.trees.of(local).previous(key, &mut self.found, None)?,
+            Seek::PastTree => {
+                range::subtree_end(key, &mut self.from);
+                self.trees.of(local).previous(&self.from, &mut self.found, None)?
+            }
+        };
+        self.child(found, &key[..parent], local)
+    }
+
+    fn name_after(&mut self, key: &[u8], local: bool) -> Result<Option<NodeRef<'_>>> {
+        range::subtree_end(key, &mut self.from);
+        let found = self.trees.of(local).next(&self.from, true, &mut self.found, None)?;
+        self.named(found, local)
+    }
+
+    fn name_before(&mut self, key: &[u8], local: bool) -> Result<Option<NodeRef<'_>>> {
+        let found = self.trees.of(local).previous(key, &mut self.found, None)?;
+        self.named(found, local)
+    }
+
+    fn child(&self, found: bool, parent: &[u8], local: bool) -> Result<Option<NodeRef<'_>>> {
+        if !found {
+            return Ok(None);
+        }
+        Ok(range::child_of(parent, &self.found)?.map(|key| NodeRef::from_encoded(key, local)))
+    }
+
+    fn under_name(&self, found: bool, key: &[u8], local: bool) -> Result<Option<NodeRef<'_>>> {
+        let same = found && self.found.starts_with(range::name_of(key)?);
+        Ok(same.then(|| NodeRef::from_encoded(&self.found, local)))
+    }
+
+    fn named(&self, found: bool, local: bool) -> Result<Option<NodeRef<'_>>> {
+        match self.found.first() {
+            Some(FIRST_NAME_BYTE..=LAST_NAME_BYTE) if found => {
+                Ok(Some(NodeRef::from_encoded(range::name_of(&self.found)?, local)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Where a search begins, seen from the key it is given.
+#[derive(Clone, Copy)]
+enum Seek {
+    /// At the key itself, which is not answered.
+    Above,
+    /// Behind the key and all its descendants.
+    PastTree,
+}
+
+fn is_empty(code: &[u8]) -> Result<bool> {
+    Ok(perilune_key::decode_subscript(code)?.0.is_empty())
+}
+
+fn not_empty(child: Option<NodeRef<'_>>, parent: usize) -> Result<Option<NodeRef<'_>>> {
+    match child {
+        Some(child) if is_empty(&child.encoded()[parent..])? => Ok(None),
+        other => Ok(other),
+    }
+}
