@@ -1,1 +1,294 @@
-//! Reading and writing bytes of any offset and size in relaxed words.
+//! Bytes of shared pages, seen through relaxed atomic 64-bit words of one size.
+//!
+//! This is the one module through which racy page bytes are read and written. A reader that raced
+//! with a writer gets bytes that never stood together; it finds out by re-checking the page's latch
+//! word (see [`crate::latch`]) and must not act on them before. So that garbage can be walked safely,
+//! every offset wraps inside its block: any offset is good, none panics, none leaves the block.
+//!
+//! Invariants
+//! - All access is by whole aligned `AtomicU64` words with `Relaxed` ordering: no undefined behaviour.
+//! - A function that writes changes only the bytes it names; the caller has the block to itself (holds
+//!   its latch), since the neighbours in a word are read and stored back.
+//! - Blocks are little endian on every platform.
+//!
+//! Deliberately absent: latches, validation, knowledge of what the bytes mean.
+
+use std::cmp::Ordering;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A block of `N` words (a power of two); byte offsets wrap at `8 * N`.
+pub type Block<const N: usize> = [AtomicU64; N];
+
+/// A zeroed block that belongs to the caller alone.
+#[must_use]
+pub fn zeroed<const N: usize>() -> Block<N> {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}
+
+#[inline(always)]
+fn load<const N: usize>(block: &Block<N>, index: usize) -> u64 {
+    block[index & (N - 1)].load(Relaxed)
+}
+
+#[inline(always)]
+fn store<const N: usize>(block: &Block<N>, index: usize, value: u64) {
+    block[index & (N - 1)].store(value, Relaxed);
+}
+
+/// The byte at `offset`.
+#[inline(always)]
+pub fn u8_at<const N: usize>(block: &Block<N>, offset: usize) -> u8 {
+    (load(block, offset >> 3) >> ((offset & 7) * 8)) as u8
+}
+
+/// The u16 at `offset`, a multiple of 2.
+#[inline(always)]
+pub fn u16_at<const N: usize>(block: &Block<N>, offset: usize) -> u16 {
+    (load(block, offset >> 3) >> ((offset & 6) * 8)) as u16
+}
+
+/// The u32 at `offset`, a multiple of 4.
+#[inline(always)]
+pub fn u32_at<const N: usize>(block: &Block<N>, offset: usize) -> u32 {
+    (load(block, offset >> 3) >> ((offset & 4) * 8)) as u32
+}
+
+/// The u64 at `offset`, a multiple of 8.
+#[inline(always)]
+pub fn u64_at<const N: usize>(block: &Block<N>, offset: usize) -> u64 {
+    load(block, offset >> 3)
+}
+
+/// The 8 bytes from `offset` (any), little endian.
+#[inline(always)]
+fn unaligned<const N: usize>(block: &Block<N>, offset: usize) -> u64 {
+    let shift = (offset & 7) * 8;
+    let low = load(block, offset >> 3) >> shift;
+    if shift == 0 {
+        low
+    } else {
+        low | load(block, (offset >> 3) + 1) << (64 - shift)
+    }
+}
+
+/// Replaces the masked bits of the word that holds `offset`.
+#[inline(always)]
+fn merge<const N: usize>(block: &Block<N>, offset: usize, mask: u64, bits: u64) {
+    let old = load(block, offset >> 3);
+    store(block, offset >> 3, old & !mask | bits & mask);
+}
+
+/// Stores a byte at `offset`.
+#[inline(always)]
+pub fn put_u8<const N: usize>(block: &Block<N>, offset: usize, value: u8) {
+    let shift = (offset & 7) * 8;
+    merge(block, offset, 0xff << shift, u64::from(value) << shift);
+}
+
+/// Stores a u16 at `offset`, a multiple of 2.
+#[inline(always)]
+pub fn put_u16<const N: usize>(block: &Block<N>, offset: usize, value: u16) {
+    let shift = (offset & 6) * 8;
+    merge(block, offset, 0xffff << shift, u64::from(value) << shift);
+}
+
+/// Stores a u32 at `offset`, a multiple of 4.
+#[inline(always)]
+pub fn put_u32<const N: usize>(block: &Block<N>, offset: usize, value: u32) {
+    let shift = (offset & 4) * 8;
+    merge(block, offset, 0xffff_ffff << shift, u64::from(value) << shift);
+}
+
+/// Stores a u64 at `offset`, a multiple of 8.
+#[inline(always)]
+pub fn put_u64<const N: usize>(block: &Block<N>, offset: usize, value: u64) {
+    store(block, offset >> 3, value);
+}
+
+/// Copies bytes from `offset` (any) on into `out`.
+#[inline]
+pub fn read<const N: usize>(block: &Block<N>, offset: usize, out: &mut [u8]) {
+    let mut at = offset;
+    let mut chunks = out.chunks_exact_mut(8);
+    for chunk in &mut chunks {
+        chunk.copy_from_slice(&unaligned(block, at).to_le_bytes());
+        at += 8;
+    }
+    let rest = chunks.into_remainder();
+    if !rest.is_empty() {
+        let bytes = unaligned(block, at).to_le_bytes();
+        rest.copy_from_slice(&bytes[..rest.len()]);
+    }
+}
+
+/// Appends `len` bytes from `offset` (any) on to `out`. The caller bounds `len`.
+#[inline]
+pub fn append<const N: usize>(block: &Block<N>, offset: usize, len: usize, out: &mut Vec<u8>) {
+    let mut at = offset;
+    let end = offset + len;
+    out.reserve(len + 8);
+    while at + 8 <= end {
+        out.extend_from_slice(&unaligned(block, at).to_le_bytes());
+        at += 8;
+    }
+    if at < end {
+        let bytes = unaligned(block, at).to_le_bytes();
+        out.extend_from_slice(&bytes[..end - at]);
+    }
+}
+
+/// Copies `bytes` to `offset` (any) on.
+#[inline]
+pub fn write<const N: usize>(block: &Block<N>, offset: usize, bytes: &[u8]) {
+    let mut at = offset;
+    let mut rest = bytes;
+    let skew = at & 7;
+    if skew != 0 && !rest.is_empty() {
+        let count = rest.len().min(8 - skew);
+        write_part(block, at, &rest[..count]);
+        rest = &rest[count..];
+        at += count;
+    }
+    let mut chunks = rest.chunks_exact(8);
+    for chunk in &mut chunks {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        store(block, at >> 3, u64::from_le_bytes(word));
+        at += 8;
+    }
+    if !chunks.remainder().is_empty() {
+        write_part(block, at, chunks.remainder());
+    }
+}
+
+/// Writes 1 to 7 bytes that lie inside one word.
+#[inline]
+fn write_part<const N: usize>(block: &Block<N>, offset: usize, bytes: &[u8]) {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let shift = (offset & 7) * 8;
+    let mask = (u64::MAX >> (64 - 8 * bytes.len())) << shift;
+    merge(block, offset, mask, u64::from_le_bytes(word) << shift);
+}
+
+/// Compares the `len` bytes from `offset` on with `bytes`, as unsigned bytes, shorter first.
+#[inline]
+pub fn compare<const N: usize>(block: &Block<N>, offset: usize, len: usize, bytes: &[u8]) -> Ordering {
+    let common = len.min(bytes.len());
+    let mut at = 0;
+    while at + 8 <= common {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        let theirs = u64::from_be_bytes(word);
+        let ours = unaligned(block, offset + at).swap_bytes();
+        if ours != theirs {
+            return ours.cmp(&theirs);
+        }
+        at += 8;
+    }
+    if at < common {
+        let mut word = [0; 8];
+        word[..common - at].copy_from_slice(&bytes[at..common]);
+        let mask = !(u64::MAX >> (8 * (common - at)));
+        let theirs = u64::from_be_bytes(word);
+        let ours = unaligned(block, offset + at).swap_bytes() & mask;
+        if ours != theirs {
+            return ours.cmp(&theirs);
+        }
+    }
+    len.cmp(&bytes.len())
+}
+
+/// Moves `len` bytes from `from` to `to` inside the block; all three are multiples of 8.
+#[inline]
+pub fn shift<const N: usize>(block: &Block<N>, from: usize, to: usize, len: usize) {
+    let (from, to, words) = (from >> 3, to >> 3, len >> 3);
+    if to < from {
+        for index in 0..words {
+            store(block, to + index, load(block, from + index));
+        }
+    } else {
+        for index in (0..words).rev() {
+            store(block, to + index, load(block, from + index));
+        }
+    }
+}
+
+/// Copies a whole block.
+#[inline]
+pub fn copy<const N: usize>(from: &Block<N>, to: &Block<N>) {
+    for (source, target) in from.iter().zip(to) {
+        target.store(source.load(Relaxed), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every offset and length against plain byte slices.
+    #[test]
+    fn reads_writes_and_compares_like_byte_slices() {
+        let block = zeroed::<16>();
+        let mut plain = [0u8; 128];
+        for offset in 0..64 {
+            for len in 0..40 {
+                let bytes: Vec<u8> = (0..len).map(|i| (offset * 7 + i * 13 + len) as u8).collect();
+                write(&block, offset, &bytes);
+                plain[offset..offset + len].copy_from_slice(&bytes);
+                let mut whole = [0; 128];
+                read(&block, 0, &mut whole);
+                assert_eq!(whole, plain, "offset {offset} length {len}");
+                let mut out = vec![9];
+                append(&block, offset, len, &mut out);
+                assert_eq!(out[1..], bytes[..]);
+                for cut in 0..=len {
+                    let other = &bytes[..cut];
+                    assert_eq!(compare(&block, offset, len, other), bytes.as_slice().cmp(other));
+                    let mut bent = bytes.clone();
+                    if cut < len {
+                        bent[cut] ^= 0x80;
+                        assert_eq!(compare(&block, offset, len, &bent), bytes.cmp(&bent));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_fields_leave_their_neighbours_alone() {
+        let block = zeroed::<2>();
+        put_u64(&block, 0, u64::MAX);
+        put_u16(&block, 2, 0x1234);
+        put_u8(&block, 5, 0);
+        assert_eq!(u64_at(&block, 0), 0xffff_00ff_1234_ffff);
+        assert_eq!(u16_at(&block, 2), 0x1234);
+        assert_eq!(u8_at(&block, 5), 0);
+        put_u32(&block, 4, 7);
+        assert_eq!(u32_at(&block, 4), 7);
+        assert_eq!(u32_at(&block, 0), 0x1234_ffff);
+    }
+
+    #[test]
+    fn offsets_wrap_instead_of_leaving_the_block() {
+        let block = zeroed::<2>();
+        put_u8(&block, 16, 5);
+        assert_eq!(u8_at(&block, 0), 5);
+        let mut out = [0; 8];
+        read(&block, 12, &mut out);
+        assert_eq!(out, [0, 0, 0, 0, 5, 0, 0, 0]);
+    }
+
+    #[test]
+    fn shift_moves_overlapping_words_both_ways() {
+        let block = zeroed::<8>();
+        for index in 0..8 {
+            put_u64(&block, index * 8, index as u64);
+        }
+        shift(&block, 8, 16, 32);
+        assert_eq!((0..8).map(|i| u64_at(&block, i * 8)).collect::<Vec<_>>(), [0, 1, 1, 2, 3, 4, 6, 7]);
+        shift(&block, 16, 8, 32);
+        assert_eq!((0..8).map(|i| u64_at(&block, i * 8)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 4, 6, 7]);
+    }
+}

@@ -1,0 +1,166 @@
+//! Long values in runs of pages.
+//!
+//! A value over `INLINE_MAX` bytes lies in up to [`VALUE_RUNS`] runs of contiguous pages, each inside
+//! one segment; its record holds `{length u64, count u64, runs u64 x count}`. Runs are filled while
+//! nobody can reach them and never changed after; a new value gets new runs.
+//!
+//! What if we are killed? While filling: the pages are locked by us and DEAD, repair frees them. After
+//! the record is published: repair makes them EXTENT as we would have.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use perilune_store::{Error, Result};
+
+use crate::image::layout::Run;
+use crate::image::Image;
+use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VALUE_MAX, VALUE_RUNS};
+use crate::session::Seat;
+
+/// A list of runs as a record's value.
+pub(crate) struct List {
+    bytes: [u8; 16 + 8 * VALUE_RUNS],
+    len: usize,
+    pub(crate) runs: Vec<Run>,
+}
+
+impl List {
+    /// The list's bytes, as they lie in the record.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Takes runs for `bytes` bytes, as few as segments allow.
+///
+/// # Errors
+/// `NoSpace` and what else growing can answer; runs taken before stay noted as claimed.
+pub(crate) fn take(seat: &Seat, bytes: usize) -> Result<Vec<Run>> {
+    let mut left = bytes.div_ceil(PAGE) as u64;
+    let mut runs = Vec::new();
+    while left > 0 {
+        let pages = left.min(SEGMENT_PAGES - SEGMENT_RESERVED) as u32;
+        match seat.take_run(pages) {
+            Ok(run) => runs.push(run),
+            Err(error) => {
+                seat.give_back_runs(&runs);
+                return Err(error);
+            }
+        }
+        left -= u64::from(pages);
+    }
+    Ok(runs)
+}
+
+/// Stores `value` in new runs and answers their list.
+///
+/// # Errors
+/// `ValueTooLong`; as [`take`].
+pub(crate) fn store(seat: &Seat, value: &[u8]) -> Result<List> {
+    if value.len() > VALUE_MAX {
+        return Err(Error::ValueTooLong { bytes: value.len(), limit: VALUE_MAX });
+    }
+    let runs = take(seat, value.len())?;
+    Writer::new(&seat.image, &runs).write(value);
+    let mut bytes = [0; 16 + 8 * VALUE_RUNS];
+    bytes[..8].copy_from_slice(&(value.len() as u64).to_le_bytes());
+    bytes[8..16].copy_from_slice(&(runs.len() as u64).to_le_bytes());
+    for (index, run) in runs.iter().enumerate().take(VALUE_RUNS) {
+        bytes[16 + index * 8..24 + index * 8].copy_from_slice(&run.to_word().to_le_bytes());
+    }
+    Ok(List { bytes, len: 16 + 8 * runs.len().min(VALUE_RUNS), runs })
+}
+
+/// The length and runs that a record's value lists; None if it is no good list for this image.
+pub(crate) fn parse(image: &Image, list: &[u8]) -> Option<(usize, Vec<Run>)> {
+    let word = |index: usize| Some(u64::from_le_bytes(list.get(index * 8..index * 8 + 8)?.try_into().ok()?));
+    let (len, count) = (word(0)? as usize, word(1)? as usize);
+    if len > VALUE_MAX || count > VALUE_RUNS || list.len() != 16 + 8 * count {
+        return None;
+    }
+    let runs = (0..count).map(|index| word(2 + index).map(Run::from_word)).collect::<Option<Vec<_>>>()?;
+    let pages: u64 = runs.iter().map(|run| u64::from(run.pages)).sum();
+    let inside = runs.iter().all(|run| {
+        run.pages > 0
+            && u64::from(run.first) + u64::from(run.pages) <= image.npages()
+            && Image::is_data_page(run.first.into())
+    });
+    (inside && pages == len.div_ceil(PAGE) as u64).then_some((len, runs))
+}
+
+/// Appends the first `len` bytes of `runs` to `out`.
+pub(crate) fn append(image: &Image, runs: &[Run], len: usize, out: &mut Vec<u8>) {
+    let end = out.len() + len;
+    out.reserve(len);
+    for run in runs {
+        let words = (end - out.len()).min(run.pages as usize * PAGE).div_ceil(8);
+        for word in image.db.slice(run.first as usize * PAGE, words) {
+            out.extend_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        out.truncate(end);
+    }
+}
+
+/// Writes bytes one after the other into runs that nobody else can reach.
+pub(crate) struct Writer<'a> {
+    image: &'a Image,
+    runs: &'a [Run],
+    /// Bytes written to the first of `runs`.
+    at: usize,
+    word: [u8; 8],
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(image: &'a Image, runs: &'a [Run]) -> Writer<'a> {
+        Writer { image, runs, at: 0, word: [0; 8] }
+    }
+
+    /// Appends `bytes`. The runs are long enough.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) {
+        while let Some((first, rest)) = bytes.split_first() {
+            if self.at % 8 == 0 && bytes.len() >= 8 {
+                bytes = self.write_words(bytes);
+                continue;
+            }
+            self.word[self.at % 8] = *first;
+            bytes = rest;
+            self.at += 1;
+            if self.at % 8 == 0 || bytes.is_empty() {
+                self.store_word();
+            }
+        }
+    }
+
+    /// Stores as many whole words as the first run takes, and answers the rest.
+    fn write_words<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let Some(run) = self.runs.first() else { return &[] };
+        let room = run.pages as usize * PAGE - self.at;
+        let count = (bytes.len().min(room)) / 8;
+        let target = self.image.db.slice(run.first as usize * PAGE + self.at, count);
+        for (word, chunk) in target.iter().zip(bytes.chunks_exact(8)) {
+            let mut array = [0; 8];
+            array.copy_from_slice(chunk);
+            word.store(u64::from_le_bytes(array), Relaxed);
+        }
+        self.at += count * 8;
+        self.next_run();
+        &bytes[count * 8..]
+    }
+
+    /// Stores the partial word that holds the last byte written.
+    fn store_word(&mut self) {
+        let Some(run) = self.runs.first() else { return };
+        let offset = run.first as usize * PAGE + (self.at - 1 & !7);
+        let keep = (self.at - 1) % 8 + 1;
+        let mut word = [0; 8];
+        word[..keep].copy_from_slice(&self.word[..keep]);
+        self.image.db.word(offset).store(u64::from_le_bytes(word), Relaxed);
+        self.next_run();
+    }
+
+    fn next_run(&mut self) {
+        if self.runs.first().is_some_and(|run| self.at == run.pages as usize * PAGE) {
+            self.runs = &self.runs[1..];
+            self.at = 0;
+        }
+    }
+}

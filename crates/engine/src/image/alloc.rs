@@ -1,0 +1,222 @@
+//! Taking and giving back pages and runs of pages, outside of any latch.
+//!
+//! A page is free when its latch word is unlocked in state DEAD and no generation that somebody still
+//! needs contains it. It is taken by locking that word; until its content is published it stays
+//! locked and DEAD, so that repair can tell a page that was taken from one that is in use.
+//!
+//! What if we are killed? The number is noted in the session before the word is locked: repair frees
+//! it if, and only if, the word is locked by the dead session in state DEAD.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use perilune_shm::latch::{self, State};
+use perilune_store::Error;
+
+use super::layout::{control, Life, Run, PINS_AT, PIN_BYTES};
+use super::Image;
+use crate::limits::{PAGE, PINS, SEGMENT_PAGES, SEGMENT_RESERVED};
+
+/// Page-table entries that one search for a free page looks at.
+const SEARCH: u64 = 512;
+/// Pages whose memory is prepared in one system call.
+const POPULATE: u64 = 16;
+
+impl Image {
+    /// Whether a dead page's content is needed by nobody any more.
+    pub(crate) fn is_reusable(&self, life: Life) -> bool {
+        if life.born >= life.died {
+            // Born and freed in one generation, or never used: no snapshot can hold it.
+            return true;
+        }
+        let durable = self.control(control::DURABLE_GEN).load(Acquire) as u32;
+        if durable != 0 && life.is_in(durable) {
+            return false;
+        }
+        (0..PINS).all(|pin| {
+            let generation = self.shm.word(PINS_AT + pin * PIN_BYTES).load(Acquire) as u32;
+            generation == 0 || !life.is_in(generation)
+        })
+    }
+
+    /// Takes one page for session `id`. `note` is called with each candidate before it is locked.
+    pub(crate) fn take_page(
+        &self,
+        id: u16,
+        cursor: &mut u64,
+        mut note: impl FnMut(u32),
+    ) -> Result<u32, Error> {
+        loop {
+            let npages = self.npages();
+            let frontier = self.control(control::FRONTIER).load(Acquire);
+            let dead = self.control(control::DEAD_PAGES).load(Relaxed);
+            let (worth, effort) =
+                if frontier < npages { (npages / 8, SEARCH) } else { (npages / 64, npages) };
+            if dead > worth.max(8) && dead < npages {
+                if let Some(page) = self.search_page(id, cursor, effort, &mut note) {
+                    return Ok(page);
+                }
+            }
+            match self.take_frontier(1)? {
+                Some(first) => {
+                    note(first);
+                    if self.lock_free(first, id) {
+                        return Ok(first);
+                    }
+                }
+                None => self.grow(1)?,
+            }
+        }
+    }
+
+    /// Looks at `effort` entries from the cursor on for a free page and takes it.
+    fn search_page(&self, id: u16, cursor: &mut u64, effort: u64, note: &mut impl FnMut(u32)) -> Option<u32> {
+        let end = self.control(control::FRONTIER).load(Acquire);
+        for _ in 0..effort.min(end) {
+            *cursor = if *cursor + 1 >= end { SEGMENT_RESERVED } else { *cursor + 1 };
+            if self.is_free(*cursor) {
+                note(*cursor as u32);
+                if self.lock_free(*cursor as u32, id) {
+                    self.count_dead(-1);
+                    return Some(*cursor as u32);
+                }
+            }
+        }
+        None
+    }
+
+    fn is_free(&self, number: u64) -> bool {
+        if !Image::is_data_page(number) {
+            return false;
+        }
+        let word = latch::load(self.latch(number as u32));
+        !word.locked() && word.state() == State::Dead && self.is_reusable(self.life(number as u32))
+    }
+
+    /// Locks a free page's word; false when somebody was faster.
+    fn lock_free(&self, number: u32, id: u16) -> bool {
+        let word = self.latch(number);
+        let seen = latch::load(word);
+        !seen.locked()
+            && seen.state() == State::Dead
+            && self.is_reusable(self.life(number))
+            && latch::try_lock(word, seen, id)
+    }
+
+    /// Moves the frontier over `pages` pages of one segment; None when the file must grow.
+    fn take_frontier(&self, pages: u64) -> Result<Option<u32>, Error> {
+        let frontier = self.control(control::FRONTIER);
+        loop {
+            let at = frontier.load(Acquire);
+            let mut first = at.max(SEGMENT_RESERVED);
+            let inside = first % SEGMENT_PAGES;
+            if inside < SEGMENT_RESERVED {
+                first += SEGMENT_RESERVED - inside;
+            } else if inside + pages > SEGMENT_PAGES {
+                first += SEGMENT_PAGES - inside + SEGMENT_RESERVED;
+            }
+            if first + pages > self.npages() {
+                return Ok(None);
+            }
+            if frontier.compare_exchange(at, first + pages, AcqRel, Acquire).is_ok() {
+                self.prepare(first, pages);
+                return Ok(Some(first as u32));
+            }
+        }
+    }
+
+    /// Has the kernel prepare memory in chunks, which is cheaper than a fault for each page.
+    fn prepare(&self, first: u64, pages: u64) {
+        let from = first.next_multiple_of(POPULATE);
+        if from < first + pages {
+            let until = (first + pages).next_multiple_of(POPULATE).min(self.npages());
+            self.db.populate_write(from as usize * PAGE, (until - from) as usize * PAGE);
+        }
+    }
+
+    /// Takes a run of `pages` pages inside one segment. `note` is called with it before it is locked.
+    pub(crate) fn take_run(&self, id: u16, pages: u32, mut note: impl FnMut(Run)) -> Result<Run, Error> {
+        loop {
+            let dead = self.control(control::DEAD_PAGES).load(Relaxed);
+            if dead < self.npages() && dead >= 2 * u64::from(pages) {
+                if let Some(run) = self.search_run(id, pages, &mut note) {
+                    return Ok(run);
+                }
+            }
+            match self.take_frontier(pages.into())? {
+                Some(first) => {
+                    let run = Run { first, pages };
+                    note(run);
+                    if self.lock_run(run, id) {
+                        return Ok(run);
+                    }
+                }
+                None => self.grow(pages.into())?,
+            }
+        }
+    }
+
+    /// First fit over the used part of the file.
+    fn search_run(&self, id: u16, pages: u32, note: &mut impl FnMut(Run)) -> Option<Run> {
+        let end = self.control(control::FRONTIER).load(Acquire);
+        let mut length = 0;
+        for number in SEGMENT_RESERVED..end {
+            length = if self.is_free(number) { length + 1 } else { 0 };
+            if length == pages {
+                let run = Run { first: number as u32 + 1 - pages, pages };
+                note(run);
+                if self.lock_run(run, id) {
+                    self.count_dead(-i64::from(pages));
+                    return Some(run);
+                }
+                length = 0;
+            }
+        }
+        None
+    }
+
+    /// Locks all pages of a run or none.
+    fn lock_run(&self, run: Run, id: u16) -> bool {
+        for count in 0..run.pages {
+            if !self.lock_free(run.first + count, id) {
+                self.free_locked(Run { pages: count, ..run }, id, None);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Frees those pages of a run that session `id` holds in state DEAD; their content goes with
+    /// generation `died`, or at once if it was never published.
+    pub(crate) fn free_locked(&self, run: Run, id: u16, died: Option<u32>) {
+        let mut freed = 0;
+        for number in run.first..run.first + run.pages {
+            if u64::from(number) >= self.npages() {
+                break;
+            }
+            let word = self.latch(number);
+            let seen = latch::load(word);
+            if seen.is_locked_by(id) && seen.state() == State::Dead {
+                self.bury(number, died);
+                latch::release(word, State::Dead, seen.version() + 1);
+                freed += 1;
+            }
+        }
+        self.count_dead(freed);
+    }
+
+    /// Writes a page's death into its life word; an unpublished page has not lived.
+    pub(crate) fn bury(&self, number: u32, died: Option<u32>) {
+        let life = match died {
+            Some(died) => Life { died, ..self.life(number) },
+            None => Life { born: 0, died: 0 },
+        };
+        self.life_word(number).store(life.to_word(), Relaxed);
+    }
+
+    /// Keeps the rough count of free pages that makes searching worth while.
+    pub(crate) fn count_dead(&self, change: i64) {
+        if change != 0 {
+            self.control(control::DEAD_PAGES).fetch_add(change as u64, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Waking those who watch a key, after a commit has touched it.
+//!
+//! A watch is registered in the bucket of its key's hash: a mask of processes, and in the control
+//! line's filter, a 48-bit Bloom filter over first components beside a count of changes. A writer
+//! tests the filter, which is zero where nothing is watched. On a hit it bumps the bucket of the key
+//! and of each of its prefixes, and the bells of the processes in their masks.
+//!
+//! What if we are killed? Repair of a session inside an operation rings everything.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use perilune_shm::futex;
+
+use super::layout::{
+    control, PROCESSES_AT, PROCESS_BELL, PROCESS_BYTES, WATCH_BUCKETS_AT, WATCH_BUCKET_BYTES,
+};
+use super::Image;
+use crate::limits::{PROCESSES, WATCH_BUCKETS};
+
+/// Bits of the filter word that are the Bloom filter.
+pub(crate) const FILTER_BITS: u64 = (1 << 48) - 1;
+
+/// FNV-1a over a key's bytes, one by one, so that all prefixes are hashed in one pass.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyHash(u64);
+
+impl KeyHash {
+    pub(crate) fn new() -> KeyHash {
+        KeyHash(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(crate) fn add(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    /// The hash of all bytes of `key`.
+    pub(crate) fn of(key: &[u8]) -> KeyHash {
+        let mut hash = KeyHash::new();
+        key.iter().for_each(|byte| hash.add(*byte));
+        hash
+    }
+
+    /// The watch bucket.
+    pub(crate) fn bucket(self) -> usize {
+        ((self.0 ^ self.0 >> 32) as usize) % WATCH_BUCKETS
+    }
+
+    /// The bit in the control line's filter.
+    pub(crate) fn filter_bit(self) -> u64 {
+        1 << ((self.0 ^ self.0 >> 29) % 48)
+    }
+}
+
+/// The bytes of a key up to and including its first zero byte.
+pub(crate) fn first_component(key: &[u8]) -> &[u8] {
+    let end = key.iter().position(|byte| *byte == 0).map_or(key.len(), |zero| zero + 1);
+    &key[..end]
+}
+
+/// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it).
+#[cold]
+pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
+    let filter = image.control(control::FILTER).load(Acquire);
+    if filter & KeyHash::of(first_component(key)).filter_bit() == 0 {
+        return;
+    }
+    if below {
+        ring_all(image);
+        return;
+    }
+    let mut hash = KeyHash::new();
+    let mut processes = [0; PROCESSES / 64];
+    for byte in key {
+        hash.add(*byte);
+        bump(image, hash.bucket(), &mut processes);
+    }
+    ring_bells(image, &processes);
+}
+
+/// Wakes every watch.
+pub(crate) fn ring_all(image: &Image) {
+    let mut processes = [0; PROCESSES / 64];
+    for bucket in 0..WATCH_BUCKETS {
+        bump(image, bucket, &mut processes);
+    }
+    ring_bells(image, &processes);
+}
+
+/// Bumps a bucket that somebody watches, and collects who.
+fn bump(image: &Image, bucket: usize, processes: &mut [u64; PROCESSES / 64]) {
+    let at = WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES;
+    let mut watched = false;
+    for (index, bits) in processes.iter_mut().enumerate() {
+        let mask = image.shm.word(at + 8 + index * 8).load(Acquire);
+        watched |= mask != 0;
+        *bits |= mask;
+    }
+    if watched {
+        image.shm.word(at).fetch_add(1, AcqRel);
+    }
+}
+
+fn ring_bells(image: &Image, processes: &[u64; PROCESSES / 64]) {
+    for (index, bits) in processes.iter().enumerate() {
+        let mut bits = *bits;
+        while bits != 0 {
+            ring_bell(image, index * 64 + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// Rings the bell of one process.
+pub(crate) fn ring_bell(image: &Image, slot: usize) {
+    let bell = image.shm.word32(PROCESSES_AT + slot * PROCESS_BYTES + PROCESS_BELL);
+    bell.fetch_add(1, AcqRel);
+    futex::wake(bell, u32::MAX);
+}

@@ -1,0 +1,241 @@
+//! Where everything lies in the two files: byte offsets and the fields of packed words.
+//!
+//! `x.db` is pages only; its page 0 and 1 hold the meta copies, info pages follow (see `recover`).
+//! `x.db-shm` is the volatile rest: header, control words, pins, buckets, processes, sessions, page
+//! table, in this order. All words are 64 bits, little endian. Format: `docs/format/shm.md`.
+
+use crate::limits::{
+    CHANGED_PAGES, CLAIMED, FREED, HELD, LOCK_BUCKETS, PINS, PROCESSES, RING, SESSIONS, UNDO, WATCH_BUCKETS,
+};
+
+/// First word of `-shm`: "PERILSHM".
+pub(crate) const SHM_MAGIC: u64 = u64::from_le_bytes(*b"PERILSHM");
+/// Number of this layout of `-shm`; libraries with another number do not attach.
+pub(crate) const SHM_LAYOUT: u64 = 1;
+
+/// Words of the header, by byte offset.
+pub(crate) mod header {
+    pub(crate) const MAGIC: usize = 0;
+    /// Layout number in the low half, geometry (page, ring) in the high half.
+    pub(crate) const LAYOUT: usize = 8;
+    pub(crate) const UUID: usize = 16;
+    pub(crate) const BOOT_ID: usize = 32;
+    pub(crate) const DEVICE: usize = 48;
+    pub(crate) const INODE: usize = 56;
+    /// Pages that the page table has room for.
+    pub(crate) const PAGES_MAX: usize = 64;
+    /// 1 when the file is complete and may be attached to.
+    pub(crate) const READY: usize = 72;
+    /// The database's durability level.
+    pub(crate) const LEVEL: usize = 80;
+}
+
+/// Control words, by byte offset. The first eight share a line that is mostly read.
+pub(crate) mod control {
+    pub(crate) const FLUSH: usize = 128;
+    pub(crate) const GEN: usize = 136;
+    pub(crate) const DURABLE_GEN: usize = 144;
+    pub(crate) const ROOT: usize = 152;
+    pub(crate) const VROOT: usize = 160;
+    pub(crate) const LEASE: usize = 168;
+    pub(crate) const FILTER: usize = 176;
+    pub(crate) const FLAGS: usize = 184;
+    pub(crate) const NPAGES: usize = 256;
+    pub(crate) const FRONTIER: usize = 320;
+    pub(crate) const DEAD_PAGES: usize = 384;
+    pub(crate) const SESSIONS_HIGH: usize = 448;
+    pub(crate) const OWNER_CHECKPOINT: usize = 512;
+    pub(crate) const OWNER_LOG: usize = 520;
+    pub(crate) const OWNER_CUT: usize = 528;
+    pub(crate) const DURABLE_FLUSH: usize = 576;
+    pub(crate) const ROOT_PREV: usize = 640;
+    /// Next ticket of the lease (serial number of its takings).
+    pub(crate) const LEASE_TICKET: usize = 704;
+    /// Futex that is bumped when the lease is given back.
+    pub(crate) const LEASE_FUTEX: usize = 712;
+    /// Next lock owner, ticket or channel position that must be unique in this boot.
+    pub(crate) const SERIAL: usize = 720;
+    /// Futex that is bumped when a process has been repaired.
+    pub(crate) const REPAIR_FUTEX: usize = 728;
+}
+
+/// Bit of the FLAGS word: an I/O error has stopped all writing.
+pub(crate) const FLAG_FAILED: u64 = 1;
+/// Bit of the FLAGS word: the log cannot grow; writers fail before they publish.
+pub(crate) const FLAG_FULL: u64 = 2;
+
+/// Pins: {gen, root, owner word, spare} each.
+pub(crate) const PINS_AT: usize = 4096;
+pub(crate) const PIN_BYTES: usize = 32;
+/// Lock buckets: {seq u32 futex, waiters u32} each.
+pub(crate) const LOCK_BUCKETS_AT: usize = PINS_AT + PINS * PIN_BYTES;
+/// Watch buckets: {seq u64, mask of processes 1,024 bits} each, padded.
+pub(crate) const WATCH_BUCKETS_AT: usize = LOCK_BUCKETS_AT + LOCK_BUCKETS * 8;
+pub(crate) const WATCH_BUCKET_BYTES: usize = 192;
+/// Process table: {word, pid, bell u32 futex, ...} each.
+pub(crate) const PROCESSES_AT: usize = (WATCH_BUCKETS_AT + WATCH_BUCKETS * WATCH_BUCKET_BYTES + 4095) & !4095;
+pub(crate) const PROCESS_BYTES: usize = 64;
+/// Where in a process's entry its pid lies (for display only).
+pub(crate) const PROCESS_PID: usize = 8;
+/// Where in a process's entry its bell, a 32-bit futex, lies.
+pub(crate) const PROCESS_BELL: usize = 16;
+
+/// Sessions' areas: head, undo, ring.
+pub(crate) const SESSIONS_AT: usize = (PROCESSES_AT + PROCESSES * PROCESS_BYTES + 4095) & !4095;
+/// Words of a session's head.
+pub(crate) const SESSION_HEAD_WORDS: usize = 512;
+pub(crate) const SESSION_UNDO: usize = SESSION_HEAD_WORDS * 8;
+pub(crate) const SESSION_RING: usize = SESSION_UNDO + UNDO;
+pub(crate) const SESSION_BYTES: usize = SESSION_RING + RING;
+
+/// The page table: {latch, life} of each page.
+pub(crate) const PAGE_TABLE_AT: usize = SESSIONS_AT + (SESSIONS + 1) * SESSION_BYTES;
+/// Entries that are permuted among themselves so that neighbours lie in different cache lines.
+pub(crate) const PAGE_TABLE_BLOCK: u64 = 4096;
+
+/// Words of a session's head, by index.
+pub(crate) mod session {
+    use super::{CHANGED_PAGES, CLAIMED, FREED, HELD};
+
+    /// {live bit, incarnation, process slot} of the process it belongs to; 0 = nobody's.
+    pub(crate) const OWNER: usize = 0;
+    pub(crate) const IN_OP: usize = 1;
+    /// count << 2 | phase.
+    pub(crate) const STEP: usize = 2;
+    pub(crate) const UNDO_LEN: usize = 3;
+    pub(crate) const SEQ: usize = 4;
+    pub(crate) const STRUCTURE_GEN: usize = 5;
+    /// Position after the last published record; bit 0 = frozen.
+    pub(crate) const HEAD: usize = 8;
+    pub(crate) const APPLIED: usize = 9;
+    pub(crate) const TAIL: usize = 16;
+    pub(crate) const HELD_COUNT: usize = 24;
+    pub(crate) const FRESH_COUNT: usize = 25;
+    pub(crate) const STALE_COUNT: usize = 26;
+    pub(crate) const CLAIMED_COUNT: usize = 27;
+    pub(crate) const FREED_COUNT: usize = 28;
+    /// Bits: more latches are held, runs claimed, than are noted.
+    pub(crate) const OVERFLOW: usize = 30;
+    pub(crate) const HELD_LIST: usize = 32;
+    pub(crate) const FRESH: usize = HELD_LIST + HELD;
+    pub(crate) const STALE: usize = FRESH + CHANGED_PAGES;
+    pub(crate) const CLAIMED_LIST: usize = STALE + CHANGED_PAGES;
+    pub(crate) const FREED_LIST: usize = CLAIMED_LIST + CLAIMED;
+    /// Counters for `stat`, written by the session alone.
+    pub(crate) const STATISTICS: usize = FREED_LIST + FREED;
+
+    pub(crate) const OVERFLOW_HELD: u64 = 1;
+    pub(crate) const OVERFLOW_CLAIMED: u64 = 2;
+    /// Bit 0 of HEAD.
+    pub(crate) const FROZEN: u64 = 1;
+}
+
+/// Phases of a step.
+pub(crate) mod phase {
+    /// Nothing is half done.
+    pub(crate) const NONE: u64 = 0;
+    /// Pages or words are being changed; the undo area restores them.
+    pub(crate) const CHANGING: u64 = 1;
+    /// A structure change has happened; only latch words are left to set.
+    pub(crate) const DONE: u64 = 2;
+}
+
+/// A run of pages in one word: first page in the low half, number of pages in the high half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: u32,
+    pub(crate) pages: u32,
+}
+
+impl Run {
+    pub(crate) fn to_word(self) -> u64 {
+        u64::from(self.first) | u64::from(self.pages) << 32
+    }
+
+    pub(crate) fn from_word(word: u64) -> Run {
+        Run { first: word as u32, pages: (word >> 32) as u32 }
+    }
+}
+
+/// The two generations of a page: in which it was born, in which it died (0: it lives).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    pub(crate) born: u32,
+    pub(crate) died: u32,
+}
+
+impl Life {
+    #[inline(always)]
+    pub(crate) fn to_word(self) -> u64 {
+        u64::from(self.born) << 32 | u64::from(self.died)
+    }
+
+    #[inline(always)]
+    pub(crate) fn from_word(word: u64) -> Life {
+        Life { born: (word >> 32) as u32, died: word as u32 }
+    }
+
+    /// Whether snapshot `generation` contains the page.
+    pub(crate) fn is_in(self, generation: u32) -> bool {
+        self.born <= generation && (self.died == 0 || generation < self.died)
+    }
+}
+
+/// Who owns a session, a pin or a duty: a process slot and which of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) slot: u16,
+    pub(crate) incarnation: u32,
+}
+
+impl Owner {
+    pub(crate) fn to_word(self) -> u64 {
+        1 << 63 | u64::from(self.incarnation) << 16 | u64::from(self.slot)
+    }
+
+    pub(crate) fn from_word(word: u64) -> Option<Owner> {
+        (word >> 63 == 1).then_some(Owner { slot: word as u16, incarnation: (word >> 16) as u32 })
+    }
+}
+
+/// The word of a process: state, incarnation, and who repairs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessState {
+    Free { incarnation: u32 },
+    Live { incarnation: u32 },
+    Repairing { incarnation: u32, by: Owner },
+}
+
+impl ProcessState {
+    pub(crate) fn to_word(self) -> u64 {
+        match self {
+            ProcessState::Free { incarnation } => u64::from(incarnation) << 32,
+            ProcessState::Live { incarnation } => u64::from(incarnation) << 32 | 1,
+            ProcessState::Repairing { incarnation, by } => {
+                let repairer = u64::from(by.slot) << 2 | u64::from(by.incarnation & 0xf_ffff) << 12;
+                u64::from(incarnation) << 32 | repairer | 2
+            }
+        }
+    }
+
+    pub(crate) fn from_word(word: u64) -> ProcessState {
+        let incarnation = (word >> 32) as u32;
+        match word & 3 {
+            0 => ProcessState::Free { incarnation },
+            1 => ProcessState::Live { incarnation },
+            _ => {
+                let by =
+                    Owner { slot: (word >> 2 & 0x3ff) as u16, incarnation: (word >> 12 & 0xf_ffff) as u32 };
+                ProcessState::Repairing { incarnation, by }
+            }
+        }
+    }
+}
+
+const _: () = {
+    assert!(session::STATISTICS + 64 <= SESSION_HEAD_WORDS);
+    assert!(SESSIONS_AT.is_multiple_of(4096) && SESSION_BYTES.is_multiple_of(4096));
+    assert!(PAGE_TABLE_AT.is_multiple_of(4096));
+    assert!(PROCESSES <= 1 << 10);
+    assert!(WATCH_BUCKET_BYTES >= 8 + PROCESSES / 8);
+};

@@ -1,0 +1,170 @@
+//! The mapped files: pages, page table, control words, processes, and the taking of pages.
+//!
+//! Invariants
+//! - A page number is below `npages`, outside the reserved start of its segment, and its page and its
+//!   page-table entry are allocated on disk before `npages` says so: touching them never faults.
+//! - The version in a page's latch word never decreases; equal word, equal content.
+//! - `frontier <= npages`; pages from the frontier on have never been used.
+//! - Who is alive is what the kernel says (see `perilune_shm::anchor`), never what a word says.
+//!
+//! Deliberately absent: how the files are opened and recovered (`open`), what pages hold (`page`).
+
+mod alloc;
+pub(crate) mod bell;
+pub(crate) mod layout;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use perilune_shm::platform;
+use perilune_shm::region::Region;
+use perilune_store::Error;
+
+use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERVED};
+use crate::page::Page;
+use layout::{
+    control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
+};
+
+/// Answers whether the process in a slot lives.
+pub(crate) type Liveness = Box<dyn Fn(usize) -> bool + Send + Sync>;
+
+/// A database, mapped.
+pub(crate) struct Image {
+    pub(crate) db: Region,
+    pub(crate) shm: Region,
+    pub(crate) path: PathBuf,
+    pub(crate) shm_path: PathBuf,
+    pub(crate) read_only: bool,
+    /// Who this process is among the attached.
+    pub(crate) me: Owner,
+    /// Pages that the mappings reach.
+    pub(crate) pages_max: u64,
+    pub(crate) liveness: Liveness,
+}
+
+impl Image {
+    /// The control word at a byte offset of `layout::control`.
+    #[inline(always)]
+    pub(crate) fn control(&self, offset: usize) -> &AtomicU64 {
+        self.shm.word(offset)
+    }
+
+    /// The current generation.
+    #[inline(always)]
+    pub(crate) fn generation(&self) -> u32 {
+        self.control(control::GEN).load(Acquire) as u32
+    }
+
+    /// Pages that exist.
+    #[inline(always)]
+    pub(crate) fn npages(&self) -> u64 {
+        self.control(control::NPAGES).load(Acquire)
+    }
+
+    /// The bytes of page `number`, which is below `npages`.
+    #[inline(always)]
+    pub(crate) fn page(&self, number: u32) -> &Page {
+        self.db.block(number as usize * PAGE)
+    }
+
+    #[inline(always)]
+    fn entry(number: u32) -> usize {
+        let number = u64::from(number);
+        let inside = number % PAGE_TABLE_BLOCK;
+        let permuted = (inside & 63) << 6 | inside >> 6;
+        PAGE_TABLE_AT + ((number - inside + permuted) as usize) * 16
+    }
+
+    /// The latch word of page `number`.
+    #[inline(always)]
+    pub(crate) fn latch(&self, number: u32) -> &AtomicU64 {
+        self.shm.word(Self::entry(number))
+    }
+
+    /// The life word of page `number`.
+    #[inline(always)]
+    pub(crate) fn life_word(&self, number: u32) -> &AtomicU64 {
+        self.shm.word(Self::entry(number) + 8)
+    }
+
+    /// The generations of page `number`.
+    #[inline(always)]
+    pub(crate) fn life(&self, number: u32) -> Life {
+        Life::from_word(self.life_word(number).load(Relaxed))
+    }
+
+    /// Byte offset up to which `-shm` must be allocated for `pages` pages.
+    pub(crate) fn shm_bytes(pages: u64) -> usize {
+        PAGE_TABLE_AT + (pages.next_multiple_of(PAGE_TABLE_BLOCK) as usize) * 16
+    }
+
+    /// Whether a page number can name a page of data.
+    pub(crate) fn is_data_page(number: u64) -> bool {
+        number % SEGMENT_PAGES >= SEGMENT_RESERVED
+    }
+
+    /// The word of process `slot`.
+    pub(crate) fn process_word(&self, slot: usize) -> &AtomicU64 {
+        self.shm.word(PROCESSES_AT + slot * PROCESS_BYTES)
+    }
+
+    /// The state of process `slot`.
+    pub(crate) fn process(&self, slot: usize) -> ProcessState {
+        ProcessState::from_word(self.process_word(slot).load(Acquire))
+    }
+
+    /// Whether `owner` lives: its slot is in that life, and the kernel says somebody is in it.
+    pub(crate) fn is_alive(&self, owner: Owner) -> bool {
+        if owner == self.me {
+            return true;
+        }
+        usize::from(owner.slot) < PROCESSES
+            && self.process(owner.slot.into()) == (ProcessState::Live { incarnation: owner.incarnation })
+            && (self.liveness)(owner.slot.into())
+    }
+
+    /// Makes the files longer. Fails before anything is written.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, or `LimitReached` at `max_size`.
+    pub(crate) fn grow(&self, least: u64) -> Result<(), Error> {
+        let old = self.npages();
+        let step = old.clamp((4 << 20) / PAGE as u64, GROWTH_PAGES).max(least + SEGMENT_RESERVED);
+        let new = (old + step).min(self.pages_max);
+        if new < old + least {
+            return Err(Error::LimitReached { what: "pages: raise max_size", limit: self.pages_max });
+        }
+        let shm_old = Self::shm_bytes(old) as u64;
+        self.extend(&self.shm_path, shm_old, Self::shm_bytes(new) as u64 - shm_old)?;
+        self.extend(&self.path, old * PAGE as u64, (new - old) * PAGE as u64)?;
+        // NB: failing means that somebody else grew the file; so much the better.
+        let _ = self.control(control::NPAGES).compare_exchange(old, new, AcqRel, Acquire);
+        Ok(())
+    }
+
+    /// Allocates bytes of a file. It is opened anew: no descriptor is kept that a host could close.
+    pub(crate) fn extend(&self, path: &Path, offset: u64, len: u64) -> Result<(), Error> {
+        if len == 0 {
+            return Ok(());
+        }
+        let grown = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .and_then(|file| platform::allocate(&file, offset, len));
+        grown.map_err(|source| match source.raw_os_error() {
+            // ENOSPC, EDQUOT, EFBIG
+            Some(28 | 122 | 27) => Error::NoSpace { path: path.into() },
+            _ => io_error("allocate space", path, source),
+        })
+    }
+}
+
+/// An I/O error with its circumstances.
+pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Io { action, path: path.into(), source }
+}

@@ -1,0 +1,101 @@
+//! Every size and bound of the engine, in one place, with the assertions that tie them together.
+//!
+//! Features change the geometry for tests only: `page-4k` halves the page, `tiny` shrinks rings and
+//! read sets so that rare paths are common. A file made with another geometry is refused at open.
+
+use std::time::Duration;
+
+/// Bytes of a page.
+pub(crate) const PAGE: usize = if cfg!(feature = "page-4k") { 4096 } else { 8192 };
+/// Words of a page.
+pub(crate) const PAGE_WORDS: usize = PAGE / 8;
+/// Bytes of a key as users give it.
+pub(crate) const USER_KEY_MAX: usize = if cfg!(feature = "page-4k") { 760 } else { 1900 };
+/// Bytes of a key with the engine's own additions (locks, messages, the 0xFF of a range end).
+pub(crate) const KEY_MAX: usize = USER_KEY_MAX + 32;
+/// Bytes of a value that lies in its leaf; longer ones lie in runs of pages.
+pub(crate) const INLINE_MAX: usize = if cfg!(feature = "page-4k") { 1024 } else { 2048 };
+/// Bytes of a value.
+pub(crate) const VALUE_MAX: usize = 512 << 20;
+/// Runs of one value.
+pub(crate) const VALUE_RUNS: usize = 8;
+/// Inner levels above the leaves: far more than the largest file needs.
+pub(crate) const HEIGHT_MAX: usize = 24;
+
+/// Pages of a segment (508 MiB of 8 KiB pages).
+pub(crate) const SEGMENT_PAGES: u64 = 65_024;
+/// Pages at the start of a segment that hold meta and info pages, never data.
+pub(crate) const SEGMENT_RESERVED: u64 = if cfg!(feature = "page-4k") { 2 + 256 } else { 2 + 128 };
+/// Pages by which the file grows.
+pub(crate) const GROWTH_PAGES: u64 = if cfg!(feature = "tiny") { 128 } else { (64 << 20) / PAGE as u64 };
+
+/// Processes attached at once.
+pub(crate) const PROCESSES: usize = 1024;
+/// Sessions at once, over all processes; the owner's number fits the latch word's 13 bits, 0 is nobody.
+pub(crate) const SESSIONS: usize = 8191;
+/// Bytes of a session's redo ring.
+pub(crate) const RING: usize = if cfg!(feature = "tiny") { 16 << 10 } else { 256 << 10 };
+/// Bytes of a session's undo area: three pages and their headings.
+pub(crate) const UNDO: usize = 32 << 10;
+/// A record longer than this lies in runs, with a stub in the ring.
+pub(crate) const RECORD_INLINE_MAX: usize = RING / 2;
+/// Latches a session notes one by one; beyond, repair scans.
+pub(crate) const HELD: usize = 64;
+/// Fresh or stale pages of one structure change.
+pub(crate) const CHANGED_PAGES: usize = 8;
+/// Runs a session notes one by one as claimed; beyond, repair scans.
+pub(crate) const CLAIMED: usize = 64;
+/// Runs noted as freed in one page step; steps are cut so that this is enough.
+pub(crate) const FREED: usize = 64;
+
+/// Snapshots and cuts in progress at once.
+pub(crate) const PINS: usize = 256;
+/// Futex buckets of the user's locks.
+pub(crate) const LOCK_BUCKETS: usize = 256;
+/// Buckets of watched keys.
+pub(crate) const WATCH_BUCKETS: usize = 512;
+
+/// Leaves a transaction reads before it asks for exclusive mode.
+pub(crate) const READ_LEAVES_MAX: usize = if cfg!(feature = "tiny") { 16 } else { 1024 };
+/// Leaves a commit writes before it asks for exclusive mode for the apply.
+pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
+/// Levels of nested transactions.
+pub(crate) const TRANSACTION_DEPTH: usize = 126;
+/// Tries of a transaction before it asks for exclusive mode.
+pub(crate) const TRIES_BEFORE_LEASE: u32 = 3;
+/// The shortest lease; it doubles with each loss.
+pub(crate) const LEASE_SHORTEST: Duration = Duration::from_millis(10);
+/// Doublings at most: 10 ms << 6, and never over [`LEASE_LONGEST`].
+pub(crate) const LEASE_CLASS_MAX: u64 = 7;
+/// The longest lease.
+pub(crate) const LEASE_LONGEST: Duration = Duration::from_secs(1);
+/// How often a lock is counted up at most.
+pub(crate) const LOCK_COUNT_MAX: u32 = 511;
+/// Slices in which a waiter looks whether the other side still lives.
+pub(crate) const WAIT_SLICE: Duration = Duration::from_millis(20);
+/// How often the warden looks for dead processes.
+pub(crate) const WARDEN_PERIOD: Duration = Duration::from_millis(50);
+
+/// The highest version of a page, and generation of a file, before it must be reopened.
+pub(crate) const VERSION_MAX: u64 = (1 << 48) - (1 << 20);
+/// See [`VERSION_MAX`].
+pub(crate) const GENERATION_MAX: u64 = (1 << 32) - 16;
+/// The generation of pages that belong to no snapshot (the volatile tree's).
+pub(crate) const VOLATILE: u32 = u32::MAX;
+
+/// Bytes of a page's fixed head: fields and hints.
+pub(crate) const PAGE_HEAD: usize = 128;
+/// Bytes a leaf takes for one record beyond key and value: slot, heading, rounding.
+pub(crate) const RECORD_OVERHEAD: usize = 8 + 4 + 3;
+
+const _: () = {
+    // A leaf holds two fences and one largest record.
+    assert!(PAGE_HEAD + 2 * KEY_MAX + KEY_MAX + INLINE_MAX + RECORD_OVERHEAD + 8 <= PAGE);
+    // An inner page holds two fences and two separators.
+    assert!(PAGE_HEAD + 4 * KEY_MAX + 2 * 24 <= PAGE);
+    // A structure change saves at most three whole pages and a few words.
+    assert!(3 * (PAGE + 24) + 1024 <= UNDO);
+    assert!(SESSIONS < 1 << 13);
+    assert!(RING.is_power_of_two() && PAGE.is_power_of_two());
+    assert!(SEGMENT_RESERVED * (PAGE as u64) < 1 << 30);
+};

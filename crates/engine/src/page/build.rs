@@ -1,0 +1,292 @@
+//! Whole pages laid out anew: empty, compacted, split, merged.
+//!
+//! A new page is built in private memory and stored into its place in one go, so that what can fail
+//! (a merge that does not fit) fails before anything shared is touched.
+
+use perilune_shm::words::{self, put_u16, put_u32, put_u64, put_u8, u16_at};
+
+use super::{
+    child, flags, head_of, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence,
+    put_hints, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, BORN, COUNT,
+    FLAGS, GARBAGE, HEAP_TOP, HI_LEN, HI_OFF, INNER, KIND, LEAF, LEVEL, LO_LEN, LO_OFF, PREFIX_LEN, SELF,
+    UPPER,
+};
+use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD};
+
+/// Two pages in place of one, and the key that divides them (greatest possible key of the left).
+pub(crate) struct Split {
+    pub(crate) left: Page,
+    pub(crate) right: Page,
+    pub(crate) separator: Vec<u8>,
+}
+
+/// A page being laid out.
+struct Builder {
+    page: Page,
+    prefix_len: usize,
+}
+
+impl Builder {
+    fn new(kind: u8, level: u8, flags: u16, lo: &[u8], hi: &[u8]) -> Builder {
+        let page = words::zeroed();
+        put_u8(&page, KIND, kind);
+        put_u8(&page, LEVEL, level);
+        put_u16(&page, FLAGS, flags);
+        let lo_off = PAGE - lo.len();
+        let hi_off = lo_off - hi.len();
+        words::write(&page, lo_off, lo);
+        words::write(&page, hi_off, hi);
+        put_u16(&page, LO_OFF, lo_off as u16);
+        put_u16(&page, LO_LEN, lo.len() as u16);
+        put_u16(&page, HI_OFF, hi_off as u16);
+        put_u16(&page, HI_LEN, hi.len() as u16);
+        put_u16(&page, HEAP_TOP, (hi_off & !3) as u16);
+        let prefix_len = lo.iter().zip(hi).take_while(|(a, b)| a == b).count();
+        put_u16(&page, PREFIX_LEN, prefix_len as u16);
+        Builder { page, prefix_len }
+    }
+
+    /// Takes heap room beside one slot more; None when there is none.
+    fn take<S: Slots>(&mut self, bytes: usize) -> Option<(usize, usize)> {
+        let slots = usize::from(u16_at(&self.page, COUNT));
+        let top = heap_top(&self.page);
+        if top < PAGE_HEAD + (slots + 1) * S::SIZE + bytes {
+            return None;
+        }
+        put_u16(&self.page, HEAP_TOP, (top - bytes) as u16);
+        put_u16(&self.page, COUNT, (slots + 1) as u16);
+        Some((slots, top - bytes))
+    }
+
+    fn push_record(&mut self, key: &[u8], flags: u16, value: &[u8]) -> Option<()> {
+        let suffix = &key[self.prefix_len..];
+        let (index, offset) = self.take::<LeafSlots>(record_bytes(suffix.len(), value.len()))?;
+        let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
+        put_u32(&self.page, offset, value.len() as u32 | u32::from(flags) << 16);
+        words::write(&self.page, offset + 4, tail);
+        words::write(&self.page, offset + 4 + tail.len(), value);
+        let slot = head_of::<LeafSlots>(suffix) | (offset as u64) << 32 | (suffix.len() as u64) << 48;
+        put_u64(&self.page, PAGE_HEAD + index * 8, slot);
+        Some(())
+    }
+
+    fn push_separator(&mut self, key: &[u8], child: u32) -> Option<()> {
+        let suffix = &key[self.prefix_len..];
+        let (index, offset) = self.take::<InnerSlots>(separator_bytes(suffix.len()))?;
+        words::write(&self.page, offset, suffix.get(InnerSlots::HEAD..).unwrap_or(&[]));
+        put_u64(&self.page, PAGE_HEAD + index * 16, head_of::<InnerSlots>(suffix));
+        let word = offset as u64 | (suffix.len() as u64) << 16 | u64::from(child) << 32;
+        put_u64(&self.page, PAGE_HEAD + index * 16 + 8, word);
+        Some(())
+    }
+
+    /// Adds the slots `from..to` of `source`.
+    fn push_slots(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
+        let mut key = Vec::with_capacity(KEY_MAX);
+        let mut value = [0; INLINE_MAX];
+        for index in from..to {
+            if kind(source) == LEAF {
+                key_into::<LeafSlots>(source, index, &mut key);
+                let (offset, len, flags) = value_place(source, index);
+                let value = &mut value[..len.min(INLINE_MAX)];
+                words::read(source, offset, value);
+                self.push_record(&key, flags, value)?;
+            } else {
+                key_into::<InnerSlots>(source, index, &mut key);
+                self.push_separator(&key, child(source, index))?;
+            }
+        }
+        Some(())
+    }
+
+    fn finish(self) -> Page {
+        if kind(&self.page) == LEAF {
+            put_hints::<LeafSlots>(&self.page);
+        } else {
+            put_hints::<InnerSlots>(&self.page);
+        }
+        self.page
+    }
+}
+
+/// A leaf without records and fences.
+pub(crate) fn empty_leaf(flags: u16) -> Page {
+    Builder::new(LEAF, 0, flags, &[], &[]).finish()
+}
+
+/// A root over two pages.
+pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right: u32) -> Page {
+    let mut builder = Builder::new(INNER, level, flags, &[], &[]);
+    // One separator always fits an inner page without fences.
+    let _ = builder.push_separator(separator, left);
+    put_u32(&builder.page, UPPER, right);
+    builder.finish()
+}
+
+/// The same page without garbage, and without record `drop` of a leaf.
+pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Page> {
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    lo_fence(source, &mut lo);
+    hi_fence(source, &mut hi);
+    let mut builder = Builder::new(kind(source), level(source), flags(source), &lo, &hi);
+    let slots = if kind(source) == LEAF { leaf_count(source) } else { inner_count(source) };
+    let cut = drop.unwrap_or(slots);
+    builder.push_slots(source, 0, cut)?;
+    builder.push_slots(source, (cut + 1).min(slots), slots)?;
+    Some(keep_identity(source, builder.finish()))
+}
+
+/// Copies what identifies a page and, in an inner page, its upper child.
+fn keep_identity(source: &Page, page: Page) -> Page {
+    put_u32(&page, SELF, words::u32_at(source, SELF));
+    put_u32(&page, BORN, words::u32_at(source, BORN));
+    if kind(source) == INNER {
+        put_u32(&page, UPPER, words::u32_at(source, UPPER));
+    }
+    page
+}
+
+/// Splits a page so that `key`, which is about to be inserted at slot `index`, finds room on its side.
+/// A page that grows at its end is split 90/10, others in the middle. None: the page is damaged.
+pub(crate) fn split(source: &Page, key: &[u8], index: usize) -> Option<Split> {
+    if kind(source) == LEAF {
+        split_leaf(source, key, index)
+    } else {
+        split_inner(source, index)
+    }
+}
+
+fn split_leaf(source: &Page, new_key: &[u8], index: usize) -> Option<Split> {
+    let slots = leaf_count(source);
+    let cut = if slots < 2 {
+        index.min(slots)
+    } else {
+        cut_slot::<LeafSlots>(source, slots, index).clamp(1, slots - 1)
+    };
+    let (mut last, mut first) = (Vec::new(), Vec::new());
+    if cut > 0 {
+        key_into::<LeafSlots>(source, cut - 1, &mut last);
+    } else {
+        last.extend_from_slice(new_key);
+    }
+    if cut < slots {
+        key_into::<LeafSlots>(source, cut, &mut first);
+    } else {
+        first.extend_from_slice(new_key);
+    }
+    let separator = separator_between(&last, &first);
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    lo_fence(source, &mut lo);
+    hi_fence(source, &mut hi);
+    let mut left = Builder::new(LEAF, 0, flags(source), &lo, &separator);
+    left.push_slots(source, 0, cut)?;
+    let mut right = Builder::new(LEAF, 0, flags(source), &separator, &hi);
+    right.push_slots(source, cut, slots)?;
+    Some(Split { left: keep_identity(source, left.finish()), right: right.finish(), separator })
+}
+
+fn split_inner(source: &Page, index: usize) -> Option<Split> {
+    let slots = inner_count(source);
+    if slots < 3 {
+        return None;
+    }
+    let cut = cut_slot::<InnerSlots>(source, slots, index).clamp(1, slots - 2);
+    let mut separator = Vec::new();
+    key_into::<InnerSlots>(source, cut, &mut separator);
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    lo_fence(source, &mut lo);
+    hi_fence(source, &mut hi);
+    let mut left = Builder::new(INNER, level(source), flags(source), &lo, &separator);
+    left.push_slots(source, 0, cut)?;
+    let mut right = Builder::new(INNER, level(source), flags(source), &separator, &hi);
+    right.push_slots(source, cut + 1, slots)?;
+    let (left, right) = (keep_identity(source, left.finish()), right.finish());
+    put_u32(&left, UPPER, child(source, cut));
+    put_u32(&right, UPPER, child(source, slots));
+    Some(Split { left, right, separator })
+}
+
+/// The first slot of the right page: by bytes in the middle, or near the end of a page that grows there.
+fn cut_slot<S: Slots>(source: &Page, slots: usize, index: usize) -> usize {
+    let bytes = |slot: usize| {
+        let (_, suffix_len) = S::place(source, slot);
+        S::SIZE
+            + if kind(source) == LEAF {
+                record_bytes(suffix_len, value_place(source, slot).1)
+            } else {
+                separator_bytes(suffix_len)
+            }
+    };
+    let total: usize = (0..slots).map(bytes).sum();
+    let goal = if index >= slots { total * 9 / 10 } else { total / 2 };
+    let mut sum = 0;
+    for slot in 0..slots {
+        sum += bytes(slot);
+        if sum > goal {
+            // The slot that crosses the goal goes where it leaves the halves more even.
+            return if sum - goal < bytes(slot) / 2 { slot + 1 } else { slot };
+        }
+    }
+    slots
+}
+
+/// The shortest key `s` with `last <= s < first` that is easily had.
+fn separator_between(last: &[u8], first: &[u8]) -> Vec<u8> {
+    let common = last.iter().zip(first).take_while(|(a, b)| a == b).count();
+    if last.len() <= common + 1 {
+        return last.to_vec();
+    }
+    if first.len() > common + 1 {
+        return first[..=common].to_vec();
+    }
+    if first.len() == common + 1 && last[common] + 1 < first[common] {
+        let mut separator = last[..=common].to_vec();
+        separator[common] += 1;
+        return separator;
+    }
+    last.to_vec()
+}
+
+/// One page in place of two neighbours divided by `separator`; None when they do not fit.
+pub(crate) fn merged(left: &Page, right: &Page, separator: &[u8]) -> Option<Page> {
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    lo_fence(left, &mut lo);
+    hi_fence(right, &mut hi);
+    let mut builder = Builder::new(kind(left), level(left), flags(left), &lo, &hi);
+    if kind(left) == LEAF {
+        builder.push_slots(left, 0, leaf_count(left))?;
+        builder.push_slots(right, 0, leaf_count(right))?;
+    } else {
+        builder.push_slots(left, 0, inner_count(left))?;
+        builder.push_separator(separator, child(left, inner_count(left)))?;
+        builder.push_slots(right, 0, inner_count(right))?;
+    }
+    let page = keep_identity(left, builder.finish());
+    if kind(left) == INNER {
+        put_u32(&page, UPPER, child(right, inner_count(right)));
+    }
+    put_u16(&page, GARBAGE, 0);
+    Some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::separator_between;
+
+    #[test]
+    fn separators_divide_and_are_short() {
+        let cases: [(&[u8], &[u8], &[u8]); 6] = [
+            (b"abc", b"abd", b"abc"),
+            (b"abcde", b"abxyz", b"abx"),
+            (b"ab", b"abx", b"ab"),
+            (b"abcd", b"ac", b"abcd"),
+            (b"abcd", b"ae", b"ac"),
+            (b"a\0\0", b"b", b"a\0\0"),
+        ];
+        for (last, first, expected) in cases {
+            let separator = separator_between(last, first);
+            assert_eq!(separator, expected);
+            assert!(last <= &separator[..] && &separator[..] < first);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Changes of a page in place. Each names the byte ranges it is about to change to a [`Save`] first,
+//! so that they can be put back if the writer dies half-way.
+//!
+//! The caller has made sure of the room (see `leaf_free`, `inner_room`): contiguous room where an
+//! insertion says so, else it compacts first. Nothing here allocates, fails or panics on good pages.
+
+use perilune_shm::words::{self, put_u16, put_u32, put_u64, u16_at, u64_at};
+
+use super::{
+    child, count, gap, garbage, head_of, heap_top, inner_count, leaf_count, prefix_len, put_hints,
+    record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, COUNT, GARBAGE, HEAP_TOP,
+    UPPER,
+};
+use crate::limits::PAGE_HEAD;
+
+/// Is told of each byte range of the page before it is changed.
+pub(crate) trait Save {
+    /// `len` bytes from `offset` on are about to change.
+    fn save(&mut self, offset: usize, len: usize);
+}
+
+/// For pages that nobody can reach yet.
+pub(crate) struct NoSave;
+
+impl Save for NoSave {
+    #[inline(always)]
+    fn save(&mut self, _offset: usize, _len: usize) {}
+}
+
+/// Whether a record of these lengths can be inserted without compaction.
+#[inline]
+fn has_gap(page: &Page, suffix_len: usize, value_len: usize) -> bool {
+    gap::<LeafSlots>(page) >= LeafSlots::SIZE + record_bytes(suffix_len, value_len)
+}
+
+/// Inserts a record at slot `index`; false (and nothing changed) when the page must be compacted first.
+#[inline]
+pub(crate) fn leaf_insert(
+    page: &Page,
+    save: &mut impl Save,
+    index: usize,
+    key: &[u8],
+    flags: u16,
+    value: &[u8],
+) -> bool {
+    let suffix = &key[prefix_len(page).min(key.len())..];
+    if !has_gap(page, suffix.len(), value.len()) {
+        return false;
+    }
+    let slots = leaf_count(page);
+    let slot = PAGE_HEAD + index * 8;
+    save.save(0, PAGE_HEAD);
+    save.save(slot, (slots - index + 1) * 8);
+    let offset = put_record(page, suffix, flags, value);
+    words::shift(page, slot, slot + 8, (slots - index) * 8);
+    put_u64(page, slot, leaf_slot(suffix, offset));
+    put_u16(page, COUNT, (slots + 1) as u16);
+    put_hints::<LeafSlots>(page);
+    true
+}
+
+fn leaf_slot(suffix: &[u8], offset: usize) -> u64 {
+    head_of::<LeafSlots>(suffix) | (offset as u64) << 32 | (suffix.len() as u64) << 48
+}
+
+/// Writes a record below the heap and moves the heap's top; the page's head has been saved.
+fn put_record(page: &Page, suffix: &[u8], flags: u16, value: &[u8]) -> usize {
+    let offset = heap_top(page) - record_bytes(suffix.len(), value.len());
+    put_u32(page, offset, value.len() as u32 | u32::from(flags) << 16);
+    let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
+    words::write(page, offset + 4, tail);
+    words::write(page, offset + 4 + tail.len(), value);
+    put_u16(page, HEAP_TOP, offset as u16);
+    offset
+}
+
+/// Replaces the value of record `index`; false (and nothing changed) when the page must be compacted
+/// with the record removed, and the record inserted anew.
+#[inline]
+pub(crate) fn leaf_replace(
+    page: &Page,
+    save: &mut impl Save,
+    index: usize,
+    flags: u16,
+    value: &[u8],
+) -> bool {
+    let (offset, suffix_len) = LeafSlots::place(page, index);
+    let (value_offset, old_len, _) = value_place(page, index);
+    let old_bytes = record_bytes(suffix_len, old_len);
+    let new_bytes = record_bytes(suffix_len, value.len());
+    if new_bytes <= old_bytes {
+        save.save(offset, old_bytes);
+        if new_bytes < old_bytes {
+            save.save(0, 8);
+            put_u16(page, GARBAGE, (garbage(page) + old_bytes - new_bytes) as u16);
+        }
+        put_u32(page, offset, value.len() as u32 | u32::from(flags) << 16);
+        words::write(page, value_offset, value);
+        return true;
+    }
+    if gap::<LeafSlots>(page) < new_bytes {
+        return false;
+    }
+    let slot = PAGE_HEAD + index * 8;
+    save.save(0, 8);
+    save.save(slot, 8);
+    let top = heap_top(page) - new_bytes;
+    let tail_len = suffix_len.saturating_sub(LeafSlots::HEAD);
+    put_u32(page, top, value.len() as u32 | u32::from(flags) << 16);
+    let mut tail = [0; crate::limits::KEY_MAX];
+    let tail = &mut tail[..tail_len.min(crate::limits::KEY_MAX)];
+    words::read(page, offset + 4, tail);
+    words::write(page, top + 4, tail);
+    words::write(page, top + 4 + tail_len, value);
+    put_u16(page, HEAP_TOP, top as u16);
+    put_u16(page, GARBAGE, (garbage(page) + old_bytes) as u16);
+    put_u64(page, slot, u64_at(page, slot) & !(0xffff << 32) | (top as u64) << 32);
+    true
+}
+
+/// Removes record `index`.
+#[inline]
+pub(crate) fn leaf_remove(page: &Page, save: &mut impl Save, index: usize) {
+    leaf_remove_range(page, save, index, index + 1);
+}
+
+/// Removes the records `from..until`.
+#[inline]
+pub(crate) fn leaf_remove_range(page: &Page, save: &mut impl Save, from: usize, until: usize) {
+    let freed: usize = (from..until)
+        .map(|index| record_bytes(LeafSlots::place(page, index).1, value_place(page, index).1))
+        .sum();
+    let slots = leaf_count(page);
+    save.save(0, PAGE_HEAD);
+    save.save(PAGE_HEAD + from * 8, (slots - from) * 8);
+    words::shift(page, PAGE_HEAD + until * 8, PAGE_HEAD + from * 8, (slots - until) * 8);
+    put_u16(page, COUNT, (slots - (until - from)) as u16);
+    put_u16(page, GARBAGE, (garbage(page) + freed) as u16);
+    put_hints::<LeafSlots>(page);
+}
+
+/// Whether a separator can be inserted: now, after compaction, or not at all.
+pub(crate) fn inner_room(page: &Page, separator: &[u8]) -> bool {
+    let suffix_len = separator.len() - prefix_len(page).min(separator.len());
+    gap::<InnerSlots>(page) >= InnerSlots::SIZE + separator_bytes(suffix_len)
+}
+
+/// Notes a split of child `index`: `separator` leads to the old child, what it led to goes to `right`.
+/// The caller has checked [`inner_room`].
+pub(crate) fn inner_insert(page: &Page, save: &mut impl Save, index: usize, separator: &[u8], right: u32) {
+    let suffix = &separator[prefix_len(page).min(separator.len())..];
+    let slots = inner_count(page);
+    let left = child(page, index);
+    let slot = PAGE_HEAD + index * 16;
+    save.save(0, PAGE_HEAD);
+    save.save(slot, (slots - index + 1) * 16);
+    let offset = heap_top(page) - separator_bytes(suffix.len());
+    words::write(page, offset, suffix.get(InnerSlots::HEAD..).unwrap_or(&[]));
+    put_u16(page, HEAP_TOP, offset as u16);
+    words::shift(page, slot, slot + 16, (slots - index) * 16);
+    put_u64(page, slot, head_of::<InnerSlots>(suffix));
+    put_u64(page, slot + 8, offset as u64 | (suffix.len() as u64) << 16 | u64::from(left) << 32);
+    put_u16(page, COUNT, (slots + 1) as u16);
+    put_child(page, index + 1, right);
+    put_hints::<InnerSlots>(page);
+}
+
+/// Notes a merge of child `index` with the next: its slot goes, the next leads to it.
+pub(crate) fn inner_remove(page: &Page, save: &mut impl Save, index: usize) {
+    let (_, suffix_len) = InnerSlots::place(page, index);
+    let left = child(page, index);
+    let slots = inner_count(page);
+    let slot = PAGE_HEAD + index * 16;
+    save.save(0, PAGE_HEAD);
+    save.save(slot, (slots - index) * 16);
+    words::shift(page, slot + 16, slot, (slots - index - 1) * 16);
+    put_u16(page, COUNT, (slots - 1) as u16);
+    put_u16(page, GARBAGE, u16_at(page, GARBAGE) + separator_bytes(suffix_len) as u16);
+    put_child(page, index, left);
+    put_hints::<InnerSlots>(page);
+}
+
+/// Lets child `index` be `number`.
+pub(crate) fn inner_set_child(page: &Page, save: &mut impl Save, index: usize, number: u32) {
+    if index < inner_count(page) {
+        save.save(PAGE_HEAD + index * 16 + 8, 8);
+    } else {
+        save.save(UPPER & !7, 8);
+    }
+    put_child(page, index, number);
+}
+
+fn put_child(page: &Page, index: usize, number: u32) {
+    if index < count::<InnerSlots>(page) {
+        put_u32(page, PAGE_HEAD + index * 16 + 12, number);
+    } else {
+        put_u32(page, UPPER, number);
+    }
+}

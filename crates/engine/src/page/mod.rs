@@ -1,0 +1,306 @@
+//! The bytes of one page: a slotted B+tree page with fences, a common prefix, key heads and hints.
+//!
+//! Invariants
+//! - Every key of a page lies in `(lo, hi]`; an empty fence is infinite. All keys share the first
+//!   `prefix_len` bytes of the fences and are stored without them; what is left is the *suffix*.
+//! - Slots stand in key order. A slot holds the first bytes of its suffix as a big-endian number, its
+//!   *head* (4 bytes in a leaf, 8 in an inner page); the rest of the suffix lies in the heap.
+//! - An inner slot's child covers the keys up to and including its separator; the upper child the rest.
+//! - The heap grows down from the page's end and begins with the fences.
+//! - A reader may meet torn bytes: every function here that reads takes any bytes without panic or
+//!   endless loop, and its answer counts only after the latch word has been checked again.
+//!
+//! Follows "B-Trees Are Back" (SIGMOD 2025) for heads and hints. Format: `docs/format/pages.md`.
+//! Deliberately absent: latches, page numbers of others, generations, what keys and values mean.
+
+mod build;
+mod check;
+mod edit;
+mod search;
+
+pub(crate) use build::{compacted, empty_leaf, merged, new_root, split, Split};
+pub(crate) use check::check;
+pub(crate) use edit::{
+    inner_insert, inner_remove, inner_room, inner_set_child, leaf_insert, leaf_remove, leaf_remove_range,
+    leaf_replace, NoSave, Save,
+};
+pub(crate) use search::{contains, find, find_child, key_is, Found};
+
+use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};
+
+use crate::limits::{PAGE, PAGE_HEAD, PAGE_WORDS};
+
+/// A page's bytes.
+pub(crate) type Page = Block<PAGE_WORDS>;
+
+/// Kind of a page that holds records.
+pub(crate) const LEAF: u8 = 1;
+/// Kind of a page that holds separators and children.
+pub(crate) const INNER: u8 = 2;
+
+/// Page flag: belongs to the volatile tree.
+pub(crate) const FLAG_VOLATILE: u16 = 1;
+
+/// Record flag: the value lies in runs, the record holds their list.
+pub(crate) const RECORD_BIG: u16 = 1;
+
+const KIND: usize = 0;
+const LEVEL: usize = 1;
+const COUNT: usize = 2;
+const HEAP_TOP: usize = 4;
+const GARBAGE: usize = 6;
+const PREFIX_LEN: usize = 8;
+const LO_OFF: usize = 10;
+const LO_LEN: usize = 12;
+const HI_OFF: usize = 14;
+const HI_LEN: usize = 16;
+const FLAGS: usize = 18;
+const UPPER: usize = 20;
+const SELF: usize = 24;
+const BORN: usize = 28;
+const HINTS: usize = 64;
+const HINT_COUNT: usize = 16;
+/// Hints are kept in pages with more slots than this.
+const HINTS_FROM: usize = 32;
+
+/// How slots of one kind of page lie.
+pub(crate) trait Slots {
+    /// Bytes of a slot.
+    const SIZE: usize;
+    /// Bytes of a suffix that lie in the slot.
+    const HEAD: usize;
+    /// Bytes before the rest of the suffix in the heap.
+    const BEFORE_TAIL: usize;
+    /// The head of slot `index`.
+    fn head(page: &Page, index: usize) -> u64;
+    /// Heap offset and suffix length of slot `index`.
+    fn place(page: &Page, index: usize) -> (usize, usize);
+}
+
+/// Slots of a leaf: `{head u32, offset u16, suffix length u16}`.
+pub(crate) struct LeafSlots;
+/// Slots of an inner page: `{head u64, offset u16, suffix length u16, child u32}`.
+pub(crate) struct InnerSlots;
+
+impl Slots for LeafSlots {
+    const SIZE: usize = 8;
+    const HEAD: usize = 4;
+    const BEFORE_TAIL: usize = 4;
+
+    #[inline(always)]
+    fn head(page: &Page, index: usize) -> u64 {
+        u64_at(page, PAGE_HEAD + index * 8) & 0xffff_ffff
+    }
+
+    #[inline(always)]
+    fn place(page: &Page, index: usize) -> (usize, usize) {
+        let slot = u64_at(page, PAGE_HEAD + index * 8);
+        ((slot >> 32 & 0xffff) as usize, (slot >> 48) as usize)
+    }
+}
+
+impl Slots for InnerSlots {
+    const SIZE: usize = 16;
+    const HEAD: usize = 8;
+    const BEFORE_TAIL: usize = 0;
+
+    #[inline(always)]
+    fn head(page: &Page, index: usize) -> u64 {
+        u64_at(page, PAGE_HEAD + index * 16)
+    }
+
+    #[inline(always)]
+    fn place(page: &Page, index: usize) -> (usize, usize) {
+        let word = u64_at(page, PAGE_HEAD + index * 16 + 8);
+        ((word & 0xffff) as usize, (word >> 16 & 0xffff) as usize)
+    }
+}
+
+/// The kind: [`LEAF`], [`INNER`], or anything in a torn page.
+#[inline(always)]
+pub(crate) fn kind(page: &Page) -> u8 {
+    u8_at(page, KIND)
+}
+
+/// Levels below: 0 in a leaf.
+#[inline(always)]
+pub(crate) fn level(page: &Page) -> u8 {
+    u8_at(page, LEVEL)
+}
+
+/// Number of slots, never more than fit.
+#[inline(always)]
+pub(crate) fn count<S: Slots>(page: &Page) -> usize {
+    usize::from(u16_at(page, COUNT)).min((PAGE - PAGE_HEAD) / S::SIZE)
+}
+
+/// Number of records of a leaf.
+#[inline(always)]
+pub(crate) fn leaf_count(page: &Page) -> usize {
+    count::<LeafSlots>(page)
+}
+
+/// Number of separators of an inner page.
+#[inline(always)]
+pub(crate) fn inner_count(page: &Page) -> usize {
+    count::<InnerSlots>(page)
+}
+
+/// Flags, see [`FLAG_VOLATILE`].
+#[inline(always)]
+pub(crate) fn flags(page: &Page) -> u16 {
+    u16_at(page, FLAGS)
+}
+
+/// Bytes that all keys share.
+#[inline(always)]
+pub(crate) fn prefix_len(page: &Page) -> usize {
+    usize::from(u16_at(page, PREFIX_LEN))
+}
+
+/// The page's own number.
+pub(crate) fn self_number(page: &Page) -> u32 {
+    u32_at(page, SELF)
+}
+
+/// Writes the page's own number and the generation it was born in (only while it is built).
+pub(crate) fn put_identity(page: &Page, number: u32, born: u32) {
+    words::put_u32(page, SELF, number);
+    words::put_u32(page, BORN, born);
+}
+
+/// Child `index` of an inner page; the upper child if there is no such slot.
+#[inline(always)]
+pub(crate) fn child(page: &Page, index: usize) -> u32 {
+    if index < inner_count(page) {
+        u32_at(page, PAGE_HEAD + index * 16 + 12)
+    } else {
+        u32_at(page, UPPER)
+    }
+}
+
+fn heap_top(page: &Page) -> usize {
+    usize::from(u16_at(page, HEAP_TOP))
+}
+
+fn garbage(page: &Page) -> usize {
+    usize::from(u16_at(page, GARBAGE))
+}
+
+/// Bytes between slots and heap.
+fn gap<S: Slots>(page: &Page) -> usize {
+    heap_top(page).saturating_sub(PAGE_HEAD + count::<S>(page) * S::SIZE)
+}
+
+/// Bytes that a new slot and its heap part may take, after compaction.
+pub(crate) fn free_bytes<S: Slots>(page: &Page) -> usize {
+    gap::<S>(page) + garbage(page)
+}
+
+/// Free bytes of a leaf, after compaction.
+pub(crate) fn leaf_free(page: &Page) -> usize {
+    free_bytes::<LeafSlots>(page)
+}
+
+/// Bytes of a page in use, of [`PAGE`].
+pub(crate) fn used_bytes(page: &Page) -> usize {
+    PAGE - PAGE_HEAD - if kind(page) == LEAF { leaf_free(page) } else { free_bytes::<InnerSlots>(page) }
+}
+
+/// Heap bytes of a leaf record.
+#[inline(always)]
+pub(crate) fn record_bytes(suffix_len: usize, value_len: usize) -> usize {
+    (4 + suffix_len.saturating_sub(4) + value_len + 3) & !3
+}
+
+/// Heap bytes of an inner page's separator.
+fn separator_bytes(suffix_len: usize) -> usize {
+    (suffix_len.saturating_sub(8) + 3) & !3
+}
+
+/// What a record's heading says: where its value lies, how long it is, its flags.
+#[inline(always)]
+pub(crate) fn value_place(page: &Page, index: usize) -> (usize, usize, u16) {
+    let (offset, suffix_len) = LeafSlots::place(page, index);
+    let heading = u32_at(page, offset);
+    let value_len = (heading & 0xffff) as usize;
+    (offset + 4 + suffix_len.saturating_sub(4), value_len.min(PAGE), (heading >> 16) as u16)
+}
+
+/// Appends the value of record `index` to `out` and answers its flags.
+#[inline]
+pub(crate) fn append_value(page: &Page, index: usize, out: &mut Vec<u8>) -> u16 {
+    let (offset, len, flags) = value_place(page, index);
+    words::append(page, offset, len, out);
+    flags
+}
+
+/// Replaces `out` by the whole key of slot `index`.
+#[inline]
+pub(crate) fn key_into<S: Slots>(page: &Page, index: usize, out: &mut Vec<u8>) {
+    out.clear();
+    words::append(page, usize::from(u16_at(page, LO_OFF)), prefix_len(page).min(PAGE), out);
+    let (offset, suffix_len) = S::place(page, index);
+    let head = S::head(page, index).to_be_bytes();
+    let in_slot = suffix_len.min(S::HEAD);
+    out.extend_from_slice(&head[8 - S::HEAD..8 - S::HEAD + in_slot]);
+    words::append(page, offset + S::BEFORE_TAIL, (suffix_len - in_slot).min(PAGE), out);
+}
+
+/// Replaces `out` by the key of record `index` of a leaf.
+#[inline]
+pub(crate) fn leaf_key(page: &Page, index: usize, out: &mut Vec<u8>) {
+    key_into::<LeafSlots>(page, index, out);
+}
+
+/// Replaces `out` by the lower fence (exclusive; empty: there is none).
+#[inline]
+pub(crate) fn lo_fence(page: &Page, out: &mut Vec<u8>) {
+    out.clear();
+    words::append(page, usize::from(u16_at(page, LO_OFF)), usize::from(u16_at(page, LO_LEN)).min(PAGE), out);
+}
+
+/// Replaces `out` by the upper fence (inclusive; empty: there is none).
+#[inline]
+pub(crate) fn hi_fence(page: &Page, out: &mut Vec<u8>) {
+    out.clear();
+    words::append(page, usize::from(u16_at(page, HI_OFF)), usize::from(u16_at(page, HI_LEN)).min(PAGE), out);
+}
+
+/// Whether the page has an upper fence.
+#[inline]
+pub(crate) fn has_hi_fence(page: &Page) -> bool {
+    u16_at(page, HI_LEN) != 0
+}
+
+/// Whether the page has a lower fence.
+#[inline]
+pub(crate) fn has_lo_fence(page: &Page) -> bool {
+    u16_at(page, LO_LEN) != 0
+}
+
+/// The first `HEAD` bytes of a suffix as a number, zero padded.
+#[inline(always)]
+fn head_of<S: Slots>(suffix: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let count = suffix.len().min(S::HEAD);
+    if suffix.len() >= 8 {
+        bytes.copy_from_slice(&suffix[..8]);
+    } else {
+        bytes[..count].copy_from_slice(&suffix[..count]);
+    }
+    u64::from_be_bytes(bytes) >> (64 - 8 * S::HEAD)
+}
+
+/// Recomputes the hints after slots have changed. The hints' bytes have been saved by the caller.
+fn put_hints<S: Slots>(page: &Page) {
+    let slots = count::<S>(page);
+    if slots <= HINTS_FROM {
+        return;
+    }
+    let distance = slots / (HINT_COUNT + 1);
+    let hint = |k: usize| S::head(page, distance * (k + 1)) >> (8 * S::HEAD - 32) & 0xffff_ffff;
+    for pair in 0..HINT_COUNT / 2 {
+        words::put_u64(page, HINTS + pair * 8, hint(2 * pair) | hint(2 * pair + 1) << 32);
+    }
+}

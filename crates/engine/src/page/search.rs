@@ -1,0 +1,138 @@
+//! Finding a key's place in a page, safely on torn bytes.
+//!
+//! Hints narrow the slots to a seventeenth, a branch-free lower bound over heads finds the place, and
+//! only slots with the same head are compared whole.
+
+use std::cmp::Ordering;
+
+use perilune_shm::words::{self, u16_at, u64_at};
+
+use super::{
+    child, count, head_of, prefix_len, InnerSlots, LeafSlots, Page, Slots, HINTS, HINTS_FROM, HINT_COUNT,
+    HI_LEN, HI_OFF, LO_LEN, LO_OFF,
+};
+use crate::limits::PAGE;
+
+/// Where a key is, or would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The first slot whose key is not smaller.
+    pub(crate) index: usize,
+    /// Whether that slot's key is the key.
+    pub(crate) equal: bool,
+}
+
+/// Finds `key` among the records of a leaf.
+#[inline]
+pub(crate) fn find(page: &Page, key: &[u8]) -> Found {
+    lower_bound::<LeafSlots>(page, key)
+}
+
+/// Finds which slot of an inner page covers `key`, and its child.
+#[inline]
+pub(crate) fn find_child(page: &Page, key: &[u8]) -> (usize, u32) {
+    let index = lower_bound::<InnerSlots>(page, key).index;
+    (index, child(page, index))
+}
+
+/// Whether `key` lies in the page's fences.
+#[inline]
+pub(crate) fn contains(page: &Page, key: &[u8]) -> bool {
+    let lo_len = usize::from(u16_at(page, LO_LEN));
+    let hi_len = usize::from(u16_at(page, HI_LEN));
+    let fence = |offset: usize, len: usize| words::compare(page, usize::from(u16_at(page, offset)), len, key);
+    (lo_len == 0 || fence(LO_OFF, lo_len.min(PAGE)) == Ordering::Less)
+        && (hi_len == 0 || fence(HI_OFF, hi_len.min(PAGE)) != Ordering::Less)
+}
+
+/// The first slot whose key is not smaller than `key`, which lies in the page's fences.
+#[inline]
+pub(super) fn lower_bound<S: Slots>(page: &Page, key: &[u8]) -> Found {
+    let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
+    let head = head_of::<S>(suffix);
+    let slots = count::<S>(page);
+    let (low, high) = narrow::<S>(page, head, slots);
+    let mut index = low;
+    let mut rest = high - low;
+    while rest > 1 {
+        let half = rest / 2;
+        index += if S::head(page, index + half - 1) < head { half } else { 0 };
+        rest -= half;
+    }
+    if rest == 1 && S::head(page, index) < head {
+        index += 1;
+    }
+    if index >= slots || S::head(page, index) != head {
+        return Found { index, equal: false };
+    }
+    match compare_slot::<S>(page, index, suffix) {
+        Ordering::Equal => Found { index, equal: true },
+        Ordering::Greater => Found { index, equal: false },
+        Ordering::Less => among_equal_heads::<S>(page, index + 1, slots, head, suffix),
+    }
+}
+
+/// Slots between which the head must lie, by the hints.
+#[inline(always)]
+fn narrow<S: Slots>(page: &Page, head: u64, slots: usize) -> (usize, usize) {
+    if slots <= HINTS_FROM {
+        return (0, slots);
+    }
+    let short = (head >> (8 * S::HEAD - 32)) as u32;
+    let mut smaller = 0;
+    let mut not_greater = 0;
+    for pair in 0..HINT_COUNT / 2 {
+        let word = u64_at(page, HINTS + pair * 8);
+        smaller += usize::from((word as u32) < short) + usize::from(((word >> 32) as u32) < short);
+        not_greater += usize::from(word as u32 <= short) + usize::from((word >> 32) as u32 <= short);
+    }
+    let distance = slots / (HINT_COUNT + 1);
+    let high = if not_greater < HINT_COUNT { (distance * (not_greater + 1) + 1).min(slots) } else { slots };
+    ((distance * smaller).min(high), high)
+}
+
+/// Lower bound in the run of slots with the key's own head, from `low` on.
+fn among_equal_heads<S: Slots>(
+    page: &Page,
+    mut low: usize,
+    mut high: usize,
+    head: u64,
+    suffix: &[u8],
+) -> Found {
+    let mut equal = false;
+    while low < high {
+        let middle = (low + high) / 2;
+        let order = S::head(page, middle).cmp(&head).then_with(|| compare_slot::<S>(page, middle, suffix));
+        equal |= order == Ordering::Equal;
+        if order == Ordering::Less {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Found { index: low, equal }
+}
+
+/// Compares a slot's suffix with `suffix`, their heads being equal.
+#[inline(always)]
+pub(super) fn compare_slot<S: Slots>(page: &Page, index: usize, suffix: &[u8]) -> Ordering {
+    let (offset, len) = S::place(page, index);
+    if len <= S::HEAD || suffix.len() <= S::HEAD {
+        // NB: heads are zero padded, so here the shorter one is a prefix of the longer.
+        return len.cmp(&suffix.len());
+    }
+    words::compare(page, offset + S::BEFORE_TAIL, (len - S::HEAD).min(PAGE), &suffix[S::HEAD..])
+}
+
+/// Whether record `index` of a leaf has the key `key`.
+#[inline]
+pub(crate) fn key_is(page: &Page, index: usize, key: &[u8]) -> bool {
+    let prefix = prefix_len(page);
+    if index >= count::<LeafSlots>(page) || key.len() < prefix {
+        return false;
+    }
+    let (shared, suffix) = key.split_at(prefix);
+    words::compare(page, usize::from(u16_at(page, LO_OFF)), prefix, shared) == Ordering::Equal
+        && LeafSlots::head(page, index) == head_of::<LeafSlots>(suffix)
+        && compare_slot::<LeafSlots>(page, index, suffix) == Ordering::Equal
+}

@@ -1,0 +1,67 @@
+//! The control line, as an operation reads it once its latches are held ("reading E").
+//!
+//! Whoever changes one of these words stores it and then freezes the heads of all sessions; a writer
+//! whose publication fails reads the line again and re-checks everything that hangs on it.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use perilune_store::Error;
+
+use crate::error::{Attempt, Stop};
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
+use crate::image::Image;
+
+/// Number of the flush and generation an operation belongs to, and what may keep it from going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Epoch {
+    pub(crate) flush: u64,
+    pub(crate) generation: u32,
+    lease: u64,
+    flags: u64,
+}
+
+impl Epoch {
+    /// Reads the control line: flush first, then the generation, then the rest.
+    #[inline(always)]
+    pub(crate) fn read(image: &Image) -> Epoch {
+        let flush = image.control(control::FLUSH).load(Acquire);
+        let generation = image.control(control::GEN).load(Acquire) as u32;
+        let lease = image.control(control::LEASE).load(Acquire);
+        let flags = image.control(control::FLAGS).load(Relaxed);
+        Epoch { flush, generation, lease, flags }
+    }
+
+    /// Whether session `id` may write now.
+    ///
+    /// # Errors
+    /// Somebody else's lease, or writing has stopped.
+    #[inline(always)]
+    pub(crate) fn admits(&self, id: u16) -> Attempt<()> {
+        if self.lease | self.flags == 0 {
+            return Ok(());
+        }
+        self.admits_slowly(id)
+    }
+
+    #[cold]
+    fn admits_slowly(&self, id: u16) -> Attempt<()> {
+        if self.flags & FLAG_FAILED != 0 {
+            return Err(Stop::Fail(Error::WritesStopped));
+        }
+        if self.flags & FLAG_FULL != 0 {
+            return Err(Stop::Fail(Error::LimitReached {
+                what: "bytes of log: free some disk space",
+                limit: 0,
+            }));
+        }
+        if self.lease != 0 && lease_session(self.lease) != id {
+            return Err(Stop::Lease);
+        }
+        Ok(())
+    }
+}
+
+/// The session in a lease word.
+pub(crate) fn lease_session(lease: u64) -> u16 {
+    (lease >> 51) as u16
+}

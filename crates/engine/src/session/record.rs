@@ -1,0 +1,201 @@
+//! Redo records: what an operation does, in logical terms.
+//!
+//! `{len u32, gen u32, flush u64, seq u64, nops u32, flags u32}`, then per operation
+//! `{kind u8, flags u8, key length u16, value length u32, key, value}` padded to 8. A record that is
+//! too long for the ring lies in runs of pages; the ring then holds the heading and the list of runs.
+//! Re-applying a record is idempotent: operations say what is to be there, not how to change it.
+
+use perilune_shm::words::{self, Block};
+use perilune_store::{Error, Result};
+
+use super::Seat;
+use crate::image::layout::Run;
+use crate::limits::{KEY_MAX, PAGE, RECORD_INLINE_MAX, RING};
+
+/// Bytes of a record's heading.
+pub(crate) const HEADING: usize = 32;
+/// Record flag: the operations lie in runs.
+const LONG: u64 = 1;
+const OP_VOLATILE: u64 = 1;
+const OP_BIG: u64 = 2;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The key has this value.
+    Set = 1,
+    /// The key has no value.
+    Remove = 2,
+    /// No key with this prefix has a value.
+    RemovePrefix = 3,
+}
+
+/// One operation of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op<'a> {
+    pub(crate) kind: Kind,
+    /// Of the volatile tree.
+    pub(crate) volatile: bool,
+    /// The value is a list of runs.
+    pub(crate) big: bool,
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a [u8],
+}
+
+impl Op<'_> {
+    #[inline]
+    fn bytes(&self) -> usize {
+        8 + (self.key.len() + self.value.len() + 7 & !7)
+    }
+
+    #[inline]
+    fn heading(&self) -> u64 {
+        let flags = if self.volatile { OP_VOLATILE } else { 0 } | if self.big { OP_BIG } else { 0 };
+        self.kind as u64 | flags << 8 | (self.key.len() as u64) << 16 | (self.value.len() as u64) << 32
+    }
+}
+
+/// A record read back, for repair.
+pub(crate) struct Record {
+    pub(crate) generation: u32,
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+/// Bytes of the record of these operations.
+#[inline]
+pub(crate) fn record_bytes(ops: &[Op<'_>]) -> usize {
+    HEADING + ops.iter().map(Op::bytes).sum::<usize>()
+}
+
+impl Seat {
+    /// Takes the runs that a long record needs, before any latch is taken.
+    ///
+    /// # Errors
+    /// As [`Seat::take_run`]; `LimitReached` for a record over 4 GiB.
+    pub(crate) fn runs_for_record(&self, bytes: usize) -> Result<Vec<Run>> {
+        if bytes <= RECORD_INLINE_MAX {
+            return Ok(Vec::new());
+        }
+        crate::extent::take(self, bytes - HEADING)
+    }
+
+    /// Writes a record behind the head, not yet published. `runs` come from [`Seat::runs_for_record`].
+    /// Answers the bytes it takes in the ring.
+    #[inline]
+    pub(crate) fn write_record(&self, generation: u32, flush: u64, ops: &[Op<'_>], runs: &[Run]) -> u64 {
+        let ring = self.ring_words();
+        let start = self.head() as usize;
+        let mut at = start + HEADING;
+        if runs.is_empty() {
+            for op in ops {
+                words::put_u64(ring, at & RING - 1, op.heading());
+                words::write(ring, at + 8 & RING - 1, op.key);
+                words::write(ring, at + 8 + op.key.len() & RING - 1, op.value);
+                at += op.bytes();
+            }
+        } else {
+            self.write_long(ops, runs);
+            for run in runs {
+                words::put_u64(ring, at & RING - 1, run.to_word());
+                at += 8;
+            }
+        }
+        let len = (at - start) as u64;
+        let flags = if runs.is_empty() { 0 } else { LONG };
+        words::put_u64(ring, start & RING - 1, len | u64::from(generation) << 32);
+        words::put_u64(ring, start + 8 & RING - 1, flush);
+        words::put_u64(ring, start + 16 & RING - 1, self.seq());
+        words::put_u64(ring, start + 24 & RING - 1, ops.len() as u64 | flags << 32);
+        len
+    }
+
+    fn write_long(&self, ops: &[Op<'_>], runs: &[Run]) {
+        let mut out = crate::extent::Writer::new(&self.image, runs);
+        for op in ops {
+            out.write(&op.heading().to_le_bytes());
+            out.write(op.key);
+            out.write(op.value);
+            out.write(&[0; 8][..op.bytes() - 8 - op.key.len() - op.value.len()]);
+        }
+    }
+
+    /// Reads the record that starts at `position`, below the head.
+    ///
+    /// # Errors
+    /// `Corrupt` when it contradicts its format.
+    pub(crate) fn read_record(&self, position: u64) -> Result<Record> {
+        let ring: &Block<{ RING / 8 }> = self.ring_words();
+        let start = position as usize;
+        let first = words::u64_at(ring, start & RING - 1);
+        let counts = words::u64_at(ring, start + 24 & RING - 1);
+        let len = (first & 0xffff_ffff) as usize;
+        let damaged =
+            |what: &str| Error::Corrupt { place: format!("redo ring of session {}: {what}", self.id) };
+        if !(HEADING..=RING).contains(&len) || position + len as u64 > self.head() {
+            return Err(damaged("a record's length is wrong"));
+        }
+        let mut bytes = vec![0; len - HEADING];
+        words::read(ring, start + HEADING & RING - 1, &mut bytes);
+        if counts >> 32 & LONG != 0 {
+            let runs: Vec<Run> = bytes
+                .chunks_exact(8)
+                .filter_map(|word| Some(Run::from_word(u64::from_le_bytes(word.try_into().ok()?))))
+                .collect();
+            let pages: u64 = runs.iter().map(|run| u64::from(run.pages)).sum();
+            bytes.clear();
+            if runs.iter().any(|run| u64::from(run.first) + u64::from(run.pages) > self.image.npages()) {
+                return Err(damaged("a long record lies outside the file"));
+            }
+            crate::extent::append(&self.image, &runs, pages as usize * PAGE, &mut bytes);
+        }
+        Ok(Record {
+            generation: (first >> 32) as u32,
+            seq: words::u64_at(ring, start + 16 & RING - 1),
+            end: position + len as u64,
+            bytes,
+            count: counts as u32 as usize,
+        })
+    }
+}
+
+impl Record {
+    /// The operations, in the order in which they are to be applied.
+    ///
+    /// # Errors
+    /// `Corrupt` when they contradict their format.
+    pub(crate) fn ops(&self) -> Result<Vec<Op<'_>>> {
+        let mut ops = Vec::with_capacity(self.count);
+        let mut rest = &self.bytes[..];
+        for _ in 0..self.count {
+            let (op, after) = parse(rest)
+                .ok_or_else(|| Error::Corrupt { place: "an operation of a redo record is damaged".into() })?;
+            ops.push(op);
+            rest = after;
+        }
+        Ok(ops)
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<(Op<'_>, &[u8])> {
+    let (heading, body) = bytes.split_first_chunk::<8>()?;
+    let heading = u64::from_le_bytes(*heading);
+    let kind = match heading & 0xff {
+        1 => Kind::Set,
+        2 => Kind::Remove,
+        3 => Kind::RemovePrefix,
+        _ => return None,
+    };
+    let key_len = (heading >> 16 & 0xffff) as usize;
+    let value_len = (heading >> 32) as usize;
+    if key_len > KEY_MAX {
+        return None;
+    }
+    let key = body.get(..key_len)?;
+    let value = body.get(key_len..key_len + value_len)?;
+    let after = body.get((key_len + value_len + 7 & !7)..)?;
+    let flags = heading >> 8;
+    Some((Op { kind, volatile: flags & OP_VOLATILE != 0, big: flags & OP_BIG != 0, key, value }, after))
+}

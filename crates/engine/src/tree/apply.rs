@@ -1,0 +1,192 @@
+//! Applying decided operations to latched leaves, one page step each. Repair uses the same code.
+//!
+//! Invariants
+//! - The record has been published, and every leaf it names is latched by this session.
+//! - Applying again changes nothing: a value is set, not added; runs of the record itself are never
+//!   freed, whoever finds them.
+//!
+//! What if we are killed? In a step: undo restores the page, repair applies the whole record again.
+//! Between steps: the same. Runs that were cut off are locked until their step is over.
+
+use perilune_shm::words;
+
+use super::{descend, Which};
+use crate::error::{Attempt, Stop};
+use crate::extent;
+use crate::image::layout::{phase, Run};
+use crate::limits::{FREED, PAGE, VALUE_RUNS};
+use crate::page::{self, find, leaf_count, NoSave, Page, Save, RECORD_BIG};
+use crate::session::record::{Kind, Op};
+use crate::session::{PageUndo, Seat};
+
+/// The runs that the record's own values lie in, sorted: never to be freed by it.
+pub(crate) fn own_runs(ops: &[Op<'_>], image: &crate::image::Image) -> Vec<u64> {
+    let mut runs: Vec<u64> = ops
+        .iter()
+        .filter(|op| op.big)
+        .filter_map(|op| extent::parse(image, op.value))
+        .flat_map(|(_, runs)| runs.into_iter().map(Run::to_word))
+        .collect();
+    runs.sort_unstable();
+    runs
+}
+
+/// Applies the operations of a record in order, finding their leaves, all latched by `seat`.
+///
+/// # Errors
+/// `Fail` when a leaf is not where the record says; that cannot be.
+pub(crate) fn apply(seat: &Seat, ops: &[Op<'_>], generation: u32) -> Attempt<()> {
+    let own = own_runs(ops, &seat.image);
+    for op in ops {
+        let which = if op.volatile { Which::Volatile } else { Which::Main };
+        if op.kind == Kind::RemovePrefix {
+            apply_removal(seat, which, op, generation, &own)?;
+        } else {
+            let leaf = descend(&seat.image, which, op.key, seat.id)?;
+            apply_to(seat, leaf.number, op, generation, &own);
+        }
+    }
+    Ok(())
+}
+
+/// Applies a setting or removal of one value to its leaf.
+#[inline]
+pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, own: &[u64]) {
+    let page = seat.image.page(number);
+    let found = find(page, op.key);
+    if op.kind == Kind::Remove && !found.equal {
+        return;
+    }
+    if found.equal {
+        cut_off(seat, page, found.index, own);
+    }
+    seat.begin_step();
+    let save = &mut PageUndo { seat, number };
+    match (op.kind, found.equal) {
+        (Kind::Set, true) => {
+            let flags = if op.big { RECORD_BIG } else { 0 };
+            if !page::leaf_replace(page, save, found.index, flags, op.value) {
+                rebuild(page, save, Some(found.index));
+                insert(page, op);
+            }
+        }
+        (Kind::Set, false) => {
+            let flags = if op.big { RECORD_BIG } else { 0 };
+            if !page::leaf_insert(page, save, found.index, op.key, flags, op.value) {
+                rebuild(page, save, None);
+                insert(page, op);
+            }
+        }
+        _ => page::leaf_remove(page, save, found.index),
+    }
+    seat.set_phase(phase::NONE);
+    settle(seat, op, generation);
+}
+
+/// After a step: the new value's runs become part of the tree, cut-off runs are freed.
+#[inline]
+fn settle(seat: &Seat, op: &Op<'_>, generation: u32) {
+    if op.big {
+        if let Some((_, runs)) = extent::parse(&seat.image, op.value) {
+            for run in runs {
+                seat.publish_run(run, generation);
+            }
+        }
+    }
+    seat.settle_freed(generation);
+}
+
+/// Notes the runs of record `index` for freeing, unless they are the record's own.
+#[inline]
+fn cut_off(seat: &Seat, page: &Page, index: usize, own: &[u64]) {
+    let (offset, len, flags) = page::value_place(page, index);
+    if flags & RECORD_BIG == 0 {
+        return;
+    }
+    let mut list = Vec::new();
+    words::append(page, offset, len, &mut list);
+    if let Some((_, runs)) = extent::parse(&seat.image, &list) {
+        for run in runs.into_iter().filter(|run| own.binary_search(&run.to_word()).is_err()) {
+            seat.note_freed(run);
+        }
+    }
+}
+
+/// Compacts a page in place, without record `drop`; the whole page is saved.
+fn rebuild(page: &Page, save: &mut impl Save, drop: Option<usize>) {
+    save.save(0, PAGE);
+    if let Some(compact) = page::compacted(page, drop) {
+        words::copy(&compact, page);
+    }
+}
+
+/// Inserts into a page that has just been compacted and saved.
+fn insert(page: &Page, op: &Op<'_>) {
+    let flags = if op.big { RECORD_BIG } else { 0 };
+    let index = find(page, op.key).index;
+    let inserted = page::leaf_insert(page, &mut NoSave, index, op.key, flags, op.value);
+    // The room was checked before the record was published.
+    assert!(inserted, "a leaf has less room than was checked");
+}
+
+/// The first key above all that begin with `prefix`, as far as comparing is concerned.
+pub(crate) fn removal_end(prefix: &[u8]) -> Vec<u8> {
+    let mut end = Vec::with_capacity(prefix.len() + 1);
+    end.extend_from_slice(prefix);
+    end.push(0xff);
+    end
+}
+
+/// Removes all keys with a prefix from the latched leaves.
+fn apply_removal(seat: &Seat, which: Which, op: &Op<'_>, generation: u32, own: &[u64]) -> Attempt<()> {
+    let end = removal_end(op.key);
+    let mut from = op.key.to_vec();
+    let mut fence = Vec::new();
+    loop {
+        let leaf = descend(&seat.image, which, &from, seat.id)?;
+        if !seat.holds(leaf.number) {
+            return Err(Stop::Restart);
+        }
+        remove_from(seat, leaf.number, op.key, &end, generation, own);
+        page::hi_fence(seat.image.page(leaf.number), &mut fence);
+        if fence.is_empty() || fence >= end {
+            return Ok(());
+        }
+        std::mem::swap(&mut from, &mut fence);
+        from.push(0);
+    }
+}
+
+/// Removes the keys from `from` to below `end` from one leaf, in steps of few long values.
+fn remove_from(seat: &Seat, number: u32, from: &[u8], end: &[u8], generation: u32, own: &[u64]) {
+    let page = seat.image.page(number);
+    loop {
+        let first = find(page, from).index;
+        let last = beyond_prefix(page, end);
+        if first >= last {
+            return;
+        }
+        let mut cut = first;
+        let mut long = 0;
+        while cut < last && long < FREED / VALUE_RUNS {
+            long += usize::from(page::value_place(page, cut).2 & RECORD_BIG != 0);
+            cut_off(seat, page, cut, own);
+            cut += 1;
+        }
+        seat.begin_step();
+        page::leaf_remove_range(page, &mut PageUndo { seat, number }, first, cut);
+        seat.set_phase(phase::NONE);
+        seat.settle_freed(generation);
+    }
+}
+
+/// The index of the first record that is not below `end`.
+fn beyond_prefix(page: &Page, end: &[u8]) -> usize {
+    let mut fence = Vec::new();
+    page::hi_fence(page, &mut fence);
+    if !fence.is_empty() && fence.as_slice() < end {
+        leaf_count(page)
+    } else {
+        find(page, end).index
+    }
+}

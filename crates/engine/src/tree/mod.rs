@@ -1,0 +1,188 @@
+//! The B+tree: optimistic descent, reads, writes, structure changes. See `README.md` beside this.
+//!
+//! Invariants
+//! - Everything here is one *attempt*: it never waits, and answers `Stop` when it cannot go on.
+//! - A page's number and latch word together name its content: equal word, equal bytes.
+//! - The child's word is loaded before the parent's is re-checked, so the child covers the key.
+//!
+//! Deliberately absent: retrying and repair (`access`), transactions (`txn`).
+
+mod apply;
+mod read;
+mod structure;
+mod write;
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Acquire;
+
+use perilune_shm::latch::{self, LatchWord, State};
+
+use crate::error::{Attempt, Stop};
+use crate::image::layout::control;
+use crate::image::Image;
+use crate::limits::HEIGHT_MAX;
+use crate::page::{self, contains, find_child, FLAG_VOLATILE, INNER, LEAF};
+
+pub(crate) use apply::{apply, apply_to, own_runs, removal_end};
+pub(crate) use read::{get, has_value, neighbour, Neighbour, Visit};
+pub(crate) use structure::{copy_one, lower_root, merge, split};
+pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
+
+/// Which of the two trees of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Which {
+    /// The data.
+    Main,
+    /// Locks, waiters, messages; empty after a crash of the machine.
+    Volatile,
+}
+
+impl Which {
+    /// Offset of the control word that names the root.
+    #[inline(always)]
+    pub(crate) fn root_word(self) -> usize {
+        match self {
+            Which::Main => control::ROOT,
+            Which::Volatile => control::VROOT,
+        }
+    }
+
+    /// The flags of this tree's pages.
+    #[inline(always)]
+    pub(crate) fn page_flags(self) -> u16 {
+        match self {
+            Which::Main => 0,
+            Which::Volatile => FLAG_VOLATILE,
+        }
+    }
+}
+
+/// A page as it was met: its number, and the latch word under which it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) number: u32,
+    pub(crate) word: LatchWord,
+}
+
+impl Seen {
+    /// Checks that what was read from the page is one state.
+    #[inline(always)]
+    pub(crate) fn check(self, image: &Image) -> Attempt<()> {
+        if latch::validate(image.latch(self.number), self.word) {
+            Ok(())
+        } else {
+            Err(Stop::Restart)
+        }
+    }
+}
+
+/// Remembers the leaf of the last access in each tree, and the place of the last `next` in it.
+#[derive(Default)]
+pub(crate) struct Fingers {
+    leaf: [Cell<u32>; 2],
+    /// Leaf, its word, and the index of the record that `next` answered last.
+    place: Cell<(u32, u64, usize)>,
+}
+
+impl Fingers {
+    #[inline(always)]
+    fn slot(&self, which: Which) -> &Cell<u32> {
+        &self.leaf[which as usize]
+    }
+}
+
+/// Loads a page's latch word; a page that is latched by another session is `Busy`.
+#[inline(always)]
+fn meet(image: &Image, number: u32, me: u16) -> Attempt<Seen> {
+    let word = latch::load(image.latch(number));
+    if word.locked() && !(me != 0 && word.is_locked_by(me)) {
+        return Err(Stop::Busy(number));
+    }
+    if word.state() != State::Tree {
+        return Err(Stop::Restart);
+    }
+    Ok(Seen { number, word })
+}
+
+/// Finds the leaf that covers `key`. `me` is the session whose own latches do not count (0: all do).
+#[inline]
+pub(crate) fn descend(image: &Image, which: Which, key: &[u8], me: u16) -> Attempt<Seen> {
+    let mut at = meet_root(image, which, me)?;
+    for _ in 0..HEIGHT_MAX {
+        let page = image.page(at.number);
+        if page::kind(page) == LEAF {
+            return Ok(at);
+        }
+        let (_, child) = find_child(page, key);
+        at = meet_child(image, at, child, me)?;
+    }
+    Err(Stop::Restart)
+}
+
+#[inline(always)]
+fn meet_root(image: &Image, which: Which, me: u16) -> Attempt<Seen> {
+    let root = image.control(which.root_word());
+    let number = root.load(Acquire) as u32;
+    let at = meet(image, number, me)?;
+    if root.load(Acquire) as u32 != number {
+        return Err(Stop::Restart);
+    }
+    Ok(at)
+}
+
+#[inline(always)]
+fn meet_child(image: &Image, parent: Seen, child: u32, me: u16) -> Attempt<Seen> {
+    if u64::from(child) >= image.npages() {
+        return Err(Stop::Restart);
+    }
+    let met = meet(image, child, me);
+    // NB: only an unchanged parent says that the child is a page of this tree at all.
+    parent.check(image)?;
+    met
+}
+
+/// One page of a path, and the index of its child on the path.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    at: Seen,
+    index: usize,
+}
+
+/// The pages from the root down to `level` on the way to `key`.
+fn path(image: &Image, which: Which, key: &[u8], level: u8) -> Attempt<Vec<Step>> {
+    let mut at = meet_root(image, which, 0)?;
+    let mut steps = Vec::with_capacity(4);
+    for _ in 0..HEIGHT_MAX {
+        let page = image.page(at.number);
+        let here = page::level(page);
+        if here <= level || page::kind(page) != INNER {
+            at.check(image)?;
+            steps.push(Step { at, index: 0 });
+            return if here == level { Ok(steps) } else { Err(Stop::Restart) };
+        }
+        let (index, child) = find_child(page, key);
+        let below = meet_child(image, at, child, 0)?;
+        steps.push(Step { at, index });
+        at = below;
+    }
+    Err(Stop::Restart)
+}
+
+/// Finds the leaf that covers `key`, by the finger if that still fits.
+#[inline]
+pub(crate) fn locate(image: &Image, fingers: &Fingers, which: Which, key: &[u8], me: u16) -> Attempt<Seen> {
+    let finger = fingers.slot(which);
+    let number = finger.get();
+    if number != 0 {
+        let word = latch::load(image.latch(number));
+        if word.state() == State::Tree && (!word.locked() || me != 0 && word.is_locked_by(me)) {
+            let page = image.page(number);
+            if page::kind(page) == LEAF && page::flags(page) == which.page_flags() && contains(page, key) {
+                return Ok(Seen { number, word });
+            }
+        }
+    }
+    let seen = descend(image, which, key, me)?;
+    finger.set(seen.number);
+    Ok(seen)
+}

@@ -1,0 +1,250 @@
+//! Reading: a value, the neighbours of a key. Each function is one attempt.
+//!
+//! Every leaf passed is told to a [`Visit`] with the word under which it was read; at the end all of
+//! them are checked again, so that the answer is that of one moment.
+
+use super::{descend, locate, Fingers, Seen, Which};
+use crate::error::{Attempt, Stop};
+use crate::extent;
+use crate::image::Image;
+use crate::limits::PAGE;
+use crate::page::{self, find, leaf_count, RECORD_BIG};
+
+/// Bytes of a long value that are copied between two checks.
+const CHUNK: usize = 64 << 10;
+
+/// Is told of the leaves that an answer rests on.
+pub(crate) trait Visit {
+    /// The answer rests on `leaf` as it was met.
+    fn visit(&mut self, leaf: Seen);
+}
+
+impl Visit for () {
+    #[inline(always)]
+    fn visit(&mut self, _leaf: Seen) {}
+}
+
+impl Visit for Vec<Seen> {
+    #[inline]
+    fn visit(&mut self, leaf: Seen) {
+        self.push(leaf);
+    }
+}
+
+/// Which neighbour of a key is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Neighbour {
+    /// The first key after it.
+    Next,
+    /// The first key not before it.
+    AtOrNext,
+    /// The last key before it.
+    Previous,
+}
+
+/// Copies the value at `key` into `out`; false when there is none.
+#[inline]
+pub(crate) fn get(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    key: &[u8],
+    me: u16,
+    out: &mut Vec<u8>,
+    visit: &mut impl Visit,
+) -> Attempt<bool> {
+    let leaf = locate(image, fingers, which, key, me)?;
+    let page = image.page(leaf.number);
+    let found = find(page, key);
+    out.clear();
+    if found.equal {
+        value_into(image, leaf, found.index, out)?;
+    }
+    leaf.check(image)?;
+    visit.visit(leaf);
+    Ok(found.equal)
+}
+
+/// Appends the value of record `index` to `out`; the leaf is still to be checked.
+#[inline]
+fn value_into(image: &Image, leaf: Seen, index: usize, out: &mut Vec<u8>) -> Attempt<()> {
+    let flags = page::append_value(image.page(leaf.number), index, out);
+    if flags & RECORD_BIG != 0 {
+        leaf.check(image)?;
+        long_value(image, leaf, out)?;
+    }
+    Ok(())
+}
+
+/// Replaces the list of runs in `out` by the value that lies there.
+#[cold]
+fn long_value(image: &Image, leaf: Seen, out: &mut Vec<u8>) -> Attempt<()> {
+    let (len, runs) = extent::parse(image, out).ok_or(Stop::Restart)?;
+    out.clear();
+    out.reserve(len);
+    for run in runs {
+        let mut at = 0;
+        while at < run.pages as usize * PAGE && out.len() < len {
+            let part = crate::image::layout::Run { first: run.first + (at / PAGE) as u32, ..run };
+            let count = CHUNK.min(run.pages as usize * PAGE - at).min(len - out.len());
+            let pages = count.div_ceil(PAGE) as u32;
+            extent::append(image, &[crate::image::layout::Run { pages, ..part }], count, out);
+            leaf.check(image)?;
+            at += count;
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is a value at `key`.
+pub(crate) fn has_value(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    key: &[u8],
+    me: u16,
+    visit: &mut impl Visit,
+) -> Attempt<bool> {
+    let leaf = locate(image, fingers, which, key, me)?;
+    let found = find(image.page(leaf.number), key);
+    leaf.check(image)?;
+    visit.visit(leaf);
+    Ok(found.equal)
+}
+
+/// Copies the neighbour's key into `key`, and its value into `value` if given; false when there is none.
+#[inline]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn neighbour(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    from: &[u8],
+    side: Neighbour,
+    me: u16,
+    key: &mut Vec<u8>,
+    mut value: Option<&mut Vec<u8>>,
+    visit: &mut impl Visit,
+) -> Attempt<bool> {
+    let mut leaf = match side {
+        Neighbour::Next => match remembered(image, fingers, which, from) {
+            Some((leaf, index)) => {
+                if index < leaf_count(image.page(leaf.number)) {
+                    return answer(image, fingers, leaf, index, key, value, visit);
+                }
+                leaf
+            }
+            None => locate(image, fingers, which, from, me)?,
+        },
+        _ => locate(image, fingers, which, from, me)?,
+    };
+    let mut index = place(image, leaf, from, side);
+    let mut passed: Vec<Seen> = Vec::new();
+    loop {
+        if let Some(index) = index {
+            for earlier in &passed {
+                earlier.check(image)?;
+            }
+            let found = answer(image, fingers, leaf, index, key, value.as_deref_mut(), visit)?;
+            for earlier in &passed {
+                earlier.check(image)?;
+                visit.visit(*earlier);
+            }
+            return Ok(found);
+        }
+        passed.push(leaf);
+        match beyond(image, leaf, side, which, me, key)? {
+            Some(next) => leaf = next,
+            None => {
+                for earlier in &passed {
+                    earlier.check(image)?;
+                    visit.visit(*earlier);
+                }
+                return Ok(false);
+            }
+        }
+        let slots = leaf_count(image.page(leaf.number));
+        index = match side {
+            Neighbour::Previous => slots.checked_sub(1),
+            _ => (slots > 0).then_some(0),
+        };
+    }
+}
+
+/// The index of the wanted record in the leaf that covers `from`, if it lies there.
+#[inline]
+fn place(image: &Image, leaf: Seen, from: &[u8], side: Neighbour) -> Option<usize> {
+    let page = image.page(leaf.number);
+    let found = find(page, from);
+    match side {
+        Neighbour::Previous => found.index.checked_sub(1),
+        Neighbour::Next if found.equal => Some(found.index + 1).filter(|index| *index < leaf_count(page)),
+        _ => Some(found.index).filter(|index| *index < leaf_count(page)),
+    }
+}
+
+/// The leaf beside `leaf`, or None at the tree's edge. `scratch` is overwritten.
+fn beyond(
+    image: &Image,
+    leaf: Seen,
+    side: Neighbour,
+    which: Which,
+    me: u16,
+    scratch: &mut Vec<u8>,
+) -> Attempt<Option<Seen>> {
+    let page = image.page(leaf.number);
+    if side == Neighbour::Previous {
+        page::lo_fence(page, scratch);
+    } else {
+        page::hi_fence(page, scratch);
+    }
+    leaf.check(image)?;
+    if scratch.is_empty() {
+        return Ok(None);
+    }
+    if side != Neighbour::Previous {
+        // The smallest key above the inclusive fence.
+        scratch.push(0);
+    }
+    let next = descend(image, which, scratch, me)?;
+    leaf.check(image)?;
+    Ok(Some(next))
+}
+
+/// If the last `next` answered `from` and its leaf is unchanged: that leaf and the index behind it.
+#[inline]
+fn remembered(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> Option<(Seen, usize)> {
+    let (number, raw, index) = fingers.place.get();
+    if number == 0 {
+        return None;
+    }
+    let word = perilune_shm::latch::load(image.latch(number));
+    if word.raw() != raw || page::flags(image.page(number)) != which.page_flags() {
+        return None;
+    }
+    page::key_is(image.page(number), index, from).then_some((Seen { number, word }, index + 1))
+}
+
+/// Copies record `index` out and remembers the place.
+#[inline]
+fn answer(
+    image: &Image,
+    fingers: &Fingers,
+    leaf: Seen,
+    index: usize,
+    key: &mut Vec<u8>,
+    value: Option<&mut Vec<u8>>,
+    visit: &mut impl Visit,
+) -> Attempt<bool> {
+    page::leaf_key(image.page(leaf.number), index, key);
+    if let Some(value) = value {
+        value.clear();
+        value_into(image, leaf, index, value)?;
+    }
+    leaf.check(image)?;
+    if !leaf.word.locked() {
+        fingers.place.set((leaf.number, leaf.word.raw(), index));
+    }
+    visit.visit(leaf);
+    Ok(true)
+}

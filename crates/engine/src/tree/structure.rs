@@ -1,0 +1,269 @@
+//! Structure changes: first-touch copies, splits, merges, a lower root. Never logged, each atomic.
+//!
+//! All go the same way: take fresh pages under no latch; latch parent and pages top-down, trying only;
+//! begin the step; read the epoch and require that every existing page to be modified was born in it;
+//! publish (with no record); save, build, modify; phase DONE decides; give fresh pages and dead ones
+//! their words; end the step; release the rest.
+//!
+//! What if we are killed? In phase CHANGING repair restores pages and shared words and frees the fresh
+//! pages; in phase DONE it finishes the words. The epoch is read after the last latch and no further
+//! existing page is touched, so every change belongs to one generation.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use perilune_shm::words;
+
+use super::{path, Seen, Step, Which};
+use crate::error::{Attempt, Stop};
+use crate::image::layout::{control, phase};
+use crate::limits::{PAGE, VOLATILE};
+use crate::page::{self, inner_count, Save, INNER};
+use crate::session::{Counter, Epoch, PageUndo, Seat};
+
+/// Gives everything back and ends the step of a change that is not to be.
+fn abandon(seat: &Seat, latched: &[Seen]) {
+    seat.set_phase(phase::NONE);
+    for seen in latched.iter().rev() {
+        seat.release_unchanged(seen.number);
+        seat.forget_latch();
+    }
+    seat.give_back_fresh();
+}
+
+/// Latches all pages, top-down, or none.
+fn latch_all(seat: &Seat, pages: &[Seen]) -> Attempt<()> {
+    for (count, seen) in pages.iter().enumerate() {
+        if !seat.try_latch(seen.number, seen.word) {
+            for held in pages[..count].iter().rev() {
+                seat.release_unchanged(held.number);
+                seat.forget_latch();
+            }
+            seat.give_back_fresh();
+            return Err(Stop::Restart);
+        }
+    }
+    Ok(())
+}
+
+/// Begins the step and publishes the change. `modified` are existing pages to be changed, all latched;
+/// they must have been born in the generation that is answered.
+fn decide(seat: &Seat, which: Which, latched: &[Seen], modified: &[Seen]) -> Attempt<u32> {
+    loop {
+        seat.begin_step();
+        let epoch = Epoch::read(&seat.image);
+        if let Err(stop) = epoch.admits(seat.id) {
+            abandon(seat, latched);
+            return Err(stop);
+        }
+        let foreign = |seen: &Seen| seat.image.life(seen.number).born != epoch.generation;
+        if which == Which::Main && modified.iter().any(foreign) {
+            abandon(seat, latched);
+            return Err(Stop::Copy);
+        }
+        seat.set_structure_generation(epoch.generation);
+        if seat.publish(0) {
+            return Ok(if which == Which::Main { epoch.generation } else { VOLATILE });
+        }
+        seat.set_phase(phase::NONE);
+    }
+}
+
+/// The end of every change: decided, settled, released.
+fn finish(seat: &Seat, generation: u32, least: u64, held: &[Seen]) {
+    seat.set_phase(phase::DONE);
+    seat.settle_structure(generation, least);
+    seat.set_phase(phase::NONE);
+    for seen in held.iter().rev() {
+        seat.release(seen.number, least);
+        seat.forget_latch();
+    }
+    seat.forget_notes();
+}
+
+/// Stores a new root's number, saved first; an old root of an earlier generation is kept for the cut
+/// that is under way.
+fn set_root(seat: &Seat, which: Which, old: Seen, number: u32, generation: u32) {
+    let image = &seat.image;
+    if which == Which::Main && image.life(old.number).born < generation {
+        let at = control::ROOT_PREV + 8 * (generation.wrapping_sub(1) as usize & 1);
+        seat.save_shared_word(at);
+        image.control(at).store(old.number.into(), Release);
+    }
+    seat.save_shared_word(which.root_word());
+    image.control(which.root_word()).store(number.into(), Release);
+}
+
+/// Copies the highest page of an earlier generation on the path to `key`; false when there is none
+/// down to `level`.
+///
+/// # Errors
+/// `Restart`, `Busy`, `Lease`, `Fail`.
+pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<bool> {
+    seat.begin_structure();
+    let steps = path(&seat.image, Which::Main, key, level)?;
+    let generation = seat.image.generation();
+    let Some(depth) = steps.iter().position(|step| seat.image.life(step.at.number).born != generation) else {
+        return Ok(false);
+    };
+    let fresh = seat.take_fresh()?;
+    let old = steps[depth].at;
+    let parent = depth.checked_sub(1).map(|above| steps[above]);
+    let latched: Vec<Seen> = parent.iter().map(|step| step.at).chain([old]).collect();
+    latch_all(seat, &latched)?;
+    let modified: Vec<Seen> = parent.iter().map(|step| step.at).collect();
+    let generation = decide(seat, Which::Main, &latched, &modified)?;
+    if seat.image.life(old.number).born == generation {
+        abandon(seat, &latched);
+        return Err(Stop::Restart);
+    }
+    let copy = seat.image.page(fresh);
+    words::copy(seat.image.page(old.number), copy);
+    page::put_identity(copy, fresh, generation);
+    seat.bear(fresh, generation);
+    match parent {
+        Some(Step { at, index }) => {
+            let save = &mut PageUndo { seat, number: at.number };
+            page::inner_set_child(seat.image.page(at.number), save, index, fresh);
+        }
+        None => set_root(seat, Which::Main, old, fresh, generation),
+    }
+    seat.note_stale(old.number);
+    finish(seat, generation, old.word.version(), &modified);
+    seat.count(Counter::Copies);
+    Ok(true)
+}
+
+/// Splits the page of `level` on the path to `key`, and first its parent if that is full.
+///
+/// # Errors
+/// `Copy`, `Restart`, `Busy`, `Lease`, `Fail`.
+pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt<()> {
+    seat.begin_structure();
+    let steps = path(&seat.image, which, key, level)?;
+    let Some((last, above)) = steps.split_last() else { return Err(Stop::Restart) };
+    let old = last.at;
+    let parent = above.last().copied();
+    let right = seat.take_fresh()?;
+    let root = if parent.is_none() { Some(seat.take_fresh()?) } else { None };
+    let latched: Vec<Seen> = parent.iter().map(|step| step.at).chain([old]).collect();
+    latch_all(seat, &latched)?;
+    let page = seat.image.page(old.number);
+    let (index, _) = if level == 0 { (page::find(page, key).index, 0) } else { page::find_child(page, key) };
+    let Some(halves) = page::split(page, key, index) else {
+        abandon(seat, &latched);
+        return Err(Stop::Restart);
+    };
+    let mut roomy = None;
+    if let Some(step) = parent {
+        let above = seat.image.page(step.at.number);
+        if !page::inner_room(above, &halves.separator) {
+            roomy = page::compacted(above, None).filter(|page| page::inner_room(page, &halves.separator));
+            if roomy.is_none() {
+                abandon(seat, &latched);
+                return split(seat, which, key, level + 1);
+            }
+        }
+    }
+    let generation = decide(seat, which, &latched, &latched)?;
+    build_right(seat, right, &halves.right, generation);
+    match (parent, root) {
+        (Some(step), _) => {
+            let above = seat.image.page(step.at.number);
+            let save = &mut PageUndo { seat, number: step.at.number };
+            if let Some(compact) = roomy {
+                save.save(0, PAGE);
+                words::copy(&compact, above);
+            }
+            page::inner_insert(above, save, step.index, &halves.separator, right);
+        }
+        (None, Some(root)) => {
+            let over = page::new_root(level + 1, which.page_flags(), &halves.separator, old.number, right);
+            build_right(seat, root, &over, generation);
+            set_root(seat, which, old, root, generation);
+        }
+        (None, None) => {}
+    }
+    PageUndo { seat, number: old.number }.save(0, PAGE);
+    words::copy(&halves.left, page);
+    finish(seat, generation, old.word.version(), &latched);
+    seat.count(Counter::Splits);
+    Ok(())
+}
+
+/// Stores a new page's bytes into a fresh page.
+fn build_right(seat: &Seat, number: u32, built: &page::Page, generation: u32) {
+    page::put_identity(built, number, generation);
+    words::copy(built, seat.image.page(number));
+    seat.bear(number, generation);
+}
+
+/// Merges the page of `level` on the path to `key` with a neighbour under the same parent, if the two
+/// fill less than 60 % of a page. False when there was nothing to merge.
+///
+/// # Errors
+/// `Restart`, `Busy`, `Lease`, `Copy`.
+pub(crate) fn merge(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt<bool> {
+    seat.begin_structure();
+    let steps = path(&seat.image, which, key, level)?;
+    let Some(parent) = steps.len().checked_sub(2).map(|above| steps[above]) else { return Ok(false) };
+    let above = seat.image.page(parent.at.number);
+    let slots = inner_count(above);
+    if slots == 0 {
+        return Ok(false);
+    }
+    let index = parent.index.min(slots - 1);
+    let (left, right) = (page::child(above, index), page::child(above, index + 1));
+    let left = super::meet_child(&seat.image, parent.at, left, 0)?;
+    let right = super::meet_child(&seat.image, parent.at, right, 0)?;
+    let limit = PAGE * 6 / 10;
+    let used = |seen: Seen| page::used_bytes(seat.image.page(seen.number));
+    let full = used(left) + used(right) > limit;
+    left.check(&seat.image)?;
+    right.check(&seat.image)?;
+    if full {
+        return Ok(false);
+    }
+    let latched = [parent.at, left, right];
+    latch_all(seat, &latched)?;
+    let mut separator = Vec::new();
+    page::key_into::<page::InnerSlots>(above, index, &mut separator);
+    let (left_page, right_page) = (seat.image.page(left.number), seat.image.page(right.number));
+    let Some(merged) = page::merged(left_page, right_page, &separator) else {
+        abandon(seat, &latched);
+        return Ok(false);
+    };
+    let generation = decide(seat, which, &latched, &latched[..2])?;
+    PageUndo { seat, number: left.number }.save(0, PAGE);
+    page::inner_remove(above, &mut PageUndo { seat, number: parent.at.number }, index);
+    words::copy(&merged, left_page);
+    seat.note_stale(right.number);
+    let least = left.word.version().max(right.word.version());
+    finish(seat, generation, least, &latched[..2]);
+    seat.count(Counter::Merges);
+    Ok(true)
+}
+
+/// Makes the only child of an inner root without separators the root; false when the root is no such.
+///
+/// # Errors
+/// `Restart`, `Busy`, `Lease`.
+pub(crate) fn lower_root(seat: &Seat, which: Which) -> Attempt<bool> {
+    seat.begin_structure();
+    let root = super::meet_root(&seat.image, which, 0)?;
+    let page = seat.image.page(root.number);
+    let lonely = page::kind(page) == INNER && inner_count(page) == 0;
+    let child = page::child(page, 0);
+    root.check(&seat.image)?;
+    if !lonely {
+        return Ok(false);
+    }
+    let latched = [root];
+    latch_all(seat, &latched)?;
+    let generation = decide(seat, which, &latched, &[])?;
+    set_root(seat, which, root, child, generation);
+    seat.note_stale(root.number);
+    finish(seat, generation, root.word.version(), &[]);
+    // The old root's word is DEAD now; nothing of it is held any more.
+    debug_assert!(seat.image.control(which.root_word()).load(Relaxed) != u64::from(root.number) || !lonely);
+    Ok(true)
+}

@@ -1,0 +1,218 @@
+//! Writing one key: latch its leaf, read the epoch, decide, publish the record, apply, release.
+//!
+//! What if we are killed? Before the publication: repair releases the leaf, nothing has happened.
+//! After: repair undoes the half step, applies the record, releases the leaf; it has happened. The
+//! order of the last steps (applied, then release) is fixed: else repair would re-apply over newer data.
+
+use perilune_shm::words;
+use perilune_store::{Change, Decision, UpdateBuffer};
+
+use super::apply::apply_to;
+use super::{locate, read, Fingers, Seen, Which};
+use crate::error::{Attempt, Stop};
+use crate::extent;
+use crate::image::layout::Run;
+use crate::limits::INLINE_MAX;
+use crate::page::{self, find, Found, Page, RECORD_BIG};
+use crate::session::record::{record_bytes, Kind, Op};
+use crate::session::{Epoch, Seat};
+
+/// What is to happen at a key.
+pub(crate) enum Action<'a> {
+    /// The key gets this value; `big`: it is a list of runs.
+    Set { value: &'a [u8], big: bool },
+    /// The key's value goes.
+    Remove,
+    /// A function of the value decides.
+    Update(&'a mut Change<'a>),
+    /// The value becomes `new` if it is `expected`; both lie inline.
+    Swap { expected: Option<&'a [u8]>, new: Option<&'a [u8]> },
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// There was a value before.
+    pub(crate) existed: bool,
+    /// The value was written or removed.
+    pub(crate) changed: bool,
+    /// The leaf has become sparse: merging it would be worth while.
+    pub(crate) sparse: bool,
+    /// The number of the flush that the operation belongs to.
+    pub(crate) flush: u64,
+}
+
+/// One attempt at a write. `seat` has entered the operation.
+///
+/// # Errors
+/// `Copy`, `Split`, `Lease`: do that first, then try again. `Fail`: the action's own error too.
+#[inline]
+pub(crate) fn write(
+    seat: &Seat,
+    fingers: &Fingers,
+    which: Which,
+    key: &[u8],
+    action: &mut Action<'_>,
+) -> Attempt<Outcome> {
+    let leaf = locate(&seat.image, fingers, which, key, 0)?;
+    if Seat::version_exhausted(leaf.word) {
+        return Err(Stop::Fail(perilune_store::Error::Internal(
+            "a page has reached its last version: close the database everywhere and open it again".into(),
+        )));
+    }
+    if !seat.try_latch(leaf.number, leaf.word) {
+        return Err(Stop::Restart);
+    }
+    match write_latched(seat, leaf, which, key, action) {
+        Ok(outcome) => Ok(outcome),
+        Err(stop) => {
+            seat.release_unchanged(leaf.number);
+            seat.forget_latch();
+            Err(stop)
+        }
+    }
+}
+
+/// With the leaf latched; after an error the leaf is unchanged and still latched.
+#[inline]
+fn write_latched(
+    seat: &Seat,
+    leaf: Seen,
+    which: Which,
+    key: &[u8],
+    action: &mut Action<'_>,
+) -> Attempt<Outcome> {
+    let page = seat.image.page(leaf.number);
+    let mut epoch = admitted(seat, leaf.number, which)?;
+    let found = find(page, key);
+    let mut buffer: UpdateBuffer = [0; 64];
+    let mut outcome = Outcome { existed: found.equal, flush: epoch.flush, ..Outcome::default() };
+    let Some((kind, len)) = decide(page, found, action, &mut buffer)? else {
+        seat.release_unchanged(leaf.number);
+        seat.forget_latch();
+        return Ok(outcome);
+    };
+    let (value, big) = match action {
+        Action::Set { value, big } => (*value, *big),
+        Action::Swap { new, .. } => (new.unwrap_or(&[]), false),
+        _ => (&buffer[..len], false),
+    };
+    if kind == Kind::Remove && !found.equal {
+        seat.release_unchanged(leaf.number);
+        seat.forget_latch();
+        return Ok(outcome);
+    }
+    if kind == Kind::Set && !fits(page, found, key, value) {
+        return Err(Stop::Split);
+    }
+    let op = Op { kind, volatile: which == Which::Volatile, big, key, value };
+    seat.set_seq(leaf.word.version());
+    loop {
+        let ops = std::slice::from_ref(&op);
+        debug_assert!(record_bytes(ops) < crate::limits::RECORD_INLINE_MAX);
+        let len = seat.write_record(epoch.generation, epoch.flush, ops, &[]);
+        if seat.publish(len) {
+            break;
+        }
+        epoch = admitted(seat, leaf.number, which)?;
+    }
+    let own = if big { super::apply::own_runs(std::slice::from_ref(&op), &seat.image) } else { Vec::new() };
+    apply_to(seat, leaf.number, &op, epoch.generation, &own);
+    seat.set_applied();
+    outcome.sparse = kind == Kind::Remove && page::used_bytes(page) < crate::limits::PAGE / 4;
+    outcome.changed = true;
+    outcome.flush = epoch.flush;
+    seat.release(leaf.number, 0);
+    seat.notify(key, false);
+    Ok(outcome)
+}
+
+/// Reads the epoch, the leaf being latched.
+///
+/// # Errors
+/// `Lease`, `Fail`; `Copy` when the leaf belongs to an earlier generation.
+#[inline(always)]
+fn admitted(seat: &Seat, number: u32, which: Which) -> Attempt<Epoch> {
+    let epoch = Epoch::read(&seat.image);
+    epoch.admits(seat.id)?;
+    if which == Which::Main && seat.image.life(number).born != epoch.generation {
+        return Err(Stop::Copy);
+    }
+    Ok(epoch)
+}
+
+/// What the action wants with the value found; None: nothing.
+#[inline]
+fn decide(
+    page: &Page,
+    found: Found,
+    action: &mut Action<'_>,
+    buffer: &mut UpdateBuffer,
+) -> Attempt<Option<(Kind, usize)>> {
+    match action {
+        Action::Set { .. } => Ok(Some((Kind::Set, 0))),
+        Action::Remove => Ok(Some((Kind::Remove, 0))),
+        Action::Update(change) => {
+            let mut current = [0; 64];
+            let current = found.equal.then(|| {
+                let (offset, len, _) = page::value_place(page, found.index);
+                let shown = &mut current[..len.min(64)];
+                words::read(page, offset, shown);
+                &*shown
+            });
+            match change(current, buffer)? {
+                Decision::Keep => Ok(None),
+                Decision::Write(len) => Ok(Some((Kind::Set, len.min(buffer.len())))),
+                Decision::Remove => Ok(Some((Kind::Remove, 0))),
+            }
+        }
+        Action::Swap { expected, new } => {
+            let same = match expected {
+                None => !found.equal,
+                Some(_) if !found.equal => false,
+                Some(expected) => is_inline(page, found.index) && value_is(page, found.index, expected),
+            };
+            let kind = if new.is_some() { Kind::Set } else { Kind::Remove };
+            Ok(same.then_some((kind, 0)))
+        }
+    }
+}
+
+fn is_inline(page: &Page, index: usize) -> bool {
+    page::value_place(page, index).2 & RECORD_BIG == 0
+}
+
+fn value_is(page: &Page, index: usize, value: &[u8]) -> bool {
+    let (offset, len, _) = page::value_place(page, index);
+    words::compare(page, offset, len, value).is_eq()
+}
+
+/// Whether the value fits into the leaf, after compaction if need be.
+#[inline]
+fn fits(page: &Page, found: Found, key: &[u8], value: &[u8]) -> bool {
+    let suffix_len = key.len() - page::prefix_len(page).min(key.len());
+    let need = page::record_bytes(suffix_len, value.len());
+    let free = page::leaf_free(page);
+    if found.equal {
+        let (_, old_len, _) = page::value_place(page, found.index);
+        need <= free + page::record_bytes(suffix_len, old_len)
+    } else {
+        need + 8 <= free
+    }
+}
+
+/// Puts a value where it belongs: inline, or (given back as a list) in runs.
+///
+/// # Errors
+/// `ValueTooLong`, `NoSpace`.
+pub(crate) fn place_value(seat: &Seat, value: &[u8]) -> perilune_store::Result<Option<extent::List>> {
+    if value.len() <= INLINE_MAX {
+        return Ok(None);
+    }
+    extent::store(seat, value).map(Some)
+}
+
+/// The runs of a placed value.
+pub(crate) fn placed_runs(list: &Option<extent::List>) -> &[Run] {
+    list.as_ref().map_or(&[], |list| &list.runs)
+}
