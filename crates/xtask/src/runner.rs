@@ -124,6 +124,7 @@ fn run_command(root: &Path, log: &File, stage: &Stage, command: &[&str], end: In
         .args(arguments)
         .envs(stage.variables.iter().copied())
         .env("CARGO_TERM_COLOR", "never")
+        .env("TERM", "dumb")
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(output()?)
