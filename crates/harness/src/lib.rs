@@ -1,9 +1,10 @@
 //! Test instruments that every back end of Perilune is held against.
 //!
 //! - [`conformance`]: what the contract promises, as tests to call from a back end's own.
-//! - [`bank`]: pieces of workloads with a checker each.
+//! - [`bank`], [`counters`]: workloads with a checker each, for storms of deaths.
 //! - [`memory`]: a second, trivial implementation of the contract, against which the instruments
 //!   themselves are tested.
+//! - [`script`]: golden scripts of several sessions, threads or processes.
 //! - [`model`]: random commands of one session compared with an ordered map.
 //!
 //! Deliberately absent: any knowledge of the engine. Back ends bring their own stores.
@@ -12,9 +13,11 @@
 
 pub mod bank;
 pub mod conformance;
+pub mod counters;
 pub mod memory;
 pub mod model;
 pub mod number;
+pub mod script;
 
 /// The seed of a random test: the number in the environment variable `PERILUNE_SEED`, or a new one.
 ///

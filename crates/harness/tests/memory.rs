@@ -1,8 +1,11 @@
 //! The instruments held against the memory store, which is trivial enough to be right.
 
+use std::process::Stdio;
+
 use perilune_harness::conformance;
 use perilune_harness::memory::MemoryStore;
-use perilune_harness::model::check_model;
+use perilune_harness::model::{check_model, run_against_model, Bytes, Command};
+use perilune_harness::script::{self, run_script_with};
 use perilune_store::{Error, Session, Store, TransactionOptions};
 
 #[test]
@@ -61,4 +64,33 @@ fn conformance_watches() {
 #[test]
 fn conformance_messages() {
     conformance::messages(&MemoryStore::new);
+}
+
+#[test]
+fn golden_scripts() {
+    script::check_dir(script::scripts(), MemoryStore::new);
+}
+
+#[test]
+fn a_script_runs_with_processes() {
+    let mut start = |_: char| {
+        let (input, output) = (Stdio::piped(), Stdio::piped());
+        std::process::Command::new(env!("CARGO_BIN_EXE_memory_steps")).stdin(input).stdout(output).spawn()
+    };
+    // Each process has a store of its own here, so B finds nothing of what A sets.
+    let text = "A: set x/1 one\nA: scan x\nB: get x\nB: lock x exclusive\n";
+    let output = run_script_with(&mut start, text).unwrap();
+    let expected =
+        "A: set x/1 one => ok\nA: scan x => x/1=one\nB: get x => none\nB: lock x exclusive => granted\n";
+    assert_eq!(output, expected);
+}
+
+/// The instrument must be able to fail: here the session begins with a key that the model lacks.
+#[test]
+fn a_difference_from_the_model_is_found() {
+    let mut session = MemoryStore::new().session().unwrap();
+    session.set(b"a\0", b"1").unwrap();
+    let commands = [Command::Begin, Command::Get(Bytes(b"a\0".to_vec()))];
+    let failure = run_against_model(&mut session, &commands).unwrap_err();
+    assert!(failure.starts_with("command 1, Get(\"a\\x00\") at depth 1"), "{failure}");
 }
