@@ -33,8 +33,8 @@
  *   What a function named *_open gives is ended by the function named *_close. Bytes that a value
  *   refers to belong to Perilune when Perilune gave them: they stay until the next call with the
  *   same session (or the same cursor, for a cursor's entries; or, for functions on nodes and numbers
- *   without a session, the next such call of the same thread). Bytes that the caller passes in are
- *   not kept after the call.
+ *   without a session, the next such call of the same thread). They may be passed to that next call.
+ *   Bytes that the caller passes in are not kept after the call.
  *
  * What may block
  *   Functions marked "Waits" sleep. All others take a short time; a write may wait for a few
@@ -42,8 +42,9 @@
  *
  * Names
  *   "^name" lies in the database. "name" without ^ lies in memory that is private to the session,
- *   with the same operations; it ends with the session. A name is a letter or %, then letters and
- *   digits. Keys in the database take up to 1,900 encoded bytes, private ones up to 1 MiB.
+ *   with the same operations; it ends with the session. A name is a letter, % or _, then letters,
+ *   digits, %, _ or a point; up to 255 bytes. Keys in the database take up to 1,900 encoded bytes,
+ *   private ones up to 1 MiB.
  */
 #ifndef PERILUNE_H
 #define PERILUNE_H
@@ -90,7 +91,7 @@ enum perilune_status {
     PERILUNE_FORKED = -8,
 
     PERILUNE_INVALID = -9,              /* an argument or option; the message says which are good */
-    PERILUNE_INVALID_NAME = -10,        /* not a letter or %, then letters and digits */
+    PERILUNE_INVALID_NAME = -10,        /* not a letter, % or _, then letters, digits, %, _, . */
     PERILUNE_TOO_MANY_SUBSCRIPTS = -11, /* 255 at most */
     PERILUNE_KEY_TOO_LONG = -12,
     PERILUNE_VALUE_TOO_LONG = -13,
@@ -110,6 +111,8 @@ enum perilune_status {
     PERILUNE_CORRUPT = -26,
     PERILUNE_OUT_OF_MEMORY = -27,
     PERILUNE_INTERNAL = -28, /* an invariant of Perilune failed: please report the message */
+    PERILUNE_OVERLAP = -29,  /* copy, merge: one tree contains the other */
+    PERILUNE_PRIVATE = -30,  /* not possible for a name without ^ */
 
     /* A transaction's body may return codes of its own from here downwards. */
     PERILUNE_USER = -1000
@@ -255,6 +258,22 @@ PERILUNE_API int perilune_number_is_canonical(const char *text, size_t size);
 PERILUNE_API int perilune_number_canonical(const char *text, size_t size, char *buffer,
                                            size_t capacity, size_t *written);
 
+/*
+ * Reads the number that M's unary plus sees in any bytes: signs, digits, a point, an upper-case
+ * exponent, until the first byte that does not fit; digits after the 18th are dropped ("12abc" -> 12,
+ * "abc" -> 0). Any thread; does not block; a decimal's text stays as above.
+ * Errors: PERILUNE_NUMBER_OVERFLOW from 1E47 on.
+ */
+PERILUNE_API int perilune_number_lenient(const char *text, size_t size, perilune_value *number);
+
+/*
+ * Adds two numbers (PERILUNE_INT, _DECIMAL, _DOUBLE). The sum is exact, or with `truncating` 1 its
+ * digits after the 18th are dropped, as in M. Any thread; does not block; a decimal's text stays as
+ * above. Errors: PERILUNE_NOT_A_NUMBER, PERILUNE_NUMBER_OVERFLOW.
+ */
+PERILUNE_API int perilune_number_add(const perilune_value *a, const perilune_value *b,
+                                     int truncating, perilune_value *sum);
+
 /* -------------------------------------------------------------- databases and sessions --- */
 
 enum perilune_durability {
@@ -276,7 +295,7 @@ typedef struct perilune_options {
     uint64_t max_size;   /* bytes the file may take; 0: the default */
     double timeout;      /* seconds to wait for processes that open or close it; 0: the default */
     uint32_t file_mode;  /* permissions of created files; 0: 0600 */
-    uint32_t reserved;   /* 0 */
+    int32_t any_filesystem; /* 1: also on btrfs and zfs, which are slow here */
     const char *shm_dir; /* where the shared memory file lies; NULL: beside the database */
 } perilune_options;
 
@@ -353,7 +372,8 @@ typedef struct perilune_node {
 #define PERILUNE_NODE_BYTES(key_size) (sizeof(perilune_node) + (size_t)(key_size))
 /* The size of `node` in bytes, for memcpy. */
 #define PERILUNE_NODE_SIZE(node) PERILUNE_NODE_BYTES((node)->key_size)
-/* The encoded key. Keys are compared as unsigned bytes; equal nodes have equal keys. */
+/* The encoded key: name (without ^) and subscripts. Keys are compared as unsigned bytes; nodes are equal
+ * when their keys and their flag PERILUNE_NODE_PRIVATE are. */
 #define PERILUNE_NODE_KEY(node) ((const unsigned char *)((node) + 1))
 /* Room for every node of a database. Private ones may be longer. */
 #define PERILUNE_NODE_BYTES_MAX PERILUNE_NODE_BYTES(1904)
@@ -389,9 +409,10 @@ PERILUNE_API int perilune_node_ancestor(void *buffer, size_t capacity, const per
 /* The node that `text`, as ^name(1,"x"), names. Errors besides: PERILUNE_INVALID. */
 PERILUNE_API int perilune_node_parse(void *buffer, size_t capacity, const char *text,
                                      size_t text_size, size_t *size);
-/* The node whose encoded key is `key`. Errors besides: PERILUNE_INVALID when it is none. */
+/* The node whose encoded key is `key`, with `flags` 0 or PERILUNE_NODE_PRIVATE. Errors besides:
+ * PERILUNE_INVALID when it is none. */
 PERILUNE_API int perilune_node_from_key(void *buffer, size_t capacity, const void *key,
-                                        size_t key_size, size_t *size);
+                                        size_t key_size, uint32_t flags, size_t *size);
 
 /*
  * Replaces the last subscript of `node`, in its block of `capacity` bytes.
@@ -452,6 +473,13 @@ PERILUNE_API int perilune_set(perilune_session *session, const perilune_node *no
  */
 PERILUNE_API int perilune_incr(perilune_session *session, const perilune_node *node,
                                const perilune_value *by, perilune_value *result);
+
+/*
+ * Adds as M's $INCREMENT does: a string counts as the number it begins with, other values as 0, and
+ * digits after the 18th are dropped. Otherwise as perilune_incr.
+ */
+PERILUNE_API int perilune_incr_truncating(perilune_session *session, const perilune_node *node,
+                                          const perilune_value *by, perilune_value *result);
 
 /*
  * Sets the value of `node` to `desired` if it is `expected`, in type and content (NULL or
@@ -536,20 +564,21 @@ PERILUNE_API int perilune_count_nodes(perilune_session *session, const perilune_
  * PERILUNE_NOT_FOUND at the end. `node` and `after` need not exist. A cursor (below) is faster.
  */
 
-/* Stores the subscript of the next (previous) sibling of `node`; of a name, the next name. */
+/* Stores the subscript of the next (previous) sibling of `node`, as M's $ORDER: the subscript "" stands
+ * before the first sibling and after the last, and is never answered. Of a name: the next name. */
 PERILUNE_API int perilune_next(perilune_session *session, const perilune_node *node,
                                perilune_value *subscript);
 PERILUNE_API int perilune_previous(perilune_session *session, const perilune_node *node,
                                    perilune_value *subscript);
 
 /* Stores the subscript of the first child of `parent` after `after` (NULL: of all), or the last
- * child before `before`. The empty string is the first of all subscripts. */
+ * child before `before`. Here "" is a subscript as others, and the first of all. */
 PERILUNE_API int perilune_child_next(perilune_session *session, const perilune_node *parent,
                                      const perilune_value *after, perilune_value *subscript);
 PERILUNE_API int perilune_child_previous(perilune_session *session, const perilune_node *parent,
                                          const perilune_value *before, perilune_value *subscript);
 
-/* Moves `node`, in its block of `capacity` bytes, to its next (previous) sibling. At the end, and
+/* Moves `node`, in its block of `capacity` bytes, to its next (previous) sibling, as above. At the end, and
  * after an error (PERILUNE_BUFFER_TOO_SMALL: `*size` is the size needed), it is unchanged. */
 PERILUNE_API int perilune_node_next(perilune_session *session, perilune_node *node, size_t capacity,
                                     size_t *size);
@@ -583,10 +612,12 @@ enum perilune_cursor_kind {
 #define PERILUNE_CURSOR_NODES 8u          /* perilune_cursor_fetch gives nodes, too */
 #define PERILUNE_CURSOR_FROM_EXCLUSIVE 16u
 #define PERILUNE_CURSOR_TO_EXCLUSIVE 32u
+#define PERILUNE_CURSOR_WITHOUT_EMPTY 64u /* children: leaves out the subscript "" */
 
 /*
  * Which part of the tree to go through. `from` is where the walk begins and `to` where it ends, in
- * its own direction; both are included unless flagged, need not exist, and may be NULL.
+ * its own direction; both are included unless flagged, need not exist, and may be NULL. The greater
+ * of two bounds of a subtree is included without its descendants.
  */
 typedef struct perilune_cursor_options {
     uint32_t size;                  /* sizeof(perilune_cursor_options) */
@@ -629,10 +660,10 @@ PERILUNE_API int perilune_cursor_next(perilune_cursor *cursor, perilune_value *s
                                       perilune_value *value, int32_t *data);
 
 /*
- * Goes up to `capacity` steps and stores them in `entries`, their number in `*count`. Returns
- * PERILUNE_NOT_FOUND when there are no more. The entries are not of one moment: another process may
- * have changed the later ones meanwhile, and what the caller itself writes after the call shows only
- * from the next call on.
+ * Goes up to `capacity` steps and stores them in `entries`, their number in `*count`: at least one,
+ * perhaps fewer than there is room for, or none and PERILUNE_NOT_FOUND at the end. The entries are not
+ * of one moment (outside a transaction), and what the caller writes after the call shows only from the
+ * next call on.
  */
 PERILUNE_API int perilune_cursor_fetch(perilune_cursor *cursor, perilune_entry *entries,
                                        size_t capacity, size_t *count);

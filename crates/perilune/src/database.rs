@@ -49,6 +49,14 @@ impl Database {
     /// # Errors
     /// As [`Database::open`] and [`Database::default_path`].
     pub fn open_default() -> Result<Database> {
+        Database::open_default_with(&OpenOptions::default())
+    }
+
+    /// As [`Database::open_default`], with options.
+    ///
+    /// # Errors
+    /// As [`Database::open_default`].
+    pub fn open_default_with(options: &OpenOptions) -> Result<Database> {
         let path = Database::default_path()?;
         if env::var_os("PERILUNE_DB").is_none_or(|path| path.is_empty()) {
             if let Some(directory) = path.parent() {
@@ -60,7 +68,7 @@ impl Database {
                 })?;
             }
         }
-        Database::open(path)
+        options.open(path)
     }
 
     /// Where the database is when nobody says: `$PERILUNE_DB`, or else

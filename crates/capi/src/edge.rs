@@ -1,0 +1,148 @@
+//! The edge to C: pointers become references here, panics become codes, and texts are kept.
+//!
+//! Invariants
+//! - No panic crosses the edge: [`thread_call`] and `session::call` catch it.
+//! - NULL is an error or allowed, never followed.
+//! - The text of a thread's last failure stays until its next failure.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use crate::status::{Answer, Failure, INTERNAL};
+
+thread_local! {
+    static MESSAGE: RefCell<Cow<'static, CStr>> = const { RefCell::new(Cow::Borrowed(c"")) };
+}
+
+/// Runs a function that needs no session.
+pub(crate) fn thread_call(function: impl FnOnce() -> Answer) -> c_int {
+    match caught(function) {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let status = failure.status;
+            // The thread may be ending; then nobody can ask for the text any more.
+            let _ = MESSAGE.try_with(|message| message.replace(failure.text));
+            status
+        }
+    }
+}
+
+/// The text of this thread's last failure.
+pub(crate) fn thread_message() -> *const c_char {
+    MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Runs `function` and makes a panic a failure.
+#[inline]
+pub(crate) fn caught(function: impl FnOnce() -> Answer) -> Answer {
+    match catch_unwind(AssertUnwindSafe(function)) {
+        Ok(answer) => answer,
+        Err(panic) => Err(panicked(&*panic)),
+    }
+}
+
+#[cold]
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let what = panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without text");
+    Failure::with(INTERNAL, format_args!("internal error, please report it: {what}"))
+}
+
+/// The object at `pointer`.
+///
+/// # Safety
+/// `pointer` is NULL or good for reading a `T` for `'a`.
+#[inline]
+pub(crate) unsafe fn given<'a, T>(pointer: *const T) -> Result<&'a T, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or(NULL)
+}
+
+const NULL: Failure = Failure::invalid(c"an argument is NULL that must not be: see perilune.h");
+
+/// The bytes at `pointer`; NULL is good for none.
+///
+/// # Safety
+/// `pointer` is NULL or good for reading `size` bytes for `'a`.
+#[inline]
+pub(crate) unsafe fn bytes<'a>(pointer: *const c_char, size: usize) -> Result<&'a [u8], Failure> {
+    if size == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() || size > isize::MAX as usize {
+        return Err(NULL);
+    }
+    // SAFETY: not NULL, and the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), size) })
+}
+
+/// The array at `pointer`; NULL is good for an empty one.
+///
+/// # Safety
+/// `pointer` is NULL or good for reading `count` objects for `'a`.
+#[inline]
+pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize) -> Result<&'a [T], Failure> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() || count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(NULL);
+    }
+    // SAFETY: not NULL, and the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// A place of the caller that must be there.
+///
+/// # Errors
+/// `INVALID` for NULL.
+#[inline]
+pub(crate) fn place<T>(pointer: *mut T) -> Result<*mut T, Failure> {
+    if pointer.is_null() {
+        return Err(NULL);
+    }
+    Ok(pointer)
+}
+
+/// Stores `value` at `pointer` unless that is NULL.
+///
+/// # Safety
+/// `pointer` is NULL or good for writing a `T`.
+#[inline]
+pub(crate) unsafe fn store<T>(pointer: *mut T, value: T) {
+    if !pointer.is_null() {
+        // SAFETY: not NULL, and the caller's promise.
+        unsafe { pointer.write(value) };
+    }
+}
+
+/// Copies `text` to the caller's buffer and its size to `*size`.
+///
+/// # Safety
+/// `buffer` is NULL or good for writing `capacity` bytes that `text` does not overlap; `size` is
+/// NULL or good for writing.
+pub(crate) unsafe fn copy_out(text: &[u8], buffer: *mut c_char, capacity: usize, size: *mut usize) -> Answer {
+    // SAFETY: the caller's promise.
+    unsafe { store(size, text.len()) };
+    if text.is_empty() {
+        return Ok(crate::status::OK);
+    }
+    if buffer.is_null() || text.len() > capacity {
+        return Err(TOO_SMALL);
+    }
+    // SAFETY: the buffer has room, and the caller promises that it does not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), text.len()) };
+    Ok(crate::status::OK)
+}
+
+/// The buffer cannot hold the result, whose size was stored.
+pub(crate) const TOO_SMALL: Failure = Failure::fixed(
+    crate::status::BUFFER_TOO_SMALL,
+    c"the buffer is too small: call again with the size that was stored",
+);

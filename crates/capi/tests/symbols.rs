@@ -1,0 +1,164 @@
+//! The header and the library agree: every function declared is exported, nothing else is, and the
+//! structs have one layout.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::mem::offset_of;
+use std::process::Command;
+
+use perilune_capi::{channel, cursor, database, lock, node, transaction, watch};
+use support::{artefact, compiler, root, run, Directory};
+
+fn declared(header: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for declaration in header.split("\nPERILUNE_API ").skip(1) {
+        let (before, _) = declaration.split_once('(').expect("a declaration has its arguments");
+        let name = before.rsplit([' ', '*']).next().expect("a function has a name");
+        assert!(names.insert(name.to_owned()), "{name} is declared twice");
+    }
+    names
+}
+
+fn exported(library: &str) -> BTreeSet<String> {
+    let output =
+        run(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(artefact(library)));
+    let symbols = String::from_utf8_lossy(&output.stdout);
+    symbols.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_library_exports_what_the_header_declares() {
+    let header = fs::read_to_string(root().join("include/perilune.h")).expect("the header is there");
+    let declared = declared(&header);
+    assert!(declared.len() > 80, "the reader of the header has lost its way: {declared:?}");
+    let exported = exported("libperilune_capi.so");
+    let missing: Vec<_> = declared.difference(&exported).collect();
+    let undeclared: Vec<_> = exported.difference(&declared).collect();
+    assert!(missing.is_empty(), "declared, but not exported: {missing:?}");
+    assert!(undeclared.is_empty(), "exported, but not declared: {undeclared:?}");
+}
+
+#[test]
+fn the_shared_library_has_its_soname() {
+    let output = run(Command::new("readelf").arg("-d").arg(artefact("libperilune_capi.so")));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("[libperilune.so.0]"), "no soname libperilune.so.0 in\n{said}");
+}
+
+#[test]
+fn every_status_has_its_name_in_both() {
+    let header = fs::read_to_string(root().join("include/perilune.h")).expect("the header is there");
+    let (_, statuses) = header.split_once("enum perilune_status {").expect("the header has its statuses");
+    let (statuses, _) = statuses.split_once("};").expect("the enum ends");
+    let mut checked = 0;
+    for line in statuses.lines() {
+        let Some((name, rest)) = line.trim().split_once(" = ") else { continue };
+        let code = rest.split([',', ' ', '/']).next().and_then(|code| code.parse().ok());
+        let code: i32 = code.unwrap_or_else(|| panic!("{line} gives a number"));
+        let said = perilune_capi::session::perilune_status_name(code);
+        // SAFETY: perilune_status_name gives a static string.
+        let said = unsafe { std::ffi::CStr::from_ptr(said) };
+        assert_eq!(said.to_str(), Ok(name), "of {code}");
+        checked += 1;
+    }
+    assert!(checked > 30, "the reader of the header has lost its way: {checked} statuses");
+}
+
+#[test]
+fn structs_have_one_layout() {
+    let mut lines = String::new();
+    let mut line = |text: String| {
+        writeln!(lines, "    _Static_assert({text}, \"{text}\");").expect("a String takes text")
+    };
+    macro_rules! layout {
+        ($name:literal, $type:ty $(, $field:ident = $as:literal)*) => {
+            line(format!("sizeof({}) == {}", $name, size_of::<$type>()));
+            $(line(format!("offsetof({}, {}) == {}", $name, $as, offset_of!($type, $field)));)*
+        };
+    }
+    layout!(
+        "perilune_node",
+        node::Head,
+        key_size = "key_size",
+        parent_size = "parent_size",
+        depth = "depth",
+        flags = "flags",
+        reserved = "reserved",
+        hint = "hint"
+    );
+    layout!(
+        "perilune_options",
+        database::Options,
+        create = "create",
+        read_only = "read_only",
+        durability = "durability",
+        max_size = "max_size",
+        timeout = "timeout",
+        file_mode = "file_mode",
+        any_filesystem = "any_filesystem",
+        shm_dir = "shm_dir"
+    );
+    layout!(
+        "perilune_limits",
+        database::Limits,
+        subscripts = "subscripts",
+        key_bytes = "key_bytes",
+        private_key_bytes = "private_key_bytes",
+        value_bytes = "value_bytes",
+        transaction_depth = "transaction_depth"
+    );
+    layout!(
+        "perilune_cursor_options",
+        cursor::Options,
+        kind = "kind",
+        flags = "flags",
+        from = "from",
+        to = "to",
+        from_node = "from_node",
+        to_node = "to_node"
+    );
+    layout!(
+        "perilune_entry",
+        cursor::entries::Entry,
+        subscript = "subscript",
+        value = "value",
+        data = "data",
+        depth = "depth",
+        shared = "shared",
+        node = "node"
+    );
+    layout!(
+        "perilune_transaction_options",
+        transaction::Options,
+        read_only = "read_only",
+        durability = "durability",
+        timeout = "timeout"
+    );
+    layout!("perilune_lock_request", lock::Request, node = "node", mode = "mode");
+    layout!("perilune_watch_request", watch::Request, node = "node", scope = "scope");
+    layout!(
+        "perilune_channel_options",
+        channel::Options,
+        when_full = "when_full",
+        messages = "messages",
+        bytes = "bytes"
+    );
+    layout!(
+        "perilune_received",
+        channel::Received,
+        number = "number",
+        missed = "missed",
+        body = "body",
+        body_size = "body_size"
+    );
+    line("sizeof(perilune_value) == 24".to_owned());
+    line("offsetof(perilune_value, as) == 8".to_owned());
+    let directory = Directory::new("layout");
+    let source = directory.0.join("layout.c");
+    fs::write(&source, format!("#include \"perilune.h\"\nint main(void) {{\n{lines}    return 0;\n}}\n"))
+        .expect("the directory takes files");
+    run(compiler("cc", "-std=c11").arg("-c").arg(&source).arg("-o").arg(directory.0.join("layout.o")));
+}
