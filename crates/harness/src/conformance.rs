@@ -15,6 +15,7 @@ mod limits;
 mod locks;
 mod map;
 mod messages;
+mod rendezvous;
 mod transactions;
 mod update;
 mod watches;

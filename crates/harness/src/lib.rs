@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 pub mod bank;
 pub mod conformance;
 pub mod counters;
@@ -25,7 +27,6 @@ pub mod script;
 /// When the variable holds no number.
 #[must_use]
 pub fn seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
     match std::env::var("PERILUNE_SEED") {
         Ok(text) => text.parse().expect("PERILUNE_SEED is a number"),
         Err(_) => RandomState::new().build_hasher().finish(),

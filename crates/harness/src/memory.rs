@@ -12,6 +12,7 @@
 //! Deliberately absent: speed, durability, other processes, descriptors for watches.
 
 mod channels;
+mod fault;
 mod locks;
 mod messages;
 mod overlay;
@@ -30,6 +31,7 @@ use channels::Channels;
 use locks::LockTable;
 use watches::Watches;
 
+pub use fault::Fault;
 pub use session::MemorySession;
 
 /// How long others wait for a session in exclusive mode before they go on without it.
@@ -45,9 +47,19 @@ impl MemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
+        Self::with(State::default())
+    }
+
+    /// An empty store with a known bug.
+    #[must_use]
+    pub fn with_fault(fault: Fault) -> Self {
+        Self::with(State { fault: Some(fault), ..State::default() })
+    }
+
+    fn with(state: State) -> Self {
         let limits =
             Limits { key_bytes: 1_900, value_bytes: 16 << 20, update_bytes: 64, transaction_depth: 64 };
-        MemoryStore { shared: Arc::new(Shared { limits, state: Mutex::default(), changed: Condvar::new() }) }
+        MemoryStore { shared: Arc::new(Shared { limits, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 }
 
@@ -125,6 +137,7 @@ struct Lease {
 
 #[derive(Debug, Default)]
 struct State {
+    fault: Option<Fault>,
     map: BTreeMap<Vec<u8>, Vec<u8>>,
     version: u64,
     ids: u64,

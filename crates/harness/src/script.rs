@@ -133,33 +133,53 @@ where
 /// # Panics
 /// As [`check_dir`].
 pub fn check_dir_with(dir: &Path, mut run: impl FnMut(&str) -> Outcome) {
-    let update = std::env::var_os("UPDATE_SCRIPTS").is_some_and(|value| value == "1");
+    if std::env::var_os("UPDATE_SCRIPTS").is_some_and(|value| value == "1") {
+        update_dir(dir, &mut run);
+    }
+    let differences = differences(dir, run);
+    assert!(differences.is_empty(), "scripts differ (UPDATE_SCRIPTS=1 rewrites them):\n{differences}");
+}
+
+/// Runs every script in `dir` and shows each that prints something else than it should, or fails; empty
+/// when none does. Changes no file.
+///
+/// # Panics
+/// When a file cannot be read.
+pub fn differences(dir: &Path, mut run: impl FnMut(&str) -> Outcome) -> String {
     let mut failures = String::new();
-    for path in script_files(dir) {
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let (input, expected) = split(&text);
+    for (path, text) in script_files(dir) {
         match run(&text) {
-            Ok(actual) if actual == expected => {}
-            Ok(actual) if update => {
-                let text = format!("{}\n---\n{actual}", input.trim_end());
-                fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            }
-            Ok(actual) => failures += &difference(&path, expected, &actual),
+            Ok(actual) if actual == split(&text).1 => {}
+            Ok(actual) => failures += &difference(&path, split(&text).1, &actual),
             Err(why) => failures += &format!("{}: {why}\n", path.display()),
         }
     }
-    assert!(failures.is_empty(), "scripts differ (UPDATE_SCRIPTS=1 rewrites them):\n{failures}");
+    failures
 }
 
-fn script_files(dir: &Path) -> Vec<PathBuf> {
+fn update_dir(dir: &Path, run: &mut dyn FnMut(&str) -> Outcome) {
+    for (path, text) in script_files(dir) {
+        if let Ok(actual) = run(&text) {
+            let text = format!("{}\n---\n{actual}", split(&text).0.trim_end());
+            fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+    }
+}
+
+/// The scripts in `dir` by name, with their texts.
+fn script_files(dir: &Path) -> Vec<(PathBuf, String)> {
     let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", dir.display())).path())
         .filter(|path| path.extension() == Some("txt".as_ref()))
         .collect();
-    assert!(!files.is_empty(), "{}: no script (*.txt) here", dir.display());
-    files.sort();
-    files
+    assert!(!paths.is_empty(), "{}: no script (*.txt) here", dir.display());
+    paths.sort();
+    let read = |path: PathBuf| match fs::read_to_string(&path) {
+        Ok(text) => (path, text),
+        Err(error) => panic!("{}: {error}", path.display()),
+    };
+    paths.into_iter().map(read).collect()
 }
 
 fn difference(path: &Path, expected: &str, actual: &str) -> String {

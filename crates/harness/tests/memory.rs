@@ -1,9 +1,10 @@
 //! The instruments held against the memory store, which is trivial enough to be right.
 
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::Stdio;
 
 use perilune_harness::conformance;
-use perilune_harness::memory::MemoryStore;
+use perilune_harness::memory::{Fault, MemoryStore};
 use perilune_harness::model::{check_model, run_against_model, Bytes, Command};
 use perilune_harness::script::{self, run_script_with};
 use perilune_store::{Error, Session, Store, TransactionOptions};
@@ -93,4 +94,40 @@ fn a_difference_from_the_model_is_found() {
     let commands = [Command::Begin, Command::Get(Bytes(b"a\0".to_vec()))];
     let failure = run_against_model(&mut session, &commands).unwrap_err();
     assert!(failure.starts_with("command 1, Get(\"a\\x00\") at depth 1"), "{failure}");
+}
+
+/// Asserts that `instrument`, given stores with `fault`, fails and says `why`.
+fn assert_finds(fault: Fault, why: &str, instrument: impl Fn(&dyn Fn() -> MemoryStore)) {
+    let make = || MemoryStore::with_fault(fault);
+    let Err(panic) = catch_unwind(AssertUnwindSafe(|| instrument(&make))) else {
+        panic!("{fault:?} was not found");
+    };
+    let text = panic.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(text.contains(why), "{fault:?} was found, but not as `{why}`: {text}");
+}
+
+#[test]
+fn the_conformance_suite_finds_known_bugs() {
+    assert_finds(Fault::BlindCommits, "expected Error::Conflict", |make| conformance::isolation(&make));
+    assert_finds(Fault::MissedPhantoms, "expected Error::Conflict", |make| conformance::isolation(&make));
+    assert_finds(Fault::KeptDescendants, "itself and all below", |make| conformance::map(&make));
+    assert_finds(Fault::KeptLocks, "releases its own locks only", |make| conformance::locks(&make));
+    assert_finds(Fault::KeptPosts, "before the commit", |make| conformance::messages(&make));
+}
+
+#[test]
+fn the_scripts_find_known_bugs() {
+    // NB: not by `check_dir`, which would write the faulty output down with UPDATE_SCRIPTS=1.
+    let check = |make: &dyn Fn() -> MemoryStore| {
+        let differences = script::differences(script::scripts(), |text| script::run_script(&make(), text));
+        assert!(differences.is_empty(), "{differences}");
+    };
+    assert_finds(Fault::BlindCommits, "    - B: commit => conflict\n    + B: commit => ok", check);
+    assert_finds(Fault::BlindReads, "    - A: get y => conflict\n    + A: get y => 0", check);
+    assert_finds(Fault::MissedPhantoms, "anomaly_phantom.txt:", check);
+}
+
+#[test]
+fn the_model_finds_known_bugs() {
+    assert_finds(Fault::KeptDescendants, "the session", |make| check_model(make, 200, 200));
 }

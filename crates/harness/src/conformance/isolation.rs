@@ -2,10 +2,9 @@
 //!
 //! The golden scripts show each anomaly in one fixed order; here threads race for it.
 
-use std::sync::Barrier;
-
 use perilune_store::{transact, Error, Session, Store, TransactionOptions};
 
+use super::rendezvous::Rendezvous;
 use super::{assert_error, begin, keys, session, value};
 use crate::bank::{self, Bank};
 use crate::number;
@@ -107,7 +106,7 @@ fn transfers_keep_the_sum<S: Store>(store: &S) {
     const ROUNDS: u64 = 500;
     let bank = Bank::new(b"bank\0", 8, 100);
     bank.open(&mut session(store)).unwrap();
-    let barrier = Barrier::new(THREADS as usize);
+    let barrier = Rendezvous::new(THREADS as usize);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (bank, barrier) = (&bank, &barrier);
@@ -132,7 +131,7 @@ fn transfers_keep_the_sum<S: Store>(store: &S) {
 /// Each thread removes its own mark if another is left: never may all be gone.
 fn write_skew_does_not_happen<S: Store>(store: &S) {
     const ROUNDS: u64 = 200;
-    let barrier = Barrier::new(2);
+    let barrier = Rendezvous::new(2);
     std::thread::scope(|scope| {
         for thread in 0..2_u8 {
             let barrier = &barrier;
@@ -162,7 +161,7 @@ fn write_skew_does_not_happen<S: Store>(store: &S) {
 /// Each thread inserts one after the last: the last is found by `previous`, or by walking `next`.
 fn phantoms_do_not_happen<S: Store>(store: &S) {
     const ROUNDS: u64 = 100;
-    let barrier = Barrier::new(THREADS as usize);
+    let barrier = Rendezvous::new(THREADS as usize);
     let entry = |number: u64| [b"list\0", &number.to_be_bytes()[..]].concat();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {

@@ -1,10 +1,11 @@
 //! The user's locks: modes, hierarchy, counts, waiting, fairness, deadlock, transactions.
 
-use std::sync::{mpsc, Barrier};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use perilune_store::{Error, LockMode, LockOwner, LockRequest, Locks, Session, Store};
 
+use super::rendezvous::Rendezvous;
 use super::{assert_error, begin, session, PATIENCE};
 
 use LockMode::{Exclusive, Shared};
@@ -204,7 +205,7 @@ where
     S::Session: Locks,
 {
     for round in 0..20 {
-        let barrier = Barrier::new(usize::from(parties));
+        let barrier = Rendezvous::new(usize::from(parties));
         let deadlocks: usize = std::thread::scope(|scope| {
             let party = |number: u8| {
                 let barrier = &barrier;
@@ -235,7 +236,7 @@ where
     S::Session: Locks,
 {
     let name = Name::new(&[1]);
-    let barrier = Barrier::new(2);
+    let barrier = Rendezvous::new(2);
     let deadlocks: usize = std::thread::scope(|scope| {
         let party = || {
             let mut s = session(store);

@@ -1,9 +1,8 @@
 //! Changes of one value by a function of it: what the function sees, and that nothing comes between.
 
-use std::sync::Barrier;
-
 use perilune_store::{Decision, Error, Session, Store};
 
+use super::rendezvous::Rendezvous;
 use super::{session, value};
 use crate::number;
 
@@ -72,7 +71,7 @@ fn long_values_show_their_beginning<S: Store>(store: &S) {
 fn increments_are_not_lost<S: Store>(store: &S) {
     const THREADS: u64 = 4;
     const ROUNDS: u64 = 1_000;
-    let barrier = Barrier::new(THREADS as usize);
+    let barrier = Rendezvous::new(THREADS as usize);
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
@@ -96,7 +95,7 @@ fn increments_are_not_lost<S: Store>(store: &S) {
 fn compare_and_set_has_one_winner<S: Store>(store: &S) {
     const THREADS: u64 = 4;
     const ROUNDS: u64 = 200;
-    let barrier = Barrier::new(THREADS as usize);
+    let barrier = Rendezvous::new(THREADS as usize);
     let wins: u64 = std::thread::scope(|scope| {
         let contender = || {
             let mut s = session(store);

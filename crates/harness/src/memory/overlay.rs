@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use perilune_store::Write;
 
+use super::fault::Fault;
 use super::State;
 
 /// Prefixes removed, then keys set (Some) or removed (None).
@@ -84,7 +85,8 @@ impl Overlay {
     /// Makes the writes everybody's, and rings the watches they touch.
     pub(super) fn apply(self, state: &mut State) {
         for prefix in &self.prefixes {
-            state.map.retain(|key, _| !key.starts_with(prefix));
+            let kept = state.fault == Some(Fault::KeptDescendants);
+            state.map.retain(|key, _| !key.starts_with(prefix) || (kept && key != prefix));
             state.watches.touch_prefix(prefix);
         }
         for (key, value) in self.writes {
