@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use perilune_harness::memory::{MemorySession, MemoryStore};
-use perilune_store::Result;
 
-use crate::OpenOptions;
+use crate::{OpenOptions, Result};
 
 /// The store below.
 pub(crate) type Backend = MemoryStore;
@@ -13,6 +12,7 @@ pub(crate) type Backend = MemoryStore;
 pub(crate) type BackendSession = MemorySession;
 
 /// Opens the store at `path`.
-pub(crate) fn open(_path: &Path, _options: &OpenOptions) -> Result<Backend> {
+pub(crate) fn open(_path: &Path, options: &OpenOptions) -> Result<Backend> {
+    options.level()?;
     Ok(MemoryStore::new())
 }

@@ -10,7 +10,7 @@
 //! - For children `key` is the child's own key, whether or not it has a value; what lies below it is
 //!   skipped by a search, not by reading through it.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use perilune_key::{range, Subscript, SubscriptBuf, Value, ValueRef};
 use perilune_store::Session as StoreSession;
@@ -90,21 +90,21 @@ impl Cursor {
         Cursor::over(node.is_local(), Over::Valued, node.encoded().to_vec(), past(node))
     }
 
-    /// A cursor over the nodes with a value from `from` to `to`, across subtrees and names. An upper
-    /// bound that is included is included without its descendants.
+    /// A cursor over the nodes with a value in a range of nodes, across subtrees and names:
+    /// `Cursor::range(&from..&to)`. An upper bound that is included is so without its descendants.
     ///
     /// # Errors
     /// `Invalid` if one bound is local and the other is not, or there is none.
-    pub fn range<'n>(from: Bound<NodeRef<'n>>, to: Bound<NodeRef<'n>>) -> Result<Cursor> {
+    pub fn range(range: impl RangeBounds<Node>) -> Result<Cursor> {
+        let from = range.start_bound().map(NodeRef::from);
+        let to = range.end_bound().map(NodeRef::from);
         let kind = |bound: &Bound<NodeRef<'_>>| match bound {
             Bound::Included(node) | Bound::Excluded(node) => Some(node.is_local()),
             Bound::Unbounded => None,
         };
         let local = match (kind(&from), kind(&to)) {
             (Some(from), Some(to)) if from != to => {
-                return Err(Error::invalid(
-                    "a range ends in the trees it begins in: give both bounds with ^, or none",
-                ))
+                return Err(Error::invalid("one bound of the range is local: give both with ^, or none"))
             }
             (Some(local), _) | (None, Some(local)) => local,
             (None, None) => return Err(Error::invalid("a range needs at least one bound")),
@@ -241,7 +241,7 @@ impl Cursor {
     /// Steps to the previous entry; false at the beginning, before which the cursor then stands.
     ///
     /// # Errors
-    /// As [`Session::get`]; the cursor has not moved.
+    /// As [`Cursor::next`].
     pub fn previous(&mut self, session: &mut Session) -> Result<bool> {
         match self.place {
             Place::BeforeFirst => return Ok(false),

@@ -58,6 +58,9 @@ mod session;
 mod transaction;
 mod watch;
 
+/// The codec of keys and values, for bindings that build keys in memory of their own.
+pub use perilune_key as key;
+
 pub use perilune_key::{
     ArithmeticError, Decimal, KeyError, KeyMark, Number, ParseError, Subscript, SubscriptBuf, Value,
     ValueError, ValueRef,

@@ -12,9 +12,6 @@ pub const VALUE_BYTES: usize = 512 << 20;
 /// Bytes of the name of a channel at most.
 pub const CHANNEL_NAME_BYTES: usize = 255;
 
-/// Levels of nested transactions at most, unless the back end takes fewer.
-pub const TRANSACTION_DEPTH: usize = 126;
-
 /// Places that one watch watches at most.
 pub const WATCH_PLACES: usize = 1_024;
 

@@ -1,0 +1,265 @@
+//! The operations on one node and on subtrees, on nodes of the database and on local ones alike.
+
+mod fixture;
+
+use fixture::Scratch;
+use perilune::{node, Data, Decimal, Error, Node, NodeRef, Number, Result, Session, Value, ABSENT};
+
+/// Runs a test with a name of the database and with a local one.
+fn both(test: impl Fn(&mut Session, &Node) -> Result<()>) -> Result<()> {
+    let scratch = Scratch::new();
+    for name in ["^t", "t"] {
+        test(&mut scratch.session(), &node!(name)?)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_type_of_value_comes_back() -> Result<()> {
+    both(|session, t| {
+        let values = [
+            Value::Null,
+            Value::Bool(true),
+            Value::Bool(false),
+            Value::Int(0),
+            Value::Int(i64::MIN),
+            Value::Int(i64::MAX),
+            Value::Decimal(Decimal::new(15, -1)?),
+            Value::Double(1.5),
+            Value::String(Vec::new()),
+            Value::String(b"\0\x01\xff".to_vec()),
+            Value::String(vec![b'x'; 100_000]),
+            Value::EmptyList,
+            Value::EmptyMap,
+        ];
+        for value in &values {
+            session.set(t, value)?;
+            assert_eq!(session.get(t)?.as_ref(), Some(value));
+        }
+        session.set(t, ())?;
+        assert_eq!(session.get(t)?, Some(Value::Null));
+        session.set(t, 10_000_000_000_000_000_000_u64)?;
+        assert!(matches!(session.set(t, u64::MAX), Err(Error::Number(_))), "20 digits");
+        session.set(t, true)?;
+        assert_eq!(session.get(t)?, Some(Value::Bool(true)));
+        Ok(())
+    })
+}
+
+#[test]
+fn typed_reads_refuse_other_types() -> Result<()> {
+    both(|session, t| {
+        assert_eq!(session.get_int(t)?, None);
+        assert_eq!(session.get_str(t)?, None);
+        session.set(t, 7)?;
+        assert_eq!(session.get_int(t)?, Some(7));
+        assert!(matches!(session.get_str(t), Err(Error::WrongType { found: "an integer", .. })));
+        session.set(t, "42")?;
+        assert_eq!(session.get_int(t)?, Some(42));
+        assert_eq!(session.get_str(t)?, Some("42"));
+        session.set(t, "042")?;
+        assert!(matches!(session.get_int(t), Err(Error::WrongType { found: "a string", .. })));
+        session.set(t, &[0xff][..])?;
+        assert!(matches!(session.get_str(t), Err(Error::WrongType { .. })));
+        Ok(())
+    })
+}
+
+#[test]
+fn data_follows_values_and_descendants() -> Result<()> {
+    both(|session, t| {
+        let (parent, child) = (t.child("a")?, t.child("a")?.child(1)?);
+        assert_eq!(session.data(t)?, Data::Nothing);
+        session.set(&child, 1)?;
+        assert_eq!(session.data(t)?, Data::Descendants);
+        assert_eq!(session.data(&parent)?.number(), 10);
+        assert_eq!(session.data(&child)?, Data::Value);
+        session.set(&parent, 1)?;
+        assert_eq!(session.data(&parent)?.number(), 11);
+        // Implied ancestors go with their last descendant.
+        assert!(session.delete_value(&parent)?);
+        assert!(!session.delete_value(&parent)?);
+        assert!(session.delete_value(&child)?);
+        assert_eq!(session.data(t)?, Data::Nothing);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_tree_is_deleted_without_its_neighbours() -> Result<()> {
+    both(|session, t| {
+        for (subscript, below) in [("a", 1), ("a", 2), ("ab", 1), ("b", 1)] {
+            session.set(&t.child(subscript)?.child(below)?, 0)?;
+        }
+        session.set(&t.child("a")?, 0)?;
+        session.delete_tree(&t.child("a")?)?;
+        let left: Vec<String> = session.children(t).map(|s| Ok(s?.to_string())).collect::<Result<_>>()?;
+        assert_eq!(left, [r#""ab""#, r#""b""#]);
+        session.delete_tree(t)?;
+        assert_eq!(session.data(t)?, Data::Nothing);
+        Ok(())
+    })
+}
+
+#[test]
+fn increments_are_exact() -> Result<()> {
+    both(|session, t| {
+        assert_eq!(session.increment(t, 1)?, Number::from(1));
+        assert_eq!(session.increment(t, -3)?, Number::from(-2));
+        assert_eq!(session.get(t)?, Some(Value::Int(-2)));
+        let tenth = t.child("tenth")?;
+        for _ in 0..10 {
+            session.increment(&tenth, 0.1)?;
+        }
+        assert_eq!(session.get(&tenth)?, Some(Value::Int(1)));
+
+        session.set(t, i64::MAX)?;
+        let before = session.get(t)?;
+        assert!(matches!(session.increment(t, 0.5), Err(Error::Number(_))));
+        assert!(matches!(session.increment(t, f64::NAN), Err(Error::Number(_))));
+        assert_eq!(session.get(t)?, before);
+
+        session.set(t, "12abc")?;
+        assert!(matches!(session.increment(t, 1), Err(Error::Number(_))));
+        assert_eq!(session.increment_truncating(t, 1)?, Number::from(13));
+        session.set(t, "12")?;
+        assert_eq!(session.increment(t, 1)?, Number::from(13));
+        Ok(())
+    })
+}
+
+#[test]
+fn compare_and_set_compares_type_and_value() -> Result<()> {
+    both(|session, t| {
+        assert!(session.compare_and_set(t, ABSENT, Some(1))?);
+        assert!(!session.compare_and_set(t, ABSENT, Some(2))?);
+        assert!(!session.compare_and_set(t, Some("1"), Some(2))?);
+        assert_eq!(session.get_int(t)?, Some(1));
+        assert!(session.compare_and_set(t, Some(1), Some("two"))?);
+        assert_eq!(session.get_str(t)?, Some("two"));
+        assert!(session.compare_and_set(t, Some("two"), ABSENT)?);
+        assert_eq!(session.data(t)?, Data::Nothing);
+        Ok(())
+    })
+}
+
+/// A small tree: a value of its own, two children, one of them deep.
+fn plant(session: &mut Session, root: &Node) -> Result<()> {
+    session.set(root, "root")?;
+    session.set(&root.child(1)?, "one")?;
+    session.set(&root.child(2)?.child("deep")?.child("")?, "two")
+}
+
+fn shape(session: &mut Session, root: &Node) -> Result<Vec<String>> {
+    let start = root.to_string().len();
+    session
+        .get_tree(root)?
+        .into_iter()
+        .map(|(node, value)| Ok(format!("{}={value}", &node.to_string()[start..])))
+        .collect()
+}
+
+#[test]
+fn copy_replaces_and_merge_overlays() -> Result<()> {
+    let scratch = Scratch::new();
+    for (from, to) in [("^from", "^to"), ("^from", "to"), ("from", "^to"), ("from", "to")] {
+        let mut session = scratch.session();
+        let (from, to) = (node!(from)?, node!(to)?);
+        session.delete_tree(&to)?;
+        plant(&mut session, &from)?;
+        let planted = ["=\"root\"", "(1)=\"one\"", "(2,\"deep\",\"\")=\"two\""];
+        assert_eq!(shape(&mut session, &from)?, planted);
+        session.set(&to.child(1)?, "old")?;
+        session.set(&to.child(9)?, "old")?;
+        session.merge(&from, &to)?;
+        assert_eq!(shape(&mut session, &to)?, [planted[0], planted[1], planted[2], "(9)=\"old\""]);
+        session.copy(&from, &to)?;
+        assert_eq!(shape(&mut session, &to)?, planted);
+        session.delete_tree(&from)?;
+        session.copy(&from, &to)?;
+        assert_eq!(session.data(&to)?, Data::Nothing);
+    }
+    Ok(())
+}
+
+#[test]
+fn trees_that_contain_each_other_are_not_copied() -> Result<()> {
+    both(|session, t| {
+        plant(session, t)?;
+        let inner = t.child(2)?;
+        for (from, to) in [(t, &inner), (&inner, t), (t, t)] {
+            assert!(matches!(session.copy(from, to), Err(Error::Overlap)));
+            assert!(matches!(session.merge(from, to), Err(Error::Overlap)));
+        }
+        // Siblings whose names begin alike do not overlap.
+        session.copy(&t.child(2)?, &t.child(21)?)?;
+        assert_eq!(session.count_valued(&t.child(21)?)?, 1);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_copy_that_does_not_fit_writes_nothing() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (from, to) = (node!("^f")?, node!("^t", "x".repeat(1_000))?);
+    session.set(&from.child(1)?, 1)?;
+    session.set(&from.child("y".repeat(1_000))?, 1)?;
+    session.set(&to, "before")?;
+    let error = session.copy(&from, &to).expect_err("2,000 bytes are too long");
+    assert_eq!(error.code(), perilune::ErrorCode::KeyTooLong);
+    assert_eq!(shape(&mut session, &to)?, ["=\"before\""]);
+    Ok(())
+}
+
+#[test]
+fn counts_are_of_children_and_of_values() -> Result<()> {
+    both(|session, t| {
+        assert_eq!((session.count_children(t)?, session.count_valued(t)?), (0, 0));
+        plant(session, t)?;
+        session.set(&t.child("")?, 0)?;
+        session.set(&t.child("a")?.child("b")?, 0)?;
+        session.set(&t.child("a")?.child("c")?, 0)?;
+        assert_eq!((session.count_children(t)?, session.count_valued(t)?), (4, 5));
+        assert_eq!(session.count_children(&t.child("a")?)?, 2);
+        session.transaction(|t_session| {
+            t_session.delete_tree(&t.child("a")?)?;
+            assert_eq!((t_session.count_children(t)?, t_session.count_valued(t)?), (3, 3));
+            Ok(())
+        })
+    })
+}
+
+#[test]
+fn batches_read_and_write_many_nodes() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let nodes = [node!("^b", 1)?, node!("b", 1)?, node!("^b", 2)?];
+    session.set_many(nodes.iter().zip(["x", "y", "z"]))?;
+    let values = session.get_many([&nodes[2], &node!("^b", 3)?, &nodes[1]])?;
+    assert_eq!(values, [Some(Value::String(b"z".to_vec())), None, Some(Value::String(b"y".to_vec()))]);
+    let long = [b'a'; 2_000];
+    let pairs = [((&nodes[0]).into(), "new"), (NodeRef::from_encoded(&long, false), "new")];
+    let error = session.set_many(pairs).expect_err("the second key is too long");
+    assert_eq!(error.code(), perilune::ErrorCode::KeyTooLong);
+    assert_eq!(session.get_str(&nodes[0])?, Some("x"));
+    Ok(())
+}
+
+#[test]
+fn local_trees_are_private_and_take_long_keys() -> Result<()> {
+    let scratch = Scratch::new();
+    let (mut one, mut two) = (scratch.session(), scratch.session());
+    let long = node!("x", "y".repeat(1 << 20))?;
+    one.set(&long, 1)?;
+    one.set(&node!("^x")?, "shared")?;
+    assert_eq!(one.get_int(&long)?, Some(1));
+    assert_eq!(two.get(&long)?, None);
+    assert_eq!(two.get(&node!("x")?)?, None);
+    assert_eq!(two.get_str(&node!("^x")?)?, Some("shared"));
+    assert_eq!(
+        node!("^x", "y".repeat(1 << 20)).expect_err("too long").code(),
+        perilune::ErrorCode::KeyTooLong
+    );
+    Ok(())
+}
