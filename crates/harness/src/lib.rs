@@ -1,7 +1,7 @@
 //! Test instruments that every back end of Perilune is held against.
 //!
 //! - [`conformance`]: what the contract promises, as tests to call from a back end's own.
-//! - [`bank`], [`counters`]: workloads with a checker each, for storms of deaths.
+//! - [`bank`], [`counters`], [`appends`]: workloads with a checker each, for storms of deaths.
 //! - [`memory`]: a second, trivial implementation of the contract, against which the instruments
 //!   themselves are tested.
 //! - [`script`]: golden scripts of several sessions, threads or processes.
@@ -13,6 +13,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+pub mod appends;
 pub mod bank;
 pub mod conformance;
 pub mod counters;

@@ -6,6 +6,7 @@ use perilune_store::{transact, Error, Session, Store, TransactionOptions};
 
 use super::rendezvous::Rendezvous;
 use super::{assert_error, begin, keys, session, value};
+use crate::appends::{self, Attempt, Lists};
 use crate::bank::{self, Bank};
 use crate::number;
 
@@ -19,6 +20,7 @@ pub fn isolation<S: Store>(make: &impl Fn() -> S) {
     reads_elsewhere_are_no_conflict(&make());
     an_error_on_a_stale_read_runs_again(&make());
     transfers_keep_the_sum(&make());
+    histories_are_serializable(&make());
     write_skew_does_not_happen(&make());
     phantoms_do_not_happen(&make());
     a_starved_transaction_gets_through(&make());
@@ -126,6 +128,34 @@ fn transfers_keep_the_sum<S: Store>(store: &S) {
         }
     });
     bank.check(&mut session(store)).unwrap().unwrap();
+}
+
+/// Appends to few lists by all threads; the lists then tell the order, which must have no circle.
+fn histories_are_serializable<S: Store>(store: &S) {
+    const ROUNDS: u64 = 150;
+    let lists = Lists::new(b"list\0", 5);
+    let mut attempts = Vec::new();
+    std::thread::scope(|scope| {
+        let worker = |thread: u64| {
+            let lists = &lists;
+            move || {
+                let mut s = session(store);
+                let mut random = bank::Random::new(thread);
+                let attempt = |round| {
+                    let (id, chosen) = (thread * ROUNDS + round, lists.choose(&mut random));
+                    let seen = lists.append(&mut s, id, &chosen).expect("an append");
+                    Attempt { id, lists: chosen, seen: Some(seen) }
+                };
+                (0..ROUNDS).map(attempt).collect::<Vec<_>>()
+            }
+        };
+        let workers: Vec<_> = (0..THREADS).map(|thread| scope.spawn(worker(thread))).collect();
+        for worker in workers {
+            attempts.extend(worker.join().expect("a worker ends"));
+        }
+    });
+    let all = lists.read_all(&mut session(store)).unwrap();
+    appends::check(&all, &attempts).unwrap_or_else(|why| panic!("the history is not serializable: {why}"));
 }
 
 /// Each thread removes its own mark if another is left: never may all be gone.
