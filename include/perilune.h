@@ -384,7 +384,8 @@ typedef struct perilune_node {
  * Any thread; they do not block and do not touch a database.
  * Errors: PERILUNE_BUFFER_TOO_SMALL (`*size` is the size needed), PERILUNE_KEY_TOO_LONG,
  * PERILUNE_TOO_MANY_SUBSCRIPTS, PERILUNE_NOT_A_NUMBER (NaN, infinity, a decimal that is none).
- * `buffer` may not overlap the nodes and bytes given, unless said.
+ * `buffer` may not overlap the nodes and bytes given, unless said; its bytes behind the node become
+ * anything.
  */
 
 /* The node "^name" or "name". Errors besides: PERILUNE_INVALID_NAME. */

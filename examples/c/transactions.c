@@ -31,6 +31,35 @@ static int outer(perilune_session *session, void *context)
     return perilune_restarts(session) == 0 ? PERILUNE_RESTART : PERILUNE_OK;
 }
 
+static int restart_inside(perilune_session *session, void *context)
+{
+    int *runs = context;
+
+    (void)session;
+    return ++*runs < 3 ? PERILUNE_RESTART : PERILUNE_OK;
+}
+
+static int swallow(perilune_session *session, void *context)
+{
+    (void)perilune_transaction(session, NULL, restart_inside, context);
+    return PERILUNE_OK;
+}
+
+static int forget_levels(perilune_session *session, void *context)
+{
+    perilune_value value = perilune_int(1);
+
+    CHECK(session, perilune_begin(session, NULL));
+    CHECK(session, perilune_set(session, context, &value));
+    return PERILUNE_OK;
+}
+
+static int end_too_many(perilune_session *session, void *context)
+{
+    (void)context;
+    return perilune_rollback(session);
+}
+
 static int always_restart(perilune_session *session, void *context)
 {
     (void)session;
@@ -42,6 +71,7 @@ static void with_a_body(perilune_session *session)
 {
     place node;
     perilune_value value;
+    int runs = 0;
     perilune_transaction_options options = PERILUNE_TRANSACTION_OPTIONS_INIT;
 
     at(&node, "^t(1)");
@@ -49,6 +79,17 @@ static void with_a_body(perilune_session *session)
     EXPECT(perilune_transaction(session, NULL, outer, &node) == PERILUNE_OK);
     CHECK(session, perilune_get(session, &node.node, &value));
     EXPECT(same_text(&value, PERILUNE_STRING, "outer"));
+    EXPECT(perilune_depth(session) == 0);
+
+    /* A body cannot swallow the restart of a level inside it. */
+    EXPECT(perilune_transaction(session, NULL, swallow, &runs) == PERILUNE_OK);
+    EXPECT(runs == 3);
+    /* Levels that a body leaves open are rolled back; one that it closes too many is an error. */
+    at(&node, "^t(3)");
+    EXPECT(perilune_transaction(session, NULL, forget_levels, &node) == PERILUNE_OK);
+    EXPECT(perilune_get(session, &node.node, &value) == PERILUNE_NOT_FOUND);
+    EXPECT(perilune_transaction(session, NULL, end_too_many, NULL) == PERILUNE_TRANSACTION_STATE);
+    EXPECT(perilune_transaction(session, NULL, NULL, NULL) == PERILUNE_INVALID);
     EXPECT(perilune_depth(session) == 0);
 
     options.timeout = 0.05;

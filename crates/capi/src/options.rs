@@ -38,7 +38,7 @@ pub(crate) fn timeout(seconds: f64) -> Result<Option<Duration>, Failure> {
     if seconds.is_nan() {
         return Err(Failure::invalid(c"a timeout is a number of seconds, or PERILUNE_FOREVER"));
     }
-    if seconds < 0.0 || seconds > LONGEST {
+    if !(0.0..=LONGEST).contains(&seconds) {
         return Ok(None);
     }
     Ok(Some(Duration::from_secs_f64(seconds)))

@@ -32,6 +32,8 @@ pub struct Session {
     /// The values of the last batch, and the texts of its decimals.
     batch: Vec<Option<perilune::Value>>,
     texts: Vec<Text>,
+    /// A nested level asked for another run of the outermost, which no body may overrule.
+    pub(crate) rerun: bool,
     /// Cursors that still point here.
     pub(crate) cursors: usize,
 }
@@ -56,6 +58,7 @@ impl Session {
             text: Text::new(),
             batch: Vec::new(),
             texts: Vec::new(),
+            rerun: false,
             cursors: 0,
         }
     }
@@ -150,7 +153,10 @@ fn append(key: &mut Vec<u8>, parent: &View<'_>, more: usize, subscript: Given<'_
         Given::Int(int) => {
             let mut code = [0; 16];
             let length = perilune_key::encode_int(int, &mut code);
-            key.extend_from_slice(&code[..length]);
+            let start = key.len();
+            // A copy of constant size beats one of 1 to 9 bytes.
+            key.extend_from_slice(&code);
+            key.truncate(start + length);
         }
         Given::Number(number) => {
             let mut code = [0; perilune_key::MAX_NUMBER_CODE];

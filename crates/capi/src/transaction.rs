@@ -3,6 +3,7 @@
 //! Invariants
 //! - While a body runs, no Rust reference to the session is alive: the body uses it by the pointer
 //!   that it gets.
+//! - A restart always reaches the outermost level, also when a body in between swallows it.
 //! - A level that this file opened is closed by it, also when the body has closed or opened levels of
 //!   its own by mistake.
 
@@ -78,6 +79,9 @@ pub unsafe extern "C" fn perilune_transaction(
             if begun != OK {
                 return begun;
             }
+            if outer == 0 {
+                (*session).rerun = false;
+            }
             let status = run(session, outer, body, context);
             if status == OK {
                 return OK;
@@ -85,6 +89,7 @@ pub unsafe extern "C" fn perilune_transaction(
             close_levels(session, outer);
             let again = status == CONFLICT || status == RESTART;
             if outer > 0 {
+                (*session).rerun |= again;
                 return status;
             }
             if !again {
@@ -112,6 +117,9 @@ unsafe fn run(session: *mut Session, outer: u32, body: Body, context: *mut c_voi
             std::cmp::Ordering::Greater => close_levels(session, outer + 1),
             std::cmp::Ordering::Less => return call(session, |_| Err(LEVEL_GONE)),
             std::cmp::Ordering::Equal => {}
+        }
+        if (*session).rerun {
+            return RESTART;
         }
         match status {
             OK => perilune_commit(session),

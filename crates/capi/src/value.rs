@@ -8,11 +8,12 @@
 
 use std::ffi::{c_char, c_int};
 
+use perilune::limits::VALUE_BYTES;
 use perilune::{Decimal, Number, Subscript, ValueRef};
 use perilune_key::{parse_literal, LiteralError, MAX_NUMBER_TEXT};
 
 use crate::edge::bytes;
-use crate::status::{Failure, NOT_A_NUMBER};
+use crate::status::{Failure, NOT_A_NUMBER, VALUE_TOO_LONG};
 
 pub(crate) const ABSENT: i32 = 0;
 pub(crate) const STRING: i32 = 1;
@@ -169,6 +170,7 @@ impl Value {
         let content = unsafe {
             match self.kind {
                 INT => ValueRef::Int(self.content.i),
+                STRING if self.content.s.n > VALUE_BYTES => return Err(TOO_LONG),
                 STRING => ValueRef::String(bytes(self.content.s.p, self.content.s.n)?),
                 ABSENT => return Ok(None),
                 DOUBLE => ValueRef::Double(self.content.d),
@@ -223,6 +225,9 @@ pub(crate) enum Given<'a> {
 }
 
 const UNKNOWN: Failure = Failure::invalid(c"a value's type is none of enum perilune_type");
+/// Refused before it is copied anywhere, since nobody holds such a value.
+const TOO_LONG: Failure =
+    Failure::fixed(VALUE_TOO_LONG, c"a value has 512 MiB at most: store it in several nodes");
 const NO_NUMBER: Failure =
     Failure::fixed(NOT_A_NUMBER, c"PERILUNE_ABSENT is not a number: give an integer, a decimal or a double");
 

@@ -4,7 +4,6 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs;
 use std::mem::offset_of;
 use std::process::Command;
@@ -42,6 +41,15 @@ fn the_library_exports_what_the_header_declares() {
 }
 
 #[test]
+fn the_reference_names_every_function() {
+    let header = fs::read_to_string(root().join("include/perilune.h")).expect("the header is there");
+    let reference = fs::read_to_string(root().join("docs/reference/c.md")).expect("the reference is there");
+    let forgotten: Vec<_> =
+        declared(&header).into_iter().filter(|name| !reference.contains(&format!("`{name}`"))).collect();
+    assert!(forgotten.is_empty(), "docs/reference/c.md lacks {forgotten:?}");
+}
+
+#[test]
 fn the_shared_library_has_its_soname() {
     let output = run(Command::new("readelf").arg("-d").arg(artefact("libperilune_capi.so")));
     let said = String::from_utf8_lossy(&output.stdout);
@@ -67,95 +75,44 @@ fn every_status_has_its_name_in_both() {
     assert!(checked > 30, "the reader of the header has lost its way: {checked} statuses");
 }
 
+/// The assertions for a C compiler that a struct has the layout of its Rust twin.
+macro_rules! layout {
+    ($name:literal, $type:ty, $($field:ident)*) => {{
+        let mut lines = assertion(format!("sizeof({}) == {}", $name, size_of::<$type>()));
+        $(lines += &assertion(format!(
+            "offsetof({}, {}) == {}", $name, stringify!($field), offset_of!($type, $field)
+        ));)*
+        lines
+    }};
+}
+
+fn assertion(text: String) -> String {
+    format!("    _Static_assert({text}, \"{text}\");\n")
+}
+
+fn layouts() -> String {
+    [
+        layout!("perilune_node", node::Head, key_size parent_size depth flags reserved hint),
+        layout!("perilune_options", database::Options,
+            create read_only durability max_size timeout file_mode any_filesystem shm_dir),
+        layout!("perilune_limits", database::Limits,
+            subscripts key_bytes private_key_bytes value_bytes transaction_depth),
+        layout!("perilune_cursor_options", cursor::Options, kind flags from to from_node to_node),
+        layout!("perilune_entry", cursor::entries::Entry, subscript value data depth shared node),
+        layout!("perilune_transaction_options", transaction::Options, read_only durability timeout),
+        layout!("perilune_lock_request", lock::Request, node mode),
+        layout!("perilune_watch_request", watch::Request, node scope),
+        layout!("perilune_channel_options", channel::Options, when_full messages bytes),
+        layout!("perilune_received", channel::Received, number missed body body_size),
+        assertion("sizeof(perilune_value) == 24".to_owned()),
+        assertion("offsetof(perilune_value, as) == 8".to_owned()),
+    ]
+    .concat()
+}
+
 #[test]
 fn structs_have_one_layout() {
-    let mut lines = String::new();
-    let mut line = |text: String| {
-        writeln!(lines, "    _Static_assert({text}, \"{text}\");").expect("a String takes text")
-    };
-    macro_rules! layout {
-        ($name:literal, $type:ty $(, $field:ident = $as:literal)*) => {
-            line(format!("sizeof({}) == {}", $name, size_of::<$type>()));
-            $(line(format!("offsetof({}, {}) == {}", $name, $as, offset_of!($type, $field)));)*
-        };
-    }
-    layout!(
-        "perilune_node",
-        node::Head,
-        key_size = "key_size",
-        parent_size = "parent_size",
-        depth = "depth",
-        flags = "flags",
-        reserved = "reserved",
-        hint = "hint"
-    );
-    layout!(
-        "perilune_options",
-        database::Options,
-        create = "create",
-        read_only = "read_only",
-        durability = "durability",
-        max_size = "max_size",
-        timeout = "timeout",
-        file_mode = "file_mode",
-        any_filesystem = "any_filesystem",
-        shm_dir = "shm_dir"
-    );
-    layout!(
-        "perilune_limits",
-        database::Limits,
-        subscripts = "subscripts",
-        key_bytes = "key_bytes",
-        private_key_bytes = "private_key_bytes",
-        value_bytes = "value_bytes",
-        transaction_depth = "transaction_depth"
-    );
-    layout!(
-        "perilune_cursor_options",
-        cursor::Options,
-        kind = "kind",
-        flags = "flags",
-        from = "from",
-        to = "to",
-        from_node = "from_node",
-        to_node = "to_node"
-    );
-    layout!(
-        "perilune_entry",
-        cursor::entries::Entry,
-        subscript = "subscript",
-        value = "value",
-        data = "data",
-        depth = "depth",
-        shared = "shared",
-        node = "node"
-    );
-    layout!(
-        "perilune_transaction_options",
-        transaction::Options,
-        read_only = "read_only",
-        durability = "durability",
-        timeout = "timeout"
-    );
-    layout!("perilune_lock_request", lock::Request, node = "node", mode = "mode");
-    layout!("perilune_watch_request", watch::Request, node = "node", scope = "scope");
-    layout!(
-        "perilune_channel_options",
-        channel::Options,
-        when_full = "when_full",
-        messages = "messages",
-        bytes = "bytes"
-    );
-    layout!(
-        "perilune_received",
-        channel::Received,
-        number = "number",
-        missed = "missed",
-        body = "body",
-        body_size = "body_size"
-    );
-    line("sizeof(perilune_value) == 24".to_owned());
-    line("offsetof(perilune_value, as) == 8".to_owned());
+    let lines = layouts();
     let directory = Directory::new("layout");
     let source = directory.0.join("layout.c");
     fs::write(&source, format!("#include \"perilune.h\"\nint main(void) {{\n{lines}    return 0;\n}}\n"))

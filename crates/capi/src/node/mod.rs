@@ -63,7 +63,8 @@ impl<'a> View<'a> {
         // SAFETY: the caller's promise: a head is there.
         let head = unsafe { crate::edge::given(node)? };
         let size = head.key_size as usize;
-        if size > PRIVATE_KEY_BYTES
+        // No key is shorter than a name of one letter and its end.
+        if !(2..=PRIVATE_KEY_BYTES).contains(&size)
             || head.parent_size as usize > size
             || usize::from(head.depth) > MAX_SUBSCRIPTS
         {
@@ -111,11 +112,12 @@ const NO_NODE: Failure =
 
 /// Appends a subscript from C.
 pub(crate) fn push(key: &mut KeyBuf, subscript: Given<'_>) -> Result<(), Failure> {
-    Ok(match subscript {
+    match subscript {
         Given::Int(int) => key.push_int(int)?,
         Given::Bytes(bytes) => key.push_bytes(bytes)?,
         Given::Number(number) => key.push_number(number)?,
-    })
+    }
+    Ok(())
 }
 
 /// A block of the caller's to build a node in.
