@@ -30,7 +30,7 @@ use crate::{OpenOptions, Result, Session};
 /// ```
 #[derive(Clone)]
 pub struct Database {
-    backend: Backend,
+    pub(crate) backend: Backend,
     path: Arc<Path>,
 }
 
@@ -58,7 +58,8 @@ impl Database {
     /// As [`Database::open_default`].
     pub fn open_default_with(options: &OpenOptions) -> Result<Database> {
         let path = Database::default_path()?;
-        if env::var_os("PERILUNE_DB").is_none_or(|path| path.is_empty()) {
+        let ours = env::var_os("PERILUNE_DB").is_none_or(|path| path.is_empty());
+        if ours && options.create && !options.read_only {
             if let Some(directory) = path.parent() {
                 let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
                 made.map_err(|source| StoreError::Io {

@@ -56,6 +56,7 @@ mod lock;
 mod options;
 mod session;
 mod transaction;
+mod verify;
 mod watch;
 
 /// The codec of keys and values, for bindings that build keys in memory of their own.
@@ -80,4 +81,5 @@ pub use crate::options::OpenOptions;
 pub use crate::session::{Data, Neighbour, Session};
 pub use crate::subscript::IntoSubscript;
 pub use crate::value::{IntoNumber, IntoValue, ABSENT};
+pub use crate::verify::VerifyReport;
 pub use crate::watch::WatchScope;

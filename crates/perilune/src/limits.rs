@@ -17,3 +17,6 @@ pub const WATCH_PLACES: usize = 1_024;
 
 /// Locks that one call takes at most.
 pub const LOCKS_PER_CALL: usize = 1_024;
+
+/// Faults that [`crate::VerifyReport`] keeps at most.
+pub const FAULTS_REPORTED: usize = 1_000;

@@ -44,6 +44,7 @@ impl Node {
     ///
     /// # Errors
     /// `InvalidName`: use a letter, `%` or `_`, then letters, digits, `%`, `_` or `.`.
+    #[inline]
     pub fn new(name: &str) -> Result<Node> {
         match name.strip_prefix('^') {
             Some(name) => Ok(Node { key: KeyBuf::global(name)?, local: false }),
@@ -76,6 +77,7 @@ impl Node {
     ///
     /// # Errors
     /// `KeyTooLong`, `SubscriptTooLong`, `TooManySubscripts`; `Number` for NaN and infinity.
+    #[inline]
     pub fn child(&self, subscript: impl IntoSubscript) -> Result<Node> {
         self.clone().with(subscript)
     }
@@ -84,6 +86,7 @@ impl Node {
     ///
     /// # Errors
     /// As [`Node::child`].
+    #[inline]
     pub fn with(mut self, subscript: impl IntoSubscript) -> Result<Node> {
         self.push(subscript)?;
         Ok(self)

@@ -82,9 +82,6 @@ impl Session {
         let result = perilune_store::transact(&mut Runner(self), options, |runner| {
             failure = None;
             let session = &mut *runner.0;
-            if outermost {
-                session.rerun = false;
-            }
             let outcome = catch_unwind(AssertUnwindSafe(|| body(session)));
             if session.rerun {
                 return Err(StoreError::Restart);
@@ -127,6 +124,9 @@ impl Session {
     /// # Errors
     /// `LimitReached` beyond [`crate::Limits::transaction_depth`]; `Forked`.
     pub fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
+        if self.depth() == 0 {
+            self.rerun = false;
+        }
         Ok(self.trees.begin(options)?)
     }
 
@@ -134,8 +134,13 @@ impl Session {
     /// validated and applied. After any error the level is gone.
     ///
     /// # Errors
-    /// `Conflict`; `TransactionState` when none is open; else as [`Session::set`].
+    /// `Conflict`; `Restart` if a nested level asked for it; `TransactionState` when none is open; else
+    /// as [`Session::set`].
     pub fn commit(&mut self) -> Result<()> {
+        if self.rerun && self.depth() > 0 {
+            self.trees.rollback()?;
+            return Err(Error::Restart);
+        }
         Ok(self.trees.commit()?)
     }
 
@@ -181,9 +186,13 @@ impl Session {
     }
 
     /// Runs `body` so that all it reads is one state: in a read-only transaction, or in the open one.
-    pub(crate) fn at_one_moment<R>(&mut self, body: impl FnMut(&mut Session) -> Result<R>) -> Result<R> {
-        let mut body = body;
-        if self.depth() > 0 {
+    /// What is local changes by this session alone and needs none.
+    pub(crate) fn at_one_moment<R>(
+        &mut self,
+        local: bool,
+        mut body: impl FnMut(&mut Session) -> Result<R>,
+    ) -> Result<R> {
+        if local || self.depth() > 0 {
             return body(self);
         }
         self.transaction_with(&TransactionOptions { read_only: true, ..TransactionOptions::default() }, body)
@@ -248,6 +257,9 @@ impl StoreSession for Runner<'_> {
     }
 
     fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()> {
+        if self.depth() == 0 {
+            self.0.rerun = false;
+        }
         self.0.trees.begin(options)
     }
 

@@ -247,6 +247,28 @@ fn levels_by_hand_are_the_same_levels() -> Result<()> {
 }
 
 #[test]
+fn a_restart_inside_reaches_levels_by_hand() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let options = TransactionOptions::default();
+    for run in 1..=2 {
+        session.begin(&options)?;
+        session.set(&node!("x")?, run)?;
+        let inner = session.transaction(|_| if run == 1 { Err(Error::Restart) } else { Ok(()) });
+        assert_eq!(inner.is_err(), run == 1);
+        if run == 1 {
+            assert!(matches!(session.commit(), Err(Error::Restart)), "what it asked for is not forgotten");
+            assert_eq!((session.depth(), session.get(&node!("x")?)?), (0, None));
+            session.retry()?;
+        } else {
+            session.commit()?;
+        }
+    }
+    assert_eq!(session.get_int(&node!("x")?)?, Some(2));
+    Ok(())
+}
+
+#[test]
 fn the_hook_sees_each_transaction_and_adds_to_it() -> Result<()> {
     let scratch = Scratch::new();
     let mut session = scratch.session();

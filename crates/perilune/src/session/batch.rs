@@ -15,7 +15,8 @@ impl Session {
         I::Item: Into<NodeRef<'n>>,
     {
         let nodes: Vec<NodeRef<'n>> = nodes.into_iter().map(Into::into).collect();
-        self.at_one_moment(|session| nodes.iter().map(|node| session.get(*node)).collect())
+        let local = nodes.iter().all(|node| node.is_local());
+        self.at_one_moment(local, |session| nodes.iter().map(|node| session.get(*node)).collect())
     }
 
     /// Sets the values of many nodes, all or none; of a node named twice the last value stays.
@@ -50,6 +51,6 @@ impl Session {
     /// As [`Session::transaction`].
     pub fn get_tree<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Vec<(Node, Value)>> {
         let node = node.into();
-        self.at_one_moment(|session| session.subtree(node).collect())
+        self.at_one_moment(node.is_local(), |session| session.subtree(node).collect())
     }
 }

@@ -30,7 +30,7 @@ impl Session {
     /// As [`Session::transaction`].
     pub fn count_children<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<u64> {
         let node = node.into();
-        self.at_one_moment(|session| {
+        self.at_one_moment(node.is_local(), |session| {
             let mut count = 0;
             let parent = node.encoded();
             let mut at_end = !session.step(node, parent, false)?;
@@ -54,7 +54,7 @@ impl Session {
     /// As [`Session::transaction`].
     pub fn count_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<u64> {
         let node = node.into();
-        self.at_one_moment(|session| {
+        self.at_one_moment(node.is_local(), |session| {
             let mut count = 0;
             let mut more = session.step(node, node.encoded(), false)?;
             while more && session.found.starts_with(node.encoded()) {

@@ -1,0 +1,105 @@
+//! Verification: is all that the database holds what it should be?
+//!
+//! The back end checks its own structure; here every key and value is decoded, and keys must ascend.
+//! It reads without stopping writers, so what they change meanwhile is seen before or after.
+
+use perilune_key::{KeyError, ValueRef};
+use perilune_store::Session as StoreSession;
+
+use crate::backend;
+use crate::{limits, Database, NodeRef, Result};
+
+/// What [`Database::verify`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Nodes with a value that were read.
+    pub nodes: u64,
+    /// What is wrong, each with its place; empty if all is well. At most
+    /// [`limits::FAULTS_REPORTED`] are kept.
+    pub faults: Vec<String>,
+    /// Faults that were found beyond those.
+    pub more_faults: u64,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn add(&mut self, fault: String) {
+        if self.faults.len() < limits::FAULTS_REPORTED {
+            self.faults.push(fault);
+        } else {
+            self.more_faults += 1;
+        }
+    }
+}
+
+impl Database {
+    /// Checks the database's structure, every key and every value. It reads all of it.
+    ///
+    /// # Errors
+    /// What keeps it from going on: I/O, or damage that cannot be read past.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        let mut report = VerifyReport::default();
+        for fault in backend::verify(&self.backend)? {
+            report.add(fault);
+        }
+        let mut session = self.session()?;
+        let tree = &mut session.trees.database;
+        let (mut at, mut found, mut value) = (Vec::new(), Vec::new(), Vec::new());
+        let mut more = tree.next(&at, true, &mut found, Some(&mut value))?;
+        while more {
+            if found < at || (found == at && report.nodes > 0) {
+                report.add(format!("{}: out of order", NodeRef::from_encoded(&found, false)));
+                // Going on from here could go round for ever.
+                break;
+            }
+            report.nodes += 1;
+            check(&found, &value, &mut report);
+            std::mem::swap(&mut at, &mut found);
+            more = tree.next(&at, false, &mut found, Some(&mut value))?;
+        }
+        Ok(report)
+    }
+}
+
+fn check(key: &[u8], value: &[u8], report: &mut VerifyReport) {
+    let node = NodeRef::from_encoded(key, false);
+    match perilune_key::validate(key) {
+        Ok(_) if key.len() > limits::KEY_BYTES => {
+            report.add(format!("{node}: {}", KeyError::KeyTooLong { limit: limits::KEY_BYTES }));
+        }
+        Ok(_) => {}
+        Err(error) => report.add(format!("key {}: {error}", key.escape_ascii())),
+    }
+    if let Err(error) = ValueRef::decode(value) {
+        report.add(format!("{node}: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node;
+
+    #[test]
+    fn damage_is_reported_by_place() -> Result<()> {
+        let directory = std::env::temp_dir().join(format!("perilune-verify-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory for the test");
+        let database = Database::open(directory.join("t.db"))?;
+        let mut session = database.session()?;
+        session.set(&node!("^a", 1)?, 1)?;
+        assert_eq!(database.verify()?, VerifyReport { nodes: 1, ..VerifyReport::default() });
+        session.trees.database.set(b"b\0\xf0x", b"\x00")?;
+        session.trees.database.set(node!("^c")?.encoded(), b"\xffdamaged")?;
+        let report = database.verify()?;
+        std::fs::remove_dir_all(&directory).expect("the test's own directory");
+        assert_eq!((report.nodes, report.faults.len(), report.is_sound()), (3, 2, false));
+        assert!(report.faults[0].contains("malformed key"), "{report:?}");
+        assert!(report.faults[1].contains("^c"), "{report:?}");
+        Ok(())
+    }
+}
