@@ -53,35 +53,10 @@ pub unsafe extern "C" fn perilune_verify(
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe {
         call(session, |open| {
-            let found = verify(open.inner)?;
-            store(faults, found.len() as u64);
-            answer(report, Value::string(open.text.keep(found.join("\n").into_bytes())))
+            let found = open.db.verify()?;
+            store(faults, found.faults.len() as u64 + found.more_faults);
+            let text = found.faults.join("\n").into_bytes();
+            answer(report, Value::string(open.text.keep(text)))
         })
     }
-}
-
-/// Goes through every node, decodes its key and value, and checks their order.
-fn verify(inner: &mut perilune::Session) -> Result<Vec<String>, Failure> {
-    let mut faults = Vec::new();
-    let mut name = inner.first_name(false)?;
-    while let Some(top) = name {
-        let mut cursor = perilune::Cursor::subtree(&top);
-        let mut last = Vec::new();
-        while cursor.next(inner)? {
-            let node = cursor.node_ref()?;
-            if let Err(error) = perilune_key::validate(node.encoded()) {
-                faults.push(format!("{node}: {error}"));
-            }
-            if let Err(error) = cursor.value() {
-                faults.push(format!("{node}: {error}"));
-            }
-            if !last.is_empty() && node.encoded() <= &last[..] {
-                faults.push(format!("{node}: out of order"));
-            }
-            last.clear();
-            last.extend_from_slice(node.encoded());
-        }
-        name = inner.next(&top)?;
-    }
-    Ok(faults)
 }

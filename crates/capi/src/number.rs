@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
 
+use perilune::key::{is_canonical, parse_lenient, parse_literal, LiteralError};
 use perilune::Number;
-use perilune_key::{is_canonical, parse_lenient, parse_literal, LiteralError};
 
 use crate::edge::{bytes, copy_out, given, place, store, thread_call};
 use crate::status::{Answer, Failure, NOT_FOUND, OK};

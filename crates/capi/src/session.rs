@@ -10,8 +10,8 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, CStr};
 
+use perilune::key::KeyError;
 use perilune::NodeRef;
-use perilune_key::KeyError;
 
 use crate::database::Database;
 use crate::edge::{caught, given, place, store, thread_call, thread_message};
@@ -146,21 +146,21 @@ pub(crate) unsafe fn descendant<'k>(
 /// Appends subscript number `more` below `parent`.
 #[inline]
 fn append(key: &mut Vec<u8>, parent: &View<'_>, more: usize, subscript: Given<'_>) -> Result<(), Failure> {
-    if parent.depth + more > perilune_key::MAX_SUBSCRIPTS {
+    if parent.depth + more > perilune::key::MAX_SUBSCRIPTS {
         return Err(KeyError::TooManySubscripts.into());
     }
     match subscript {
         Given::Int(int) => {
             let mut code = [0; 16];
-            let length = perilune_key::encode_int(int, &mut code);
+            let length = perilune::key::encode_int(int, &mut code);
             let start = key.len();
             // A copy of constant size beats one of 1 to 9 bytes.
             key.extend_from_slice(&code);
             key.truncate(start + length);
         }
         Given::Number(number) => {
-            let mut code = [0; perilune_key::MAX_NUMBER_CODE];
-            let length = perilune_key::encode_number(number, &mut code);
+            let mut code = [0; perilune::key::MAX_NUMBER_CODE];
+            let length = perilune::key::encode_number(number, &mut code);
             key.extend_from_slice(&code[..length]);
         }
         Given::Bytes(bytes) => append_bytes(key, bytes)?,
@@ -173,13 +173,13 @@ fn append(key: &mut Vec<u8>, parent: &View<'_>, more: usize, subscript: Given<'_
 }
 
 fn append_bytes(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Failure> {
-    if bytes.len() > perilune_key::MAX_SUBSCRIPT {
+    if bytes.len() > perilune::key::MAX_SUBSCRIPT {
         return Err(KeyError::SubscriptTooLong.into());
     }
     let start = key.len();
     // The longest code has a tag, an end, and every byte escaped; that of a short number is longer.
-    key.resize(start + (2 * bytes.len() + 2).max(perilune_key::MAX_NUMBER_CODE), 0);
-    match perilune_key::encode_bytes(bytes, &mut key[start..]) {
+    key.resize(start + (2 * bytes.len() + 2).max(perilune::key::MAX_NUMBER_CODE), 0);
+    match perilune::key::encode_bytes(bytes, &mut key[start..]) {
         Some(length) => {
             key.truncate(start + length);
             Ok(())

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::ffi::{c_int, CStr, CString};
 
+use perilune::key::{ArithmeticError, KeyError, ParseError};
 use perilune::{Error, ErrorCode};
-use perilune_key::{ArithmeticError, KeyError, ParseError};
 
 pub(crate) const OK: c_int = 0;
 pub(crate) const NOT_FOUND: c_int = 1;

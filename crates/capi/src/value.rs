@@ -8,9 +8,9 @@
 
 use std::ffi::{c_char, c_int};
 
+use perilune::key::{parse_literal, LiteralError, MAX_NUMBER_TEXT};
 use perilune::limits::VALUE_BYTES;
 use perilune::{Decimal, Number, Subscript, ValueRef};
-use perilune_key::{parse_literal, LiteralError, MAX_NUMBER_TEXT};
 
 use crate::edge::bytes;
 use crate::status::{Failure, NOT_A_NUMBER, VALUE_TOO_LONG};

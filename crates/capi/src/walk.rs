@@ -4,8 +4,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use perilune::key::is_name;
 use perilune::{Neighbour, NodeRef};
-use perilune_key::is_name;
 
 use crate::edge::{bytes, place, store};
 use crate::node::{Block, Head, View};

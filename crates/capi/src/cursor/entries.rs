@@ -5,8 +5,8 @@
 //!   the memory may move until then.
 //! - A batch ends early at [`BATCH_BYTES`], so that large values do not pile up.
 
+use perilune::key::prefix_ends;
 use perilune::{Cursor, NodeRef};
-use perilune_key::prefix_ends;
 
 use crate::node::{Block, Head};
 use crate::status::Failure;

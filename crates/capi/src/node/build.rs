@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use perilune_key::{
+use perilune::key::{
     encode_int, parse_key, prefix_ends, KeyBuf, KeyError, KeyText, Number, Space, MAX_SUBSCRIPTS,
 };
 

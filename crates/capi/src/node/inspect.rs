@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::ffi::{c_char, c_int};
 
-use perilune_key::{split_name, subscripts, write_key};
+use perilune::key::{split_name, subscripts, write_key};
 
 use super::{Head, View};
 use crate::edge::{copy_out, place, store, thread_call};

@@ -11,7 +11,7 @@ pub mod inspect;
 
 use std::ffi::c_void;
 
-use perilune_key::{prefix_ends, KeyBuf, MAX_SUBSCRIPTS};
+use perilune::key::{prefix_ends, KeyBuf, MAX_SUBSCRIPTS};
 
 use crate::edge::{place, store, TOO_SMALL};
 use crate::status::{Answer, Failure, OK};
