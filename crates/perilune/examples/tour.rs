@@ -21,6 +21,7 @@ fn tour(database: &Database) -> Result<()> {
     transactions(database)?;
     locks(database)?;
     watches(database)?;
+    channels(database)?;
     local_trees(database)?;
     println!("That was the tour.");
     Ok(())
@@ -68,6 +69,22 @@ fn order(database: &Database) -> Result<()> {
     assert!(cursor.previous(&mut session)?);
     assert_eq!(cursor.subscript()?.to_string(), r#""pear""#);
     assert_eq!(session.next(&list.child(9)?)?, Some(list.child(10)?));
+
+    // From "", M's $ORDER begins; in a hot loop children are built in place.
+    let mut square = node!("^square")?;
+    let parent = square.mark();
+    for number in 1..=3 {
+        square.truncate(parent);
+        square.push(number)?;
+        session.set(&square, number * number)?;
+    }
+    let mut at = session.next(&node!("^square", "")?)?;
+    let mut squares = Vec::new();
+    while let Some(node) = at {
+        squares.push(session.get_int(&node)?);
+        at = session.next(&node)?;
+    }
+    assert_eq!(squares, [Some(1), Some(4), Some(9)]);
     Ok(())
 }
 
@@ -121,6 +138,16 @@ fn watches(database: &Database) -> Result<()> {
     })?;
     println!("news: {:?}", session.get_str(&node!("^news", 1)?)?);
     assert_eq!(session.get_str(&node!("^news", 1)?)?, Some("it rains"));
+    Ok(())
+}
+
+/// A channel carries bounded, ordered messages between processes.
+fn channels(database: &Database) -> Result<()> {
+    let (mut sender, mut receiver) = (database.session()?, database.session()?);
+    sender.post("jobs", "resize 17")?;
+    let job = receiver.receive("jobs", None)?.map(|message| message.body);
+    assert_eq!(job.as_deref(), Some(&b"resize 17"[..]));
+    assert_eq!(receiver.receive("jobs", Some(Duration::ZERO))?, None);
     Ok(())
 }
 

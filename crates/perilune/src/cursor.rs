@@ -15,6 +15,7 @@ use std::ops::{Bound, RangeBounds};
 use perilune_key::{range, Subscript, SubscriptBuf, Value, ValueRef};
 use perilune_store::Session as StoreSession;
 
+use crate::node::limit;
 use crate::{Data, Error, IntoSubscript, Node, NodeRef, Result, Session};
 
 /// A place among the children of a node, in a subtree, or in a range of nodes.
@@ -163,7 +164,8 @@ impl Cursor {
         if let Over::Children(parent) = &self.over {
             let mut low = Vec::new();
             range::after_empty_child(parent, &mut low);
-            if low > self.low {
+            // A bound longer than any key would be refused; a parent that long has no children.
+            if low > self.low && low.len() <= limit(self.local) {
                 self.low = low;
             }
         }

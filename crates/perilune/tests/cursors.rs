@@ -203,3 +203,32 @@ fn a_cursor_without_values_still_knows_whether_there_is_one() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn the_longest_key_is_a_node_like_any_other() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    for length in 1_894..=1_896 {
+        // "^c" takes 2 bytes, the string 2 more than its length.
+        let (c, long) = (node!("^c")?, node!("^c", "x".repeat(length))?);
+        session.delete_tree(&c)?;
+        session.set(&long, 1)?;
+        assert_eq!(session.get_int(&long)?, Some(1));
+        assert_eq!(session.data(&long)?, Data::Value);
+        assert_eq!(session.next(&c.child("")?)?, Some(long.clone()));
+        assert_eq!(session.next(&long)?, None);
+        assert_eq!(session.last_child(&c)?, Some(long.clone()));
+        assert_eq!(session.count_children(&long)?, 0);
+        assert_eq!(forward(&mut session, Cursor::children(&c))?.len(), 1);
+        for cursor in [Cursor::children(&long), Cursor::children(&long).without_empty()] {
+            assert!(forward(&mut session, cursor)?.is_empty());
+        }
+        assert_eq!(forward(&mut session, Cursor::subtree(&long))?.len(), 1);
+        assert_eq!(forward(&mut session, Cursor::range(&c..=&long)?)?.len(), 1);
+        assert_eq!(
+            forward(&mut session, Cursor::range((Bound::Excluded(&long), Bound::Unbounded))?)?.len(),
+            0
+        );
+    }
+    Ok(())
+}
