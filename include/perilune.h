@@ -774,6 +774,7 @@ PERILUNE_API uint32_t perilune_restarts(const perilune_session *session);
 
 /*
  * Locks are named by nodes (which need not exist), lie in the database, and bind only those who ask.
+ * L and ^L name different locks, both shared by all processes of the database.
  * One excludes others on its ancestors and its descendants. They are counted, and belong to an owner:
  * PERILUNE_OWNER_SESSION or a number from perilune_lock_owner. Locks of one owner never exclude each
  * other, whatever session of the process uses it. All are released when the process ends, however

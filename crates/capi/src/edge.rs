@@ -146,3 +146,43 @@ pub(crate) const TOO_SMALL: Failure = Failure::fixed(
     crate::status::BUFFER_TOO_SMALL,
     c"the buffer is too small: call again with the size that was stored",
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{BUFFER_TOO_SMALL, INVALID, OK};
+
+    #[test]
+    fn a_panic_becomes_a_status_with_its_text() {
+        let status = thread_call(|| panic!("no leaf {}", 7));
+        assert_eq!(status, INTERNAL);
+        // SAFETY: the thread's message is a string that stays until its next failure.
+        let text = unsafe { CStr::from_ptr(thread_message()) };
+        assert_eq!(text, c"internal error, please report it: no leaf 7");
+    }
+
+    #[test]
+    fn null_is_refused_where_something_must_be() {
+        // SAFETY: NULL is what these functions are to refuse.
+        unsafe {
+            assert!(given::<u64>(std::ptr::null()).is_err_and(|failure| failure.status == INVALID));
+            assert!(bytes(std::ptr::null(), 1).is_err());
+            assert!(bytes(std::ptr::null(), 0).is_ok_and(<[u8]>::is_empty));
+            assert!(array::<u64>(std::ptr::null(), 3).is_err());
+        }
+        assert!(place(std::ptr::null_mut::<u8>()).is_err());
+    }
+
+    #[test]
+    fn a_small_buffer_is_left_alone() {
+        let (mut buffer, mut size) = ([7; 2], 0);
+        // SAFETY: the buffer and the size are there.
+        let copied = unsafe { copy_out(b"abc", buffer.as_mut_ptr(), buffer.len(), &mut size) };
+        assert!(copied.is_err_and(|failure| failure.status == BUFFER_TOO_SMALL));
+        assert_eq!((buffer, size), ([7; 2], 3));
+        // SAFETY: as above.
+        let copied = unsafe { copy_out(b"ab", buffer.as_mut_ptr(), buffer.len(), &mut size) };
+        assert!(copied.is_ok_and(|status| status == OK));
+        assert_eq!((buffer.map(|byte| byte as u8), size), (*b"ab", 2));
+    }
+}

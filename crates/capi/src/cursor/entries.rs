@@ -42,21 +42,20 @@ pub(super) struct Batch {
     bytes: Vec<u8>,
     /// Nodes, aligned; an entry's `node` is an offset in words, plus one.
     nodes: Vec<u64>,
-    /// The key of the last entry, also of the batch before.
+    /// The key of the last entry of a subtree, also of the batch before.
     last: Vec<u8>,
+    /// There was an entry.
+    begun: bool,
 }
 
 /// The last subscript of the entry at which `walk` stands, or its name.
 pub(super) fn subscript(walk: &Cursor, text: &mut Text) -> Result<Value, Failure> {
+    // A cursor over children knows where the last subscript begins; only a name has none.
+    if let Ok(subscript) = walk.subscript() {
+        return Ok(Value::subscript(subscript, text));
+    }
     let node = walk.node_ref()?;
-    named(node, text)
-}
-
-fn named(node: NodeRef<'_>, text: &mut Text) -> Result<Value, Failure> {
-    Ok(match node.last()? {
-        Some(subscript) => Value::subscript(subscript, text),
-        None => Value::string(text.name(node.name()?, node.is_local())),
-    })
+    Ok(Value::string(text.name(node.name()?, node.is_local())))
 }
 
 /// The value of the entry at which `walk` stands.
@@ -75,12 +74,22 @@ impl Batch {
         self.entries.len() < capacity && self.bytes.len() + 8 * self.nodes.len() < BATCH_BYTES
     }
 
-    /// Adds the entry at which `walk` stands.
-    pub(super) fn add(&mut self, walk: &Cursor, values: bool, nodes: bool, data: i32) -> Result<(), Failure> {
+    /// Adds the entry at which `walk` stands; `children` is the depth of those that it goes over.
+    pub(super) fn add(
+        &mut self,
+        walk: &Cursor,
+        children: Option<u16>,
+        (values, nodes): (bool, bool),
+        data: i32,
+    ) -> Result<(), Failure> {
         let node = walk.node_ref()?;
-        let (depth, shared) = self.place(node.encoded())?;
+        let (depth, shared) = match children {
+            Some(depth) => (depth, if self.begun { depth - 1 } else { 0 }),
+            None => self.place(node.encoded())?,
+        };
+        self.begun = true;
         let mut text = Text::new();
-        let subscript = named(node, &mut text)?;
+        let subscript = subscript(walk, &mut text)?;
         let subscript = self.collect(subscript);
         let value = if values { value(walk, &mut text)? } else { Value::absent() };
         let value = self.collect(value);

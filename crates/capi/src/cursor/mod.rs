@@ -60,6 +60,8 @@ pub struct Cursor {
     session: *mut Session,
     walk: perilune::Cursor,
     flags: u32,
+    /// How many subscripts the children have that it goes over.
+    children: Option<u16>,
     /// The text of a decimal, an escaped string or a name that the last step gave.
     subscript: Text,
     value: Text,
@@ -214,11 +216,14 @@ pub unsafe extern "C" fn perilune_cursor_open(
             let cursor = place(cursor)?;
             cursor.write(std::ptr::null_mut());
             let options = options.as_ref().unwrap_or(&plain);
-            let walk = walk_of(open.key, View::of(node)?, options)?;
+            let node = View::of(node)?;
+            let walk = walk_of(open.key, node, options)?;
             let made = Cursor {
                 session,
                 walk,
                 flags: options.flags,
+                // No node is deeper than 255.
+                children: (options.kind == CHILDREN).then_some(node.depth as u16 + 1),
                 subscript: Text::new(),
                 value: Text::new(),
                 batch: Batch::default(),
@@ -315,12 +320,8 @@ pub unsafe extern "C" fn perilune_cursor_fetch(
             cursor.batch.clear();
             while cursor.batch.takes_more(capacity) && cursor.step(inner)? {
                 let data = if cursor.wants(DATA) { i32::from(cursor.walk.data(inner)?.number()) } else { 0 };
-                cursor.batch.add(
-                    &cursor.walk,
-                    cursor.flags & VALUES != 0,
-                    cursor.flags & NODES != 0,
-                    data,
-                )?;
+                let wanted = (cursor.wants(VALUES), cursor.wants(NODES));
+                cursor.batch.add(&cursor.walk, cursor.children, wanted, data)?;
             }
             count.write(cursor.batch.write(entries));
             Ok(if count.read() == 0 { NOT_FOUND } else { OK })

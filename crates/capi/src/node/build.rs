@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use perilune::key::{
-    encode_int, parse_key, prefix_ends, KeyBuf, KeyError, KeyText, Number, Space, MAX_SUBSCRIPTS,
+    encode_bytes, encode_int, parse_key, prefix_ends, KeyBuf, KeyError, KeyText, Number, Space,
+    MAX_NUMBER_CODE, MAX_SUBSCRIPTS,
 };
 
 use super::{push, Block, Head, Parts, View};
@@ -56,23 +57,7 @@ pub unsafe extern "C" fn perilune_node_child_int(
         let mut code = [0; 16];
         let length = encode_int(subscript, &mut code);
         // SAFETY: the caller's pointers are good or NULL, as the header asks.
-        unsafe {
-            let parent = View::of(parent)?;
-            if parent.depth >= MAX_SUBSCRIPTS {
-                return Err(KeyError::TooManySubscripts.into());
-            }
-            let limit = parent.limit();
-            if parent.key.len() + length > limit {
-                return Err(KeyError::KeyTooLong { limit }.into());
-            }
-            let parts = Parts {
-                front: parent.key,
-                last: &code[..length],
-                depth: parent.depth + 1,
-                private: parent.private,
-            };
-            Block { buffer, capacity, size }.write(parts)
-        }
+        unsafe { write_coded(Block { buffer, capacity, size }, View::of(parent)?, &code[..length]) }
     })
 }
 
@@ -92,8 +77,16 @@ pub unsafe extern "C" fn perilune_node_child_str(
     thread_call(|| {
         // SAFETY: the caller's pointers are good or NULL, as the header asks.
         unsafe {
-            let subscript = Given::Bytes(bytes(subscript, subscript_size)?);
-            write_child(Block { buffer, capacity, size }, View::of(parent)?, subscript)
+            let (subscript, parent) = (bytes(subscript, subscript_size)?, View::of(parent)?);
+            let block = Block { buffer, capacity, size };
+            if subscript.len() > SHORT {
+                return write_child(block, parent, Given::Bytes(subscript));
+            }
+            let mut code = [0; CODE_OF_SHORT];
+            match encode_bytes(subscript, &mut code) {
+                Some(length) => write_coded(block, parent, &code[..length]),
+                None => write_child(block, parent, Given::Bytes(subscript)),
+            }
         }
     })
 }
@@ -115,6 +108,30 @@ pub unsafe extern "C" fn perilune_node_child_double(
         // SAFETY: the caller's pointers are good or NULL, as the header asks.
         unsafe { write_child(Block { buffer, capacity, size }, View::of(parent)?, subscript) }
     })
+}
+
+/// Bytes of a string whose code is made on the stack, and of that code: a tag, an end, and every byte
+/// escaped; or a number's, which may be longer.
+const SHORT: usize = 32;
+const CODE_OF_SHORT: usize = 2 * SHORT + 2;
+const _: () = assert!(CODE_OF_SHORT >= MAX_NUMBER_CODE);
+
+/// Writes the child of `parent` whose subscript has this code.
+///
+/// # Safety
+/// As [`Block::write`].
+#[inline]
+unsafe fn write_coded(block: Block, parent: View<'_>, code: &[u8]) -> Answer {
+    if parent.depth >= MAX_SUBSCRIPTS {
+        return Err(KeyError::TooManySubscripts.into());
+    }
+    let limit = parent.limit();
+    if parent.key.len() + code.len() > limit {
+        return Err(KeyError::KeyTooLong { limit }.into());
+    }
+    let parts = Parts { front: parent.key, last: code, depth: parent.depth + 1, private: parent.private };
+    // SAFETY: the caller's promise; `code` lies on the stack.
+    unsafe { block.write(parts) }
 }
 
 /// # Safety
