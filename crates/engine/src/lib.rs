@@ -2,10 +2,17 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
+mod checkpoint;
+mod control;
 mod error;
-mod extent;
 mod image;
 mod limits;
+mod meta;
+mod open;
 mod page;
+mod recover;
+mod repair;
 mod session;
 mod tree;
+mod verify;

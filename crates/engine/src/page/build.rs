@@ -156,13 +156,32 @@ pub(crate) fn split(source: &Page, key: &[u8], index: usize) -> Option<Split> {
     }
 }
 
+/// Tries cuts, the wished one first, then ever farther from it: long fences may keep a half from fitting.
+fn first_that_fits(
+    wish: usize,
+    cuts: std::ops::RangeInclusive<usize>,
+    mut cut_at: impl FnMut(usize) -> Option<Split>,
+) -> Option<Split> {
+    let (low, high) = cuts.into_inner();
+    let wish = wish.clamp(low, high);
+    (0..=high - low).find_map(|far| {
+        let below = wish.checked_sub(far).filter(|cut| *cut >= low);
+        let above = Some(wish + far).filter(|cut| *cut <= high && far > 0);
+        below.and_then(&mut cut_at).or_else(|| above.and_then(&mut cut_at))
+    })
+}
+
 fn split_leaf(source: &Page, new_key: &[u8], index: usize) -> Option<Split> {
     let slots = leaf_count(source);
-    let cut = if slots < 2 {
-        index.min(slots)
-    } else {
-        cut_slot::<LeafSlots>(source, slots, index).clamp(1, slots - 1)
-    };
+    if slots < 2 {
+        return cut_leaf(source, new_key, index.min(slots));
+    }
+    let wish = cut_slot::<LeafSlots>(source, slots, index);
+    first_that_fits(wish, 1..=slots - 1, |cut| cut_leaf(source, new_key, cut))
+}
+
+fn cut_leaf(source: &Page, new_key: &[u8], cut: usize) -> Option<Split> {
+    let slots = leaf_count(source);
     let (mut last, mut first) = (Vec::new(), Vec::new());
     if cut > 0 {
         key_into::<LeafSlots>(source, cut - 1, &mut last);
@@ -186,11 +205,19 @@ fn split_leaf(source: &Page, new_key: &[u8], index: usize) -> Option<Split> {
 }
 
 fn split_inner(source: &Page, index: usize) -> Option<Split> {
-    let slots = inner_count(source);
-    if slots < 3 {
-        return None;
+    // NB: with the longest separators a page may hold one or two; a half may then have none at all.
+    match inner_count(source) {
+        0 => None,
+        slots @ (1 | 2) => cut_inner(source, slots / 2),
+        slots => {
+            let wish = cut_slot::<InnerSlots>(source, slots, index);
+            first_that_fits(wish, 1..=slots - 2, |cut| cut_inner(source, cut))
+        }
     }
-    let cut = cut_slot::<InnerSlots>(source, slots, index).clamp(1, slots - 2);
+}
+
+fn cut_inner(source: &Page, cut: usize) -> Option<Split> {
+    let slots = inner_count(source);
     let mut separator = Vec::new();
     key_into::<InnerSlots>(source, cut, &mut separator);
     let (mut lo, mut hi) = (Vec::new(), Vec::new());

@@ -202,9 +202,11 @@ pub(crate) fn leaf_free(page: &Page) -> usize {
     free_bytes::<LeafSlots>(page)
 }
 
-/// Bytes of a page in use, of [`PAGE`].
-pub(crate) fn used_bytes(page: &Page) -> usize {
-    PAGE - PAGE_HEAD - if kind(page) == LEAF { leaf_free(page) } else { free_bytes::<InnerSlots>(page) }
+/// Bytes of slots and live records or separators, fences not counted.
+pub(crate) fn content_bytes(page: &Page) -> usize {
+    let free = if kind(page) == LEAF { leaf_free(page) } else { free_bytes::<InnerSlots>(page) };
+    let fences = PAGE - (usize::from(u16_at(page, HI_OFF)) & !3).min(PAGE);
+    (PAGE - PAGE_HEAD).saturating_sub(free + fences)
 }
 
 /// Heap bytes of a leaf record.

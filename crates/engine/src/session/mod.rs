@@ -13,6 +13,7 @@
 //! Deliberately absent: what records mean (`record`), who repairs whom (`repair`).
 
 mod epoch;
+pub(crate) mod extent;
 pub(crate) mod record;
 mod undo;
 
@@ -33,7 +34,7 @@ use crate::image::layout::{
 use crate::image::Image;
 use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, UNDO, VERSION_MAX};
 
-pub(crate) use epoch::Epoch;
+pub(crate) use epoch::{lease_session, Epoch};
 pub(crate) use undo::PageUndo;
 
 /// Keeps the compiler from moving stores across a point where we may be killed.

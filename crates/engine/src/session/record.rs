@@ -79,7 +79,7 @@ impl Seat {
         if bytes <= RECORD_INLINE_MAX {
             return Ok(Vec::new());
         }
-        crate::extent::take(self, bytes - HEADING)
+        super::extent::take(self, bytes - HEADING)
     }
 
     /// Writes a record behind the head, not yet published. `runs` come from [`Seat::runs_for_record`].
@@ -113,7 +113,7 @@ impl Seat {
     }
 
     fn write_long(&self, ops: &[Op<'_>], runs: &[Run]) {
-        let mut out = crate::extent::Writer::new(&self.image, runs);
+        let mut out = super::extent::Writer::new(&self.image, runs);
         for op in ops {
             out.write(&op.heading().to_le_bytes());
             out.write(op.key);
@@ -149,7 +149,7 @@ impl Seat {
             if runs.iter().any(|run| u64::from(run.first) + u64::from(run.pages) > self.image.npages()) {
                 return Err(damaged("a long record lies outside the file"));
             }
-            crate::extent::append(&self.image, &runs, pages as usize * PAGE, &mut bytes);
+            super::extent::append(&self.image, &runs, pages as usize * PAGE, &mut bytes);
         }
         Ok(Record {
             generation: (first >> 32) as u32,

@@ -12,10 +12,10 @@ use perilune_shm::words;
 
 use super::{descend, Which};
 use crate::error::{Attempt, Stop};
-use crate::extent;
 use crate::image::layout::{phase, Run};
 use crate::limits::{FREED, PAGE, VALUE_RUNS};
 use crate::page::{self, find, leaf_count, NoSave, Page, Save, RECORD_BIG};
+use crate::session::extent;
 use crate::session::record::{Kind, Op};
 use crate::session::{PageUndo, Seat};
 

@@ -12,6 +12,9 @@ mod read;
 mod structure;
 mod write;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Acquire;
 

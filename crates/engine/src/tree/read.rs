@@ -5,10 +5,10 @@
 
 use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
-use crate::extent;
 use crate::image::Image;
 use crate::limits::PAGE;
 use crate::page::{self, find, leaf_count, RECORD_BIG};
+use crate::session::extent;
 
 /// Bytes of a long value that are copied between two checks.
 const CHUNK: usize = 64 << 10;

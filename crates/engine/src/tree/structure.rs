@@ -197,33 +197,45 @@ fn build_right(seat: &Seat, number: u32, built: &page::Page, generation: u32) {
     seat.bear(number, generation);
 }
 
-/// Merges the page of `level` on the path to `key` with a neighbour under the same parent, if the two
-/// fill less than 60 % of a page. False when there was nothing to merge.
+/// Merges the page of `level` on the path to `key` with a neighbour under the same parent, if one of the
+/// two is empty or both fill less than 60 % of a page. False when there was nothing to merge, true also
+/// when the page is its parent's only child: merging the parent may help.
 ///
 /// # Errors
 /// `Restart`, `Busy`, `Lease`, `Copy`.
 pub(crate) fn merge(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt<bool> {
-    seat.begin_structure();
     let steps = path(&seat.image, which, key, level)?;
     let Some(parent) = steps.len().checked_sub(2).map(|above| steps[above]) else { return Ok(false) };
-    let above = seat.image.page(parent.at.number);
-    let slots = inner_count(above);
+    let slots = inner_count(seat.image.page(parent.at.number));
     if slots == 0 {
-        return Ok(false);
+        return parent.at.check(&seat.image).map(|()| true);
     }
-    let index = parent.index.min(slots - 1);
+    if parent.index < slots && merge_pair(seat, which, parent.at, parent.index)? {
+        return Ok(true);
+    }
+    match parent.index.checked_sub(1) {
+        Some(before) => merge_pair(seat, which, parent.at, before),
+        None => Ok(false),
+    }
+}
+
+/// Merges the children `index` and `index + 1` of a parent, if that is worth while.
+fn merge_pair(seat: &Seat, which: Which, parent: Seen, index: usize) -> Attempt<bool> {
+    seat.begin_structure();
+    let image = &seat.image;
+    let above = image.page(parent.number);
     let (left, right) = (page::child(above, index), page::child(above, index + 1));
-    let left = super::meet_child(&seat.image, parent.at, left, 0)?;
-    let right = super::meet_child(&seat.image, parent.at, right, 0)?;
-    let limit = PAGE * 6 / 10;
-    let used = |seen: Seen| page::used_bytes(seat.image.page(seen.number));
-    let full = used(left) + used(right) > limit;
-    left.check(&seat.image)?;
-    right.check(&seat.image)?;
-    if full {
+    let left = super::meet_child(image, parent, left, 0)?;
+    let right = super::meet_child(image, parent, right, 0)?;
+    let content = |seen: Seen| page::content_bytes(image.page(seen.number));
+    let (in_left, in_right) = (content(left), content(right));
+    let worth = in_left == 0 || in_right == 0 || in_left + in_right <= PAGE * 6 / 10;
+    left.check(image)?;
+    right.check(image)?;
+    if !worth {
         return Ok(false);
     }
-    let latched = [parent.at, left, right];
+    let latched = [parent, left, right];
     latch_all(seat, &latched)?;
     let mut separator = Vec::new();
     page::key_into::<page::InnerSlots>(above, index, &mut separator);
@@ -234,7 +246,7 @@ pub(crate) fn merge(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt
     };
     let generation = decide(seat, which, &latched, &latched[..2])?;
     PageUndo { seat, number: left.number }.save(0, PAGE);
-    page::inner_remove(above, &mut PageUndo { seat, number: parent.at.number }, index);
+    page::inner_remove(above, &mut PageUndo { seat, number: parent.number }, index);
     words::copy(&merged, left_page);
     seat.note_stale(right.number);
     let least = left.word.version().max(right.word.version());

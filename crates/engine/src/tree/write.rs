@@ -10,10 +10,10 @@ use perilune_store::{Change, Decision, UpdateBuffer};
 use super::apply::apply_to;
 use super::{locate, read, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
-use crate::extent;
 use crate::image::layout::Run;
 use crate::limits::INLINE_MAX;
 use crate::page::{self, find, Found, Page, RECORD_BIG};
+use crate::session::extent;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Epoch, Seat};
 
@@ -119,7 +119,7 @@ fn write_latched(
     let own = if big { super::apply::own_runs(std::slice::from_ref(&op), &seat.image) } else { Vec::new() };
     apply_to(seat, leaf.number, &op, epoch.generation, &own);
     seat.set_applied();
-    outcome.sparse = kind == Kind::Remove && page::used_bytes(page) < crate::limits::PAGE / 4;
+    outcome.sparse = kind == Kind::Remove && page::content_bytes(page) < crate::limits::PAGE / 4;
     outcome.changed = true;
     outcome.flush = epoch.flush;
     seat.release(leaf.number, 0);

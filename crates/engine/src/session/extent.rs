@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use perilune_store::{Error, Result};
 
+use super::Seat;
 use crate::image::layout::Run;
 use crate::image::Image;
 use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VALUE_MAX, VALUE_RUNS};
-use crate::session::Seat;
 
 /// A list of runs as a record's value.
 pub(crate) struct List {

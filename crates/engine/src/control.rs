@@ -1,0 +1,213 @@
+//! The control words and the one handshake by which they change: store, freeze all heads, wait.
+//!
+//! A writer publishes by a compare-and-swap of its head from an unfrozen value. Who changes a control
+//! word stores it and then sets the FROZEN bit of every head; a writer whose publication fails clears
+//! the bit, reads the control line again and checks everything that hangs on it. All are AcqRel
+//! read-modify-writes of one word: no fences. After freezing, everything published under the old word
+//! lies below the head read; a new generation and a lease also wait until that has been applied and
+//! every structure change seen under way has ended.
+//!
+//! What if we are killed? Between store and freeze: some writers reread once; the next owner stores
+//! and freezes again. As holder of the lease: any waiter takes it.
+//!
+//! Checked by the exhaustive model in `tests/handshake.rs`, which finds both of its canaries.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perilune_shm::futex;
+use perilune_store::Result;
+
+use crate::image::layout::{control, phase, session};
+use crate::image::Image;
+use crate::limits::{LEASE_CLASS_MAX, LEASE_LONGEST, LEASE_SHORTEST, WAIT_SLICE};
+use crate::repair::{dead_session, sessions_high, Patience};
+use crate::session::{lease_session, Counter, Seat};
+
+/// Freezes the heads of all sessions. Answers where each stood, and its step.
+pub(crate) fn freeze(image: &Arc<Image>) -> Vec<(Seat, u64, u64)> {
+    (1..=sessions_high(image))
+        .map(|id| {
+            let seat = Seat::new(image.clone(), id);
+            let head = seat.head_word().fetch_or(session::FROZEN, AcqRel) & !session::FROZEN;
+            let step = seat.step();
+            (seat, head, step)
+        })
+        .collect()
+}
+
+/// Waits until all that was published when `frozen` was taken has been applied, and every step that
+/// was under way has ended. Repairs the dead. `but` is the session that is not waited for.
+///
+/// # Errors
+/// As [`crate::repair::dead_processes`].
+pub(crate) fn wait_applied(image: &Arc<Image>, frozen: &[(Seat, u64, u64)], but: u16) -> Result<()> {
+    for (seat, head, step) in frozen.iter().filter(|(seat, ..)| seat.id != but) {
+        let mut patience = Patience::new();
+        while seat.applied() < *head || step & 3 != phase::NONE && seat.step() == *step {
+            patience.wait(image, || seat.id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Begins a new generation: everything committed before is in the old one, whose number and root are
+/// answered. The caller has noted a pin for it before and is the only one to cut (owner `cut`, or
+/// nobody else is attached).
+///
+/// # Errors
+/// As [`wait_applied`]; `Internal` when the generations are used up.
+pub(crate) fn cut(image: &Arc<Image>, but: u16) -> Result<(u32, u32)> {
+    let old = image.generation();
+    if u64::from(old) >= crate::limits::GENERATION_MAX {
+        return Err(perilune_store::Error::Internal("the database has used up its generations".into()));
+    }
+    image.control(control::GEN).store(u64::from(old) + 1, std::sync::atomic::Ordering::SeqCst);
+    image.control(control::FLUSH).fetch_add(1, AcqRel);
+    let frozen = freeze(image);
+    wait_applied(image, &frozen, but)?;
+    let root = image.control(control::ROOT).load(Acquire) as u32;
+    let root = if image.life(root).born <= old {
+        root
+    } else {
+        image.control(control::ROOT_PREV + 8 * (old as usize & 1)).load(Acquire) as u32
+    };
+    Ok((old, root))
+}
+
+/// Exclusive mode: while a session holds it, no other publishes. Given up when dropped.
+pub(crate) struct Lease {
+    image: Arc<Image>,
+    word: u64,
+    until: Instant,
+}
+
+impl Lease {
+    /// Whether it is still ours.
+    pub(crate) fn is_held(&self) -> bool {
+        self.image.control(control::LEASE).load(Acquire) == self.word
+    }
+
+    /// When others may take it away.
+    pub(crate) fn until(&self) -> Instant {
+        self.until
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let word = self.image.control(control::LEASE);
+        if word.compare_exchange(self.word, 0, AcqRel, Acquire).is_ok() {
+            wake_waiters(&self.image);
+        }
+    }
+}
+
+fn wake_waiters(image: &Image) {
+    let bell = image.shm.word32(control::LEASE_FUTEX);
+    bell.fetch_add(1, AcqRel);
+    futex::wake(bell, u32::MAX);
+}
+
+/// How long a lease of this class may be kept.
+pub(crate) fn lease_length(class: u64) -> Duration {
+    LEASE_SHORTEST.saturating_mul(1 << class.min(LEASE_CLASS_MAX)).min(LEASE_LONGEST)
+}
+
+fn lease_word(image: &Image, id: u16, class: u64) -> u64 {
+    let ticket = image.control(control::LEASE_TICKET).fetch_add(1, AcqRel) + 1;
+    u64::from(id) << 51 | class.min(LEASE_CLASS_MAX) << 48 | ticket & ((1 << 48) - 1)
+}
+
+/// Takes the lease, waiting for others and taking it from those who keep it too long. `class`: how
+/// often it has been lost before.
+///
+/// # Errors
+/// As [`wait_applied`].
+pub(crate) fn take_lease(seat: &Seat, class: u64, deadline: Instant) -> Result<Option<Lease>> {
+    let image = &seat.image;
+    loop {
+        let seen = image.control(control::LEASE).load(Acquire);
+        if seen != 0 {
+            if !outlasted(image, seen, deadline)? {
+                if Instant::now() >= deadline {
+                    return Ok(None);
+                }
+                continue;
+            }
+        }
+        let word = lease_word(image, seat.id, class);
+        if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_ok() {
+            let lease = Lease { image: image.clone(), word, until: Instant::now() + lease_length(class) };
+            let frozen = freeze(image);
+            wait_applied(image, &frozen, seat.id)?;
+            seat.count(Counter::Leases);
+            return Ok(Some(lease));
+        }
+    }
+}
+
+/// Waits until nobody else has the lease.
+///
+/// # Errors
+/// As [`wait_applied`].
+pub(crate) fn wait_lease(seat: &Seat, deadline: Instant) -> Result<()> {
+    let image = &seat.image;
+    loop {
+        let seen = image.control(control::LEASE).load(Acquire);
+        if seen == 0 || lease_session(seen) == seat.id {
+            return Ok(());
+        }
+        if outlasted(image, seen, deadline)? {
+            // Take it away and give it back: the old holder's publication fails from now on.
+            drop(take_over(seat, seen)?);
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Ok(());
+        }
+    }
+}
+
+fn take_over(seat: &Seat, seen: u64) -> Result<Option<Lease>> {
+    let image = &seat.image;
+    let word = lease_word(image, seat.id, 0);
+    if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_err() {
+        return Ok(None);
+    }
+    let lease = Lease { image: image.clone(), word, until: Instant::now() };
+    let frozen = freeze(image);
+    wait_applied(image, &frozen, seat.id)?;
+    Ok(Some(lease))
+}
+
+/// Waits for a lease to be given back; true when its holder has died or has kept it for its length.
+fn outlasted(image: &Arc<Image>, seen: u64, deadline: Instant) -> Result<bool> {
+    let until = Instant::now() + lease_length(seen >> 48 & 7);
+    let bell = image.shm.word32(control::LEASE_FUTEX);
+    loop {
+        let rung = bell.load(Acquire);
+        if image.control(control::LEASE).load(Acquire) != seen {
+            return Ok(false);
+        }
+        let now = Instant::now();
+        if now >= until {
+            return Ok(true);
+        }
+        if now >= deadline {
+            return Ok(false);
+        }
+        futex::wait(bell, rung, Some(WAIT_SLICE.min(until - now).min(deadline - now)));
+        dead_session(image, lease_session(seen))?;
+        if holder_is_dead(image, lease_session(seen)) {
+            return Ok(true);
+        }
+    }
+}
+
+/// Whether the session that holds the lease belongs to nobody alive.
+fn holder_is_dead(image: &Arc<Image>, id: u16) -> bool {
+    let owner = Seat::new(image.clone(), id).owner_word().load(Acquire);
+    crate::image::layout::Owner::from_word(owner).is_none_or(|owner| !image.is_alive(owner))
+}

@@ -1,0 +1,235 @@
+//! What a database file says about its last checkpoint: two copies of meta, and info pages.
+//!
+//! Page 0 and 1 hold the two copies of [`Meta`]; the valid one with the higher serial counts, and only
+//! the other is ever written. Info pages (see [`info`]) name the pages of the checkpoint.
+//!
+//! Invariants
+//! - A copy of meta is written only after everything it names is on disk.
+//! - The copy that counts is on disk before the other one is written.
+//! - Every copy has a random stamp of its own, by which `-shm` knows the file it belongs to.
+//!
+//! Format: `docs/format/file.md`. Deliberately absent: when checkpoints are taken (`checkpoint`), what
+//! becomes of them (`recover`).
+
+pub(crate) mod info;
+
+use std::path::Path;
+
+use perilune_disk::DiskFile;
+use perilune_store::Error;
+
+use crate::image::io_error;
+use crate::limits::PAGE;
+
+/// First word of a database file: "PERILUNE".
+const MAGIC: u64 = u64::from_le_bytes(*b"PERILUNE");
+/// The format of files this version writes, and the highest it reads.
+const FORMAT: u32 = 1;
+/// Bytes of a copy of meta.
+pub(crate) const META_BYTES: usize = 128;
+/// Flag: somebody may have changed the file after the checkpoint.
+const OPEN: u32 = 1;
+
+/// The state of a database file at its last checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) uuid: [u8; 16],
+    /// Rises by one with each copy written.
+    pub(crate) serial: u64,
+    /// Random, of this copy alone.
+    pub(crate) stamp: u64,
+    pub(crate) generation: u32,
+    pub(crate) root: u32,
+    /// Levels of the tree: 1 for a single leaf.
+    pub(crate) height: u32,
+    /// Whether the file may have been changed since.
+    pub(crate) is_open: bool,
+    pub(crate) npages: u64,
+    /// First batch of the log that belongs to it; 0: no log does.
+    pub(crate) wal_batch: u64,
+    /// Durability level of the database.
+    pub(crate) level: u32,
+    /// CRC-32C over the generations of the info pages in use.
+    pub(crate) info_sum: u32,
+}
+
+/// Why a copy of meta is not good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    Foreign,
+    Format(u32),
+    PageSize(u32),
+    Sum,
+}
+
+impl Meta {
+    /// The copy's bytes.
+    pub(crate) fn encode(&self) -> [u8; META_BYTES] {
+        let mut bytes = [0; META_BYTES];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &MAGIC.to_le_bytes());
+        put(8, &FORMAT.to_le_bytes());
+        put(12, &(PAGE as u32).to_le_bytes());
+        put(16, &self.uuid);
+        put(32, &self.serial.to_le_bytes());
+        put(40, &self.stamp.to_le_bytes());
+        put(48, &self.generation.to_le_bytes());
+        put(52, &self.root.to_le_bytes());
+        put(56, &self.height.to_le_bytes());
+        put(60, &(if self.is_open { OPEN } else { 0 }).to_le_bytes());
+        put(64, &self.npages.to_le_bytes());
+        put(72, &self.wal_batch.to_le_bytes());
+        put(80, &self.level.to_le_bytes());
+        put(84, &self.info_sum.to_le_bytes());
+        let sum = crc32c::crc32c(&bytes[..META_BYTES - 4]);
+        bytes[META_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; META_BYTES]) -> Result<Meta, Flaw> {
+        let u64_at = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let u32_at = |at: usize| (u64_at(at & !7) >> (8 * (at & 7))) as u32;
+        if u64_at(0) != MAGIC {
+            return Err(Flaw::Foreign);
+        }
+        // NB: before the sum, which another format may keep elsewhere.
+        if u32_at(8) != FORMAT {
+            return Err(Flaw::Format(u32_at(8)));
+        }
+        if crc32c::crc32c(&bytes[..META_BYTES - 4]) != u32_at(META_BYTES - 4) {
+            return Err(Flaw::Sum);
+        }
+        if u32_at(12) != PAGE as u32 {
+            return Err(Flaw::PageSize(u32_at(12)));
+        }
+        let mut uuid = [0; 16];
+        uuid.copy_from_slice(&bytes[16..32]);
+        Ok(Meta {
+            uuid,
+            serial: u64_at(32),
+            stamp: u64_at(40),
+            generation: u32_at(48),
+            root: u32_at(52),
+            height: u32_at(56),
+            is_open: u32_at(60) & OPEN != 0,
+            npages: u64_at(64),
+            wal_batch: u64_at(72),
+            level: u32_at(80),
+            info_sum: u32_at(84),
+        })
+    }
+}
+
+/// Reads both copies of meta and answers the one that counts, and which it is.
+///
+/// # Errors
+/// `NotADatabase` with what the file is instead; `Corrupt` when both copies are damaged; `Io`.
+pub(crate) fn newest(file: &dyn DiskFile, path: &Path) -> Result<(usize, Meta), Error> {
+    let size = file.size().map_err(|source| io_error("find out the size", path, source))?;
+    let mut copies = Vec::new();
+    for slot in 0..2 {
+        let mut bytes = [0; META_BYTES];
+        let offset = (slot * PAGE) as u64;
+        if offset + META_BYTES as u64 <= size {
+            file.read_at(&mut bytes, offset).map_err(|source| io_error("read meta", path, source))?;
+        }
+        copies.push(Meta::decode(&bytes));
+    }
+    let best = copies.iter().enumerate().filter_map(|(slot, copy)| Some((slot, copy.as_ref().ok()?)));
+    if let Some((slot, meta)) = best.max_by_key(|(_, meta)| meta.serial) {
+        return Ok((slot, meta.clone()));
+    }
+    let flaws: Vec<Flaw> = copies.into_iter().filter_map(Result::err).collect();
+    Err(refusal(path, &flaws))
+}
+
+/// Says what a file without a good copy of meta is.
+fn refusal(path: &Path, flaws: &[Flaw]) -> Error {
+    let mut why = None;
+    for flaw in flaws.iter().rev() {
+        why = match flaw {
+            Flaw::Foreign => why,
+            Flaw::Sum => {
+                return Error::Corrupt {
+                    place: format!(
+                        "{}: both copies of meta (pages 0 and 1) are bad: restore a backup",
+                        path.display()
+                    ),
+                }
+            }
+            Flaw::Format(format) if *format > FORMAT => Some(format!(
+                "has format {format}, this version reads formats up to {FORMAT}: use a newer version of Perilune"
+            )),
+            Flaw::Format(format) => Some(format!("has format {format}, which no version of Perilune writes")),
+            Flaw::PageSize(bytes) => Some(format!(
+                "has pages of {bytes} bytes, this build reads pages of {PAGE}: use a build made for them"
+            )),
+        };
+    }
+    let why = why.unwrap_or_else(|| {
+        "is not a Perilune database: give another path, or move the file away to create one here".to_owned()
+    });
+    Error::NotADatabase { path: path.into(), why }
+}
+
+/// Writes a copy of meta into `slot` and makes it durable.
+///
+/// # Errors
+/// `NoSpace`, `Io`.
+pub(crate) fn write(file: &dyn DiskFile, path: &Path, slot: usize, meta: &Meta) -> Result<(), Error> {
+    let written = file.write_at(&meta.encode(), (slot * PAGE) as u64);
+    written.map_err(|source| space_error("write meta", path, source))?;
+    file.sync_data().map_err(|source| space_error("sync meta", path, source))
+}
+
+/// An I/O error, or that space is short.
+pub(crate) fn space_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
+    match source.raw_os_error() {
+        // ENOSPC, EDQUOT
+        Some(28 | 122) => Error::NoSpace { path: path.into() },
+        _ => io_error(action, path, source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Meta {
+        Meta {
+            uuid: [7; 16],
+            serial: 9,
+            stamp: 1 << 63 | 5,
+            generation: 11,
+            root: 200,
+            height: 2,
+            is_open: true,
+            npages: 1 << 33,
+            wal_batch: 0,
+            level: 0,
+            info_sum: 0xdead_beef,
+        }
+    }
+
+    #[test]
+    fn meta_is_read_back_or_refused() {
+        let bytes = sample().encode();
+        assert_eq!(Meta::decode(&bytes), Ok(sample()));
+        for at in 0..META_BYTES {
+            let mut damaged = bytes;
+            damaged[at] ^= 0x10;
+            let flaw = Meta::decode(&damaged).unwrap_err();
+            let expected = match at {
+                0..8 => Flaw::Foreign,
+                8 => Flaw::Format(FORMAT ^ 0x10),
+                9..12 => Flaw::Format(FORMAT ^ 0x10 << (8 * (at - 8))),
+                _ => Flaw::Sum,
+            };
+            assert_eq!(flaw, expected, "byte {at}");
+        }
+    }
+}

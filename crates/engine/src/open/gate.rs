@@ -1,0 +1,149 @@
+//! Locks on bytes of the database file: who opens or closes it, who is attached.
+//!
+//! The bytes lie from 2^62 on, far behind the data: `open`, `in-use`, `warden`, then one for each
+//! process slot. `open` is held, through a [`Gate`], for the moment of opening and closing; `in-use` is
+//! shared by those who read only; a slot's byte is held as long as its process is attached.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use perilune_shm::{lockbyte, platform};
+use perilune_store::{Error, Result};
+
+use crate::image::io_error;
+use crate::limits::PROCESSES;
+
+/// The byte locked while the database is opened, created or closed.
+pub(crate) const OPEN: u64 = 1 << 62;
+/// The byte that read-only processes lock shared.
+pub(crate) const IN_USE: u64 = OPEN + 1;
+/// The byte of whoever looks after the dead.
+#[allow(dead_code)] // Held by the maintenance thread, above this module.
+pub(crate) const WARDEN: u64 = OPEN + 2;
+/// The byte of process slot 0; those of the others follow.
+pub(crate) const SLOTS: u64 = OPEN + 3;
+
+/// The longest pause between two tries for a lock.
+const PAUSE_MAX: Duration = Duration::from_millis(10);
+
+/// The `open` lock, held until dropped.
+pub(crate) struct Gate {
+    file: File,
+}
+
+impl Gate {
+    /// Locks the `open` byte of the file at `path`: exclusively to write, shared to read only.
+    ///
+    /// # Errors
+    /// `CannotOpen` when it is still locked after `timeout`; `Io` when the file cannot be opened.
+    pub(crate) fn enter(path: &Path, read_only: bool, timeout: Duration) -> Result<Gate> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let file = File::options().read(true).write(!read_only).open(path);
+            let file = file.map_err(|source| open_error(path, read_only, source))?;
+            wait_for_lock(&file, path, read_only, deadline)?;
+            let gate = Gate { file };
+            if gate.is_at(path) {
+                return Ok(gate);
+            }
+        }
+    }
+
+    /// The locked file's metadata.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn metadata(&self, path: &Path) -> Result<Metadata> {
+        self.file.metadata().map_err(|source| io_error("look at", path, source))
+    }
+
+    /// Whether `path` still leads to the file that is locked.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        is_same_file(&self.file, path)
+    }
+
+    /// The slots whose bytes are held, also by this process.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn attached(&self, path: &Path) -> Result<Vec<usize>> {
+        let held = |slot: &usize| lockbyte::holder_exists(&self.file, SLOTS + *slot as u64);
+        let mut slots = Vec::new();
+        for slot in 0..PROCESSES {
+            if held(&slot).map_err(|source| io_error("probe locks of", path, source))? {
+                slots.push(slot);
+            }
+        }
+        Ok(slots)
+    }
+
+    /// Whether somebody has the database open for reading only.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn is_read(&self, path: &Path) -> Result<bool> {
+        lockbyte::holder_exists(&self.file, IN_USE).map_err(|source| io_error("probe locks of", path, source))
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        // Explicitly: a child forked meanwhile by another thread has a copy of the descriptor.
+        let _ = lockbyte::unlock(&self.file, OPEN);
+    }
+}
+
+/// Locks the `open` byte of `file`, trying until `deadline`.
+///
+/// # Errors
+/// `CannotOpen` after the deadline; `Io`.
+pub(crate) fn wait_for_lock(file: &File, path: &Path, shared: bool, deadline: Instant) -> Result<()> {
+    let mut pause = Duration::from_micros(50);
+    loop {
+        let locked =
+            if shared { lockbyte::try_shared(file, OPEN) } else { lockbyte::try_exclusive(file, OPEN) };
+        if locked.map_err(|source| io_error("lock", path, source))? {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if now >= deadline {
+            return Err(Error::CannotOpen {
+                path: path.into(),
+                why: "another process has been opening or closing the database all the time: try again, \
+                      or give a higher `timeout`"
+                    .to_owned(),
+            });
+        }
+        platform::sleep(pause.min(deadline - now));
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Whether `path` leads to the open file `file`.
+pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(open), Ok(there)) => identity(open) == identity(there),
+        _ => false,
+    }
+}
+
+/// Why a file cannot be opened, and what to do.
+pub(crate) fn open_error(path: &Path, read_only: bool, source: std::io::Error) -> Error {
+    let why = match source.kind() {
+        std::io::ErrorKind::NotFound => "does not exist: open it with create=true, or give another path",
+        std::io::ErrorKind::PermissionDenied if read_only => {
+            "no permission to read it: ask its owner, or change its mode"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "no permission to write it: open it with read_only=true, or change its mode"
+        }
+        std::io::ErrorKind::ReadOnlyFilesystem => {
+            "the file system is read-only: open it with read_only=true, or mount it writable"
+        }
+        _ => return io_error("open", path, source),
+    };
+    Error::CannotOpen { path: path.into(), why: why.to_owned() }
+}

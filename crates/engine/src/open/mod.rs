@@ -1,0 +1,50 @@
+//! Opening a database: files found, created and checked; a process attached, and detached again.
+//!
+//! Reading order: [`options`], [`site`] (paths, file systems, creation), [`gate`] (locks on bytes of
+//! the database file), [`shm`] (the `-shm` file), [`attach`] (slots, detach, fork), [`sessions`].
+//!
+//! Invariants
+//! - `-shm` is created, filled or replaced, and slots change hands, only under the exclusive lock on
+//!   the `open` byte of `x.db`; it is replaced only while no slot byte and no `in-use` byte is held.
+//! - A process is attached from the moment its word is LIVE until its byte is free; the byte is locked
+//!   before the word says so.
+//! - Meta says "open" durably before the first session can exist, and "closed" only after a checkpoint
+//!   taken with nobody else attached.
+//!
+//! # Killed here?
+//!
+//! | killed | left behind | then |
+//! |---|---|---|
+//! | creating: `PATH-new` in part, not renamed | `PATH-new` | the next creator locks, empties and fills it |
+//! | creating: renamed, directory not synced | a whole database | nothing |
+//! | holding the `open` lock | the kernel frees the byte | nothing |
+//! | building `-shm`, READY not set | a file that is not READY | the next one removes and builds it |
+//! | built, no slot yet | a good `-shm` | attached to |
+//! | byte locked, word FREE | nothing: the byte goes | nothing |
+//! | word LIVE, before / in repairing others / after | a dead process without sessions | repaired |
+//! | meta "open" being written | the older copy torn, the other counts | written again |
+//! | meta "open" durable, stamp not stored | `NEXT_STAMP` fits | attached to |
+//! | session: area allocated, mark not raised | allocated bytes | allocated again, no loss |
+//! | session: mark raised, not claimed | a free session below the mark | claimed by anybody |
+//! | session: claimed | a session of a dead process | repaired, freed |
+//! | detaching: cut, info pages in part | slots above the durable generation | written by the next |
+//! | detaching: meta "closed" in part / whole | the other copy / the new one counts | as the copy says |
+//! | detaching: word FREE, byte held | nothing: the byte goes | nothing |
+//! | a forked child, before it attaches itself | nothing of its own | nothing |
+//!
+//! Deliberately absent: `atexit` (a process that ends without detaching is repaired like one that was
+//! killed), recovery after a crash of the machine (refused, see [`shm`]).
+
+mod attach;
+mod gate;
+mod options;
+mod sessions;
+mod shm;
+mod site;
+#[cfg(test)]
+mod tests;
+
+pub use options::OpenOptions;
+
+pub(crate) use attach::Attachment;
+pub(crate) use sessions::{claim_session, release_session};

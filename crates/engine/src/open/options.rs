@@ -1,0 +1,78 @@
+//! How a database is to be opened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use perilune_store::{Durability, Error, Result};
+
+use super::site::INITIAL_PAGES;
+use crate::limits::PAGE;
+
+/// How to open a database; the defaults are good for most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Whether to create the database when it is missing (or an empty file).
+    pub create: bool,
+    /// Whether to open for reading only, which needs no permission to write and writes nothing.
+    pub read_only: bool,
+    /// What commits wait for. This version has [`Durability::None`] only.
+    pub durability: Durability,
+    /// Bytes the file may grow to. Address space, not memory. While others are attached, and until the
+    /// machine is next started, never more than whoever came first allowed.
+    pub max_size: u64,
+    /// How long to wait for a process that creates, opens or closes the database.
+    pub timeout: Duration,
+    /// Permissions of the files created. Whoever may write them may do everything to the data.
+    pub file_mode: u32,
+    /// The directory of the `-shm` file, if not beside the database. The same for all processes.
+    pub shm_dir: Option<PathBuf>,
+    /// Whether to open on file systems that copy on write (btrfs, zfs).
+    pub allow_any_filesystem: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            create: true,
+            read_only: false,
+            durability: Durability::None,
+            max_size: 1 << 40,
+            timeout: Duration::from_secs(10),
+            file_mode: 0o600,
+            shm_dir: None,
+            allow_any_filesystem: false,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Refuses what this version cannot do.
+    ///
+    /// # Errors
+    /// `Invalid`, with what is good.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.durability != Durability::None && !self.read_only {
+            return Err(Error::Invalid(
+                "this version has durability `none` only: commits survive the death of all processes, a \
+                 closed database survives a crash of the machine; open it with durability=none"
+                    .to_owned(),
+            ));
+        }
+        let least = 2 * INITIAL_PAGES * PAGE as u64;
+        if self.max_size < least {
+            return Err(Error::Invalid(format!("max_size is at least {least} bytes, not {}", self.max_size)));
+        }
+        if self.file_mode & !0o777 != 0 || self.file_mode & 0o600 != 0o600 {
+            return Err(Error::Invalid(format!(
+                "file_mode is 0o600 to 0o777 and lets the owner read and write, not {:#o}",
+                self.file_mode
+            )));
+        }
+        Ok(())
+    }
+
+    /// Pages the file may grow to; a page's number has 32 bits.
+    pub(crate) fn pages_max(&self) -> u64 {
+        (self.max_size / PAGE as u64).min(u32::MAX.into())
+    }
+}

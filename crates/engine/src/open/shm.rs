@@ -1,0 +1,309 @@
+//! The `-shm` file: recognised, mapped, or built anew from the last checkpoint.
+//!
+//! A `-shm` file is good if it is READY and has the magic, layout and geometry of this build, the uuid,
+//! device and inode of the database file, the id of the running boot, and the stamp of the copy of meta
+//! that counts: so neither a crash of the machine, nor a database copied over this one, nor a second
+//! `shm_dir` goes unnoticed. A good one is used as it is, also when all processes were killed. Any other
+//! is replaced, if nobody is attached and the database was closed.
+//!
+//! Deliberately absent: recovering a database that was open when the machine crashed.
+
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use perilune_disk::DiskFile;
+use perilune_shm::platform;
+use perilune_shm::region::{Access, Region};
+use perilune_store::{Error, Result};
+
+use super::gate::{open_error, Gate};
+use super::site::Site;
+use super::OpenOptions;
+use crate::checkpoint;
+use crate::image::layout::{
+    header, Owner, PAGE_TABLE_AT, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, SESSIONS_AT, SHM_LAYOUT,
+    SHM_MAGIC,
+};
+use crate::image::{io_error, Image};
+use crate::limits::{PAGE, RING};
+use crate::meta::{space_error, Meta};
+use crate::recover;
+
+/// Header word: where the process table begins. The same in all layouts, as the next one.
+const PROCESSES_WORD: usize = 112;
+/// Header word: bytes of an entry of the process table; its pid lies [`PROCESS_PID`] bytes into it.
+const PROCESS_BYTES_WORD: usize = 120;
+/// Bytes of the header.
+const HEADER_BYTES: usize = 128;
+/// What makes this build's layout differ from that of another with the same number.
+const GEOMETRY: u64 = ((PAGE as u64 >> 10) << 16) | (RING as u64 >> 10);
+
+/// Nobody: who reads only has no slot.
+pub(crate) const NOBODY: Owner = Owner { slot: u16::MAX, incarnation: 0 };
+
+/// What lies at the path of `-shm`.
+enum Found {
+    Good(Header),
+    Missing,
+    /// Of another layout or geometry, of this database and boot.
+    OtherLayout(Header),
+    /// Of another boot or database, or not complete, or of an earlier state.
+    Stale,
+}
+
+/// The header's words.
+struct Header([u8; HEADER_BYTES]);
+
+impl Header {
+    fn word(&self, offset: usize) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.0[offset..offset + 8]);
+        u64::from_le_bytes(word)
+    }
+
+    fn is_of(&self, uuid: [u8; 16], boot: [u8; 16], database: &Metadata) -> bool {
+        let bytes = |offset: usize| &self.0[offset..offset + 16];
+        self.word(header::MAGIC) == SHM_MAGIC
+            && self.word(header::READY) == 1
+            && bytes(header::UUID) == uuid
+            && bytes(header::BOOT_ID) == boot
+            && self.word(header::DEVICE) == database.dev()
+            && self.word(header::INODE) == database.ino()
+    }
+}
+
+/// The opened database file, under the `open` lock.
+pub(crate) struct Opening<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) gate: &'a Gate,
+    pub(crate) options: &'a OpenOptions,
+    pub(crate) meta: &'a Meta,
+    pub(crate) file: &'a dyn DiskFile,
+}
+
+impl Opening<'_> {
+    /// Maps the database and its `-shm`, which is built if need be. Nobody is attached in its name yet.
+    ///
+    /// # Errors
+    /// `CannotOpen` with what stands against it; `Corrupt`, `NoSpace`, `Io`.
+    pub(crate) fn image(&self) -> Result<Image> {
+        let (file, found) = self.look()?;
+        match (found, file) {
+            (Found::Good(header), Some(file)) => self.map_good(&header, &file),
+            (found, _) => {
+                self.check_replaceable(&found)?;
+                if self.options.read_only {
+                    self.build_private()
+                } else {
+                    self.build()
+                }
+            }
+        }
+    }
+
+    fn look(&self) -> Result<(Option<File>, Found)> {
+        let path = &self.site.shm_path;
+        let file = match File::options().read(true).write(!self.options.read_only).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((None, Found::Missing)),
+            Err(error) => return Err(open_error(path, self.options.read_only, error)),
+        };
+        let mut header = Header([0; HEADER_BYTES]);
+        match file.read_exact_at(&mut header.0, 0) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok((Some(file), Found::Stale)),
+            Err(error) => return Err(io_error("read", path, error)),
+        }
+        let boot = platform::boot_id().map_err(|source| io_error("read the boot id for", path, source))?;
+        let database = self.gate.metadata(&self.site.path)?;
+        let (stamp, next) = (header.word(checkpoint::STAMP), header.word(checkpoint::NEXT_STAMP));
+        let found = if !header.is_of(self.meta.uuid, boot, &database) {
+            Found::Stale
+        } else if header.word(header::LAYOUT) != SHM_LAYOUT | GEOMETRY << 32 {
+            Found::OtherLayout(header)
+        } else if !checkpoint::goes_with(stamp, next, self.meta) {
+            Found::Stale
+        } else {
+            Found::Good(header)
+        };
+        Ok((Some(file), found))
+    }
+
+    fn map_good(&self, header: &Header, file: &File) -> Result<Image> {
+        let pages_max = header.word(header::PAGES_MAX);
+        let bytes = Image::shm_bytes(pages_max);
+        let access = if self.options.read_only { Access::ReadOnly } else { Access::ReadWrite };
+        let shm = self.map(file, bytes, access, "-shm")?;
+        let image = self.assemble(shm, pages_max, access)?;
+        self.check_size(image.npages())?;
+        Ok(image)
+    }
+
+    /// Refuses to replace `-shm` while somebody uses what there is, or changes would be lost.
+    fn check_replaceable(&self, found: &Found) -> Result<()> {
+        let refused = |why: String| Err(Error::CannotOpen { path: self.site.path.clone(), why });
+        let attached = self.gate.attached(&self.site.path)?;
+        if !attached.is_empty() {
+            if let Found::OtherLayout(header) = found {
+                let pids = self.pids(header, &attached);
+                return refused(format!(
+                    "is in use by processes with another version of Perilune ({pids}): end them, or use \
+                     their version"
+                ));
+            }
+            return refused(format!(
+                "is in use by {} process(es) that do not use {}: give the same shm_dir as they do; if that \
+                 file was removed, end them first",
+                attached.len(),
+                self.site.shm_path.display()
+            ));
+        }
+        if !self.options.read_only && self.gate.is_read(&self.site.path)? {
+            return refused(
+                "is being read by processes that opened it without shared memory: end them, then open it"
+                    .to_owned(),
+            );
+        }
+        if self.meta.is_open {
+            if let Found::OtherLayout(_) = found {
+                return refused(
+                    "was last used by another version of Perilune and not closed: open and close it once \
+                     with that version"
+                        .to_owned(),
+                );
+            }
+            return refused(format!(
+                "the machine crashed (or was switched off) while the database was open, or {} was removed; \
+                 crash recovery is not built yet in this version: restore a backup of the closed database",
+                self.site.shm_path.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The pids that a `-shm` of another layout shows for the slots that are held.
+    fn pids(&self, header: &Header, attached: &[usize]) -> String {
+        let (at, bytes) = (header.word(PROCESSES_WORD), header.word(PROCESS_BYTES_WORD));
+        let file = File::open(&self.site.shm_path).ok();
+        let pid = |slot: &usize| {
+            let mut pid = [0; 8];
+            let offset = at.checked_add(bytes.checked_mul(*slot as u64)?)?.checked_add(PROCESS_PID as u64)?;
+            file.as_ref()?.read_exact_at(&mut pid, offset).ok()?;
+            Some(u64::from_le_bytes(pid).to_string())
+        };
+        let pids: Vec<String> =
+            attached.iter().map(|slot| pid(slot).unwrap_or_else(|| "unknown".to_owned())).collect();
+        format!("pid {}", pids.join(", "))
+    }
+
+    /// Builds a new `-shm` file. Killed before READY is set: the next one builds it again.
+    fn build(&self) -> Result<Image> {
+        let path = &self.site.shm_path;
+        let space = |source| space_error("create", path, source);
+        self.check_size(self.meta.npages)?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error("remove", path, error)),
+            _ => {}
+        }
+        let database = self.gate.metadata(&self.site.path)?;
+        let mode = database.permissions().mode() & 0o777;
+        let file = File::options().read(true).write(true).create_new(true).mode(mode).open(path);
+        let file = file.map_err(|source| open_error(path, false, source))?;
+        // Whoever may use the database may use this: same mode, and same owner where that is allowed.
+        file.set_permissions(Permissions::from_mode(mode)).map_err(space)?;
+        let _ = std::os::unix::fs::fchown(&file, Some(database.uid()), Some(database.gid()));
+        let pages_max = self.options.pages_max().max(self.meta.npages);
+        let bytes = Image::shm_bytes(pages_max);
+        file.set_len(bytes as u64).map_err(space)?;
+        platform::allocate(&file, 0, SESSIONS_AT as u64).map_err(space)?;
+        let table = (Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT) as u64;
+        platform::allocate(&file, PAGE_TABLE_AT as u64, table).map_err(space)?;
+        let shm = self.map(&file, bytes, Access::ReadWrite, "-shm")?;
+        let image = self.assemble(shm, pages_max, Access::ReadWrite)?;
+        self.write_header(&image, &database, pages_max)?;
+        recover::fill(&image, self.meta, self.file)?;
+        checkpoint::adopt(&image, self.meta);
+        image.shm.word(header::READY).store(1, Release);
+        Ok(image)
+    }
+
+    fn write_header(&self, image: &Image, database: &Metadata, pages_max: u64) -> Result<()> {
+        let boot = platform::boot_id();
+        let boot = boot.map_err(|source| io_error("read the boot id for", &self.site.path, source))?;
+        let put = |offset: usize, word: u64| image.shm.word(offset).store(word, Relaxed);
+        let put_id = |offset: usize, id: [u8; 16]| {
+            let id = u128::from_le_bytes(id);
+            put(offset, id as u64);
+            put(offset + 8, (id >> 64) as u64);
+        };
+        put(header::MAGIC, SHM_MAGIC);
+        put(header::LAYOUT, SHM_LAYOUT | GEOMETRY << 32);
+        put_id(header::UUID, self.meta.uuid);
+        put_id(header::BOOT_ID, boot);
+        put(header::DEVICE, database.dev());
+        put(header::INODE, database.ino());
+        put(header::PAGES_MAX, pages_max);
+        put(header::LEVEL, self.meta.level.into());
+        put(PROCESSES_WORD, PROCESSES_AT as u64);
+        put(PROCESS_BYTES_WORD, PROCESS_BYTES as u64);
+        Ok(())
+    }
+
+    /// Builds what a reader needs in memory of its own: nobody writes, so nothing need be shared.
+    fn build_private(&self) -> Result<Image> {
+        self.check_size(self.meta.npages)?;
+        let bytes = Image::shm_bytes(self.meta.npages);
+        let shm = Region::anonymous(bytes);
+        let shm = shm.map_err(|source| io_error("map memory for", &self.site.shm_path, source))?;
+        let image = self.assemble(shm, self.meta.npages, Access::ReadOnly)?;
+        recover::fill(&image, self.meta, self.file)?;
+        Ok(image)
+    }
+
+    /// Refuses a file that is shorter than it must be: touching what is missing would end the process.
+    fn check_size(&self, npages: u64) -> Result<()> {
+        let size = self.gate.metadata(&self.site.path)?.len();
+        if size / (PAGE as u64) < npages {
+            return Err(Error::Corrupt {
+                place: format!(
+                    "{}: {size} bytes long, but it had {} at its last use; it was cut: restore a backup",
+                    self.site.path.display(),
+                    npages * PAGE as u64
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    fn assemble(&self, shm: Region, pages_max: u64, access: Access) -> Result<Image> {
+        let path = &self.site.path;
+        let file = File::options().read(true).write(access == Access::ReadWrite).open(path);
+        let file = file.map_err(|source| open_error(path, self.options.read_only, source))?;
+        let db = self.map(&file, pages_max as usize * PAGE, access, "database")?;
+        Ok(Image {
+            db,
+            shm,
+            path: path.clone(),
+            shm_path: self.site.shm_path.clone(),
+            read_only: self.options.read_only,
+            me: NOBODY,
+            pages_max: pages_max.min(self.options.pages_max().max(self.meta.npages)),
+            liveness: super::attach::liveness(path)?,
+        })
+    }
+
+    fn map(&self, file: &File, bytes: usize, access: Access, what: &str) -> Result<Region> {
+        Region::map(file, bytes, access).map_err(|source| match source.kind() {
+            ErrorKind::OutOfMemory => Error::CannotOpen {
+                path: self.site.path.clone(),
+                why: format!(
+                    "no address space for {bytes} bytes of its {what}: raise `ulimit -v`, or give whoever opens \
+                     it first a lower max_size"
+                ),
+            },
+            _ => io_error("map", &self.site.path, source),
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! Where a database lies: its paths, the file system below, and the making of a new file.
+//!
+//! A new database is made under the name `PATH-new`, whole and durable, and then renamed: a file under
+//! the final name is always a whole database. Creators exclude each other by the `open` lock on
+//! `PATH-new`; who finds that name gone, or leading elsewhere, after waiting starts again.
+
+use std::fs::{self, File, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use perilune_disk::Disk;
+use perilune_shm::platform::{self, FileSystem};
+use perilune_store::{Error, Result};
+
+use super::gate;
+use super::OpenOptions;
+use crate::image::io_error;
+use crate::limits::{PAGE, SEGMENT_RESERVED};
+use crate::meta::info::{Entry, GenerationSum, InfoPage, Place};
+use crate::meta::{self, space_error, Meta};
+use crate::page;
+
+/// Pages of a new file.
+pub(crate) const INITIAL_PAGES: u64 = (2 << 20) / PAGE as u64;
+/// The generation of a new file's checkpoint.
+const FIRST_GENERATION: u32 = 1;
+const ROOT: u32 = SEGMENT_RESERVED as u32;
+
+const _: () = assert!(INITIAL_PAGES > SEGMENT_RESERVED + 1);
+
+/// The absolute paths of a database, all on file systems that will do.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) path: PathBuf,
+    pub(crate) shm_path: PathBuf,
+}
+
+impl Site {
+    /// Finds the paths, and checks the file systems.
+    ///
+    /// # Errors
+    /// `CannotOpen`, `NotADatabase`, `Io`.
+    pub(crate) fn find(path: &Path, options: &OpenOptions) -> Result<Site> {
+        let path = absolute(path)?;
+        let refused = |why: String| Error::CannotOpen { path: path.clone(), why };
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(refused("is no name of a file: give the path of a file".to_owned()));
+        };
+        check_filesystem(directory, &path, options)?;
+        let mut shm_name = name.to_owned();
+        shm_name.push("-shm");
+        let shm_path = match &options.shm_dir {
+            Some(directory) => {
+                let found = directory.canonicalize().ok().filter(|found| found.is_dir());
+                let directory = found
+                    .ok_or_else(|| refused(format!("shm_dir {} is no directory", directory.display())))?;
+                check_filesystem(&directory, &path, options)?;
+                directory.join(shm_name)
+            }
+            None => directory.join(shm_name),
+        };
+        Ok(Site { path, shm_path })
+    }
+
+    /// Makes the database if it is missing, or an empty file.
+    ///
+    /// # Errors
+    /// `CannotOpen`, `NotADatabase`, `NoSpace`, `Io`.
+    pub(crate) fn create_if_missing(&self, options: &OpenOptions, disk: &dyn Disk) -> Result<()> {
+        let deadline = Instant::now() + options.timeout;
+        while self.is_missing()? {
+            if self.create(options, disk, deadline)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_missing(&self) -> Result<bool> {
+        match fs::metadata(&self.path) {
+            Ok(found) if found.is_file() => Ok(found.len() == 0),
+            Ok(found) => {
+                let what = if found.is_dir() {
+                    "a directory"
+                } else if found.file_type().is_fifo() {
+                    "a pipe"
+                } else {
+                    "no regular file"
+                };
+                let why = format!("is {what}: give the path of a file");
+                Err(Error::NotADatabase { path: self.path.clone(), why })
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(gate::open_error(&self.path, true, error)),
+        }
+    }
+
+    /// Makes the database under another name and renames it; false when somebody else was at it.
+    fn create(&self, options: &OpenOptions, disk: &dyn Disk, deadline: Instant) -> Result<bool> {
+        let mut name = self.path.clone().into_os_string();
+        name.push("-new");
+        let new = PathBuf::from(name);
+        let opening = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(options.file_mode)
+            .open(&new);
+        let file = opening.map_err(|source| self.create_error(source))?;
+        gate::wait_for_lock(&file, &new, false, deadline)?;
+        if !gate::is_same_file(&file, &new) {
+            return Ok(false);
+        }
+        let made = if self.is_missing()? { self.fill(&file, &new, options, disk) } else { Ok(false) };
+        if !matches!(made, Ok(true)) {
+            let _ = fs::remove_file(&new);
+        }
+        // Explicitly: a child forked meanwhile by another thread has a copy of the descriptor.
+        let _ = perilune_shm::lockbyte::unlock(&file, gate::OPEN);
+        made
+    }
+
+    fn fill(&self, file: &File, new: &Path, options: &OpenOptions, disk: &dyn Disk) -> Result<bool> {
+        let space = |source| space_error("create", &self.path, source);
+        file.set_len(0).map_err(space)?;
+        // Exactly what was asked for, whatever the umask.
+        file.set_permissions(Permissions::from_mode(options.file_mode)).map_err(space)?;
+        platform::allocate(file, 0, INITIAL_PAGES * PAGE as u64).map_err(space)?;
+        write_empty(new, disk)?;
+        disk.rename(new, &self.path).map_err(|source| io_error("create", &self.path, source))?;
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
+        Ok(true)
+    }
+
+    fn create_error(&self, source: std::io::Error) -> Error {
+        let why = match source.kind() {
+            ErrorKind::PermissionDenied => {
+                "cannot be created: no permission to write its directory: change the directory's mode, or \
+                 give another path"
+            }
+            ErrorKind::ReadOnlyFilesystem => {
+                "cannot be created: the file system is read-only: give another path"
+            }
+            _ => return space_error("create", &self.path, source),
+        };
+        Error::CannotOpen { path: self.path.clone(), why: why.to_owned() }
+    }
+}
+
+/// Writes an empty database into an allocated file of zeros, and makes it durable.
+fn write_empty(path: &Path, disk: &dyn Disk) -> Result<()> {
+    let write_error = |source| space_error("create", path, source);
+    let file = disk.open(path, true).map_err(write_error)?;
+    let leaf = page::empty_leaf(0);
+    page::put_identity(&leaf, ROOT, FIRST_GENERATION);
+    let mut bytes = Vec::with_capacity(PAGE);
+    perilune_shm::words::append(&leaf, 0, PAGE, &mut bytes);
+    file.write_at(&bytes, u64::from(ROOT) * PAGE as u64).map_err(write_error)?;
+    let mut info_sum = GenerationSum::default();
+    for place in Place::all(INITIAL_PAGES) {
+        let mut info = InfoPage { generation: FIRST_GENERATION, ..InfoPage::empty() };
+        let pages = place.pages(INITIAL_PAGES);
+        if pages.contains(&ROOT.into()) {
+            let entry = &mut info.entries[(u64::from(ROOT) - pages.start) as usize];
+            *entry = Entry { born: FIRST_GENERATION, is_run: false, sum: crc32c::crc32c(&bytes) };
+        }
+        file.write_at(&info.encode(place), place.offset(0)).map_err(write_error)?;
+        info_sum.add(FIRST_GENERATION);
+    }
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&platform::random_u64().to_le_bytes());
+    uuid[8..].copy_from_slice(&platform::random_u64().to_le_bytes());
+    let meta = Meta {
+        uuid,
+        serial: 1,
+        stamp: platform::random_u64(),
+        generation: FIRST_GENERATION,
+        root: ROOT,
+        height: 1,
+        is_open: false,
+        npages: INITIAL_PAGES,
+        wal_batch: 0,
+        level: 0,
+        info_sum: info_sum.value(),
+    };
+    meta::write(&*file, path, 0, &meta)
+}
+
+/// The absolute path, symbolic links resolved; the file itself may be missing.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let refused = |why: &str| Error::CannotOpen { path: path.into(), why: why.to_owned() };
+    let Some(name) = path.file_name() else {
+        return Err(refused("is no name of a file: give the path of a file"));
+    };
+    match path.canonicalize() {
+        Ok(found) => return Ok(found),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(gate::open_error(path, true, error)),
+    }
+    if path.is_symlink() {
+        return Err(refused("is a symbolic link that leads nowhere: remove it, or create what it names"));
+    }
+    let directory = match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    };
+    match directory.canonicalize() {
+        Ok(directory) => Ok(directory.join(name)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(refused(&format!("its directory {} does not exist: create it", directory.display())))
+        }
+        Err(error) => Err(gate::open_error(path, true, error)),
+    }
+}
+
+fn check_filesystem(directory: &Path, path: &Path, options: &OpenOptions) -> Result<()> {
+    let found = platform::filesystem(directory);
+    let found = found.map_err(|source| io_error("find the file system of", directory, source))?;
+    let why = match found {
+        FileSystem::Nfs | FileSystem::Fuse | FileSystem::NineP => format!(
+            "lies on {found:?}, where processes on several machines, or none, share memory and locks as they \
+             should: put it on a local file system (ext4, xfs, tmpfs)"
+        ),
+        FileSystem::Btrfs | FileSystem::Zfs if !options.allow_any_filesystem => format!(
+            "lies on {found:?}, which copies each page it writes: put it on ext4, xfs or tmpfs, or open it \
+             with allow_any_filesystem=true"
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::CannotOpen { path: path.into(), why })
+}

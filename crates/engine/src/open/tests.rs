@@ -1,0 +1,568 @@
+//! Opening, closing, forking nothing: what a database looks like after each, also after failing disks
+//! and killed processes. Second processes are this test binary, run again in a named role.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+use perilune_disk::{Fault, FaultyDisk};
+use perilune_shm::lockbyte;
+use perilune_store::{Durability, Error};
+
+use super::{claim_session, gate, release_session, Attachment, OpenOptions};
+use crate::access::Access;
+use crate::image::layout::{control, header};
+use crate::limits::PAGE;
+use crate::session::record::Kind;
+use crate::tree::Which;
+use crate::verify;
+
+/// A directory that is removed when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!("perilune-open-{}-{}", std::process::id(), NUMBER.fetch_add(1, SeqCst));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn db(&self) -> PathBuf {
+        self.0.join("x.db")
+    }
+
+    fn shm(&self) -> PathBuf {
+        self.0.join("x.db-shm")
+    }
+
+    fn open(&self) -> Arc<Attachment> {
+        Attachment::open(&self.db(), &options()).unwrap()
+    }
+
+    fn refusal(&self, options: &OpenOptions) -> String {
+        match Attachment::open(&self.db(), options) {
+            Ok(_) => panic!("the database was opened"),
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options() -> OpenOptions {
+    OpenOptions { max_size: 1 << 30, ..OpenOptions::default() }
+}
+
+fn reading() -> OpenOptions {
+    OpenOptions { read_only: true, ..options() }
+}
+
+fn put(attachment: &Attachment, key: &str, value: &[u8]) {
+    let access = Access::new(claim_session(attachment.image().unwrap()).unwrap());
+    access.set(Which::Main, key.as_bytes(), value).unwrap();
+    release_session(&access.seat);
+}
+
+fn get(attachment: &Attachment, key: &str) -> Option<Vec<u8>> {
+    let image = attachment.image().unwrap();
+    let access = Access::new(crate::session::Seat::new(image.clone(), 0));
+    let mut value = Vec::new();
+    access.get(Which::Main, key.as_bytes(), &mut value, &mut ()).unwrap().then_some(value)
+}
+
+fn fill(attachment: &Attachment, round: u32) {
+    for key in 0..500 {
+        put(attachment, &format!("key {key}"), &[round as u8; 100]);
+    }
+    put(attachment, "long", &vec![round as u8; 5 * PAGE + 7]);
+}
+
+/// The round whose values are all there, and nothing else.
+fn round_of(attachment: &Attachment) -> u8 {
+    let round = get(attachment, "long").unwrap()[0];
+    assert_eq!(get(attachment, "long").unwrap(), vec![round; 5 * PAGE + 7]);
+    for key in 0..500 {
+        assert_eq!(get(attachment, &format!("key {key}")), Some(vec![round; 100]), "key {key}");
+    }
+    verify::verify(attachment.image().unwrap()).unwrap();
+    round
+}
+
+#[test]
+fn what_is_written_is_there_after_reopening_with_and_without_shm() {
+    let scratch = Scratch::new();
+    for round in 1..8 {
+        let attachment = scratch.open();
+        if round > 1 {
+            assert_eq!(round_of(&attachment), round as u8 - 1);
+        }
+        fill(&attachment, round);
+        assert_eq!(round_of(&attachment), round as u8);
+        attachment.close().unwrap();
+        if round % 2 == 0 {
+            fs::remove_file(scratch.shm()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn closing_without_changes_keeps_the_generation() {
+    let scratch = Scratch::new();
+    scratch.open().close().unwrap();
+    let generation = |attachment: &Attachment| attachment.image().unwrap().generation();
+    let attachment = scratch.open();
+    let before = generation(&attachment);
+    attachment.close().unwrap();
+    let attachment = scratch.open();
+    assert_eq!(generation(&attachment), before);
+    put(&attachment, "a", b"1");
+    attachment.close().unwrap();
+    assert_eq!(generation(&scratch.open()), before + 1);
+}
+
+#[test]
+fn files_have_the_mode_asked_for() {
+    let scratch = Scratch::new();
+    let _open =
+        Attachment::open(&scratch.db(), &OpenOptions { file_mode: 0o660, ..options() }).unwrap();
+    for path in [scratch.db(), scratch.shm()] {
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660, "{path:?}");
+    }
+}
+
+#[test]
+fn two_attachments_share_the_data_and_the_last_one_closes() {
+    let scratch = Scratch::new();
+    let (first, second) = (scratch.open(), scratch.open());
+    put(&first, "a", b"1");
+    assert_eq!(get(&second, "a"), Some(b"1".to_vec()));
+    assert_ne!(first.image().unwrap().me, second.image().unwrap().me);
+    first.close().unwrap();
+    put(&second, "b", b"2");
+    fs::copy(scratch.db(), scratch.0.join("copy.db")).unwrap();
+    let copy = Attachment::open(&scratch.0.join("copy.db"), &options());
+    assert!(copy.is_err(), "a copy of an open database passes for a closed one");
+    second.close().unwrap();
+    fs::copy(scratch.db(), scratch.0.join("copy.db")).unwrap();
+    let copy = Attachment::open(&scratch.0.join("copy.db"), &options()).unwrap();
+    assert_eq!((get(&copy, "a"), get(&copy, "b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
+}
+
+#[test]
+fn a_database_copied_over_a_closed_one_is_not_taken_for_it() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    attachment.close().unwrap();
+    let backup = fs::read(scratch.db()).unwrap();
+    let attachment = scratch.open();
+    fill(&attachment, 2);
+    attachment.close().unwrap();
+    // In place: same inode, same uuid, same boot.
+    File::options().write(true).open(scratch.db()).unwrap().write_all_at(&backup, 0).unwrap();
+    assert_eq!(round_of(&scratch.open()), 1);
+}
+
+#[test]
+fn pages_of_the_last_checkpoint_are_never_written() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    attachment.close().unwrap();
+    let closed = fs::read(scratch.db()).unwrap();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    let durable: Vec<u32> = (0..closed.len() / PAGE)
+        .map(|page| page as u32)
+        .filter(|page| image.life(*page).born != 0 && image.life(*page).died == 0)
+        .collect();
+    assert!(durable.len() > 5);
+    fill(&attachment, 2);
+    fill(&attachment, 3);
+    let now = fs::read(scratch.db()).unwrap();
+    for page in durable {
+        let bytes = page as usize * PAGE..(page as usize + 1) * PAGE;
+        assert!(closed[bytes.clone()] == now[bytes], "page {page} was written in place");
+    }
+}
+
+#[test]
+fn failing_disks_leave_the_old_state_or_the_new_one() {
+    for fault in [Fault::NoSpace, Fault::Io, Fault::ShortWrite] {
+        let mut call = 1;
+        loop {
+            let scratch = Scratch::new();
+            let attachment = scratch.open();
+            fill(&attachment, 1);
+            attachment.close().unwrap();
+            let disk = FaultyDisk::new(fault);
+            let attachment = Attachment::open_on(&scratch.db(), &options(), Arc::new(disk.clone())).unwrap();
+            fill(&attachment, 2);
+            let before = disk.calls();
+            disk.fail_call(call);
+            let closed = attachment.close();
+            if disk.calls() - before < call {
+                closed.unwrap();
+                break;
+            }
+            assert!(closed.is_err(), "call {call} failed with {fault:?} and nobody noticed");
+            let attachment = scratch.open();
+            assert_eq!(round_of(&attachment), 2, "call {call}");
+            attachment.close().unwrap();
+            fs::remove_file(scratch.shm()).unwrap();
+            assert_eq!(round_of(&scratch.open()), 2, "call {call}, from the file alone");
+            call += 1;
+        }
+        assert!(call > 5, "closing makes {call} calls only");
+    }
+}
+
+#[test]
+fn failing_disks_keep_nobody_from_opening_again() {
+    for fault in [Fault::NoSpace, Fault::ShortWrite] {
+        for create in [false, true] {
+            let mut call = 1;
+            loop {
+                let scratch = Scratch::new();
+                if !create {
+                    scratch.open().close().unwrap();
+                }
+                let disk = FaultyDisk::new(fault);
+                disk.fail_call(call);
+                let opened = Attachment::open_on(&scratch.db(), &options(), Arc::new(disk.clone()));
+                if disk.calls() < call {
+                    opened.unwrap();
+                    break;
+                }
+                let Err(error) = opened else { panic!("call {call} failed and nobody noticed") };
+                assert!(matches!(error, Error::NoSpace { .. } | Error::Io { .. }), "{error}");
+                let attachment = scratch.open();
+                put(&attachment, "a", b"1");
+                attachment.close().unwrap();
+                assert!(!scratch.0.join("x.db-new").exists(), "call {call}");
+                call += 1;
+            }
+            assert!(call > 3);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_database_is_refused_with_a_reason() {
+    let scratch = Scratch::new();
+    let no_create = OpenOptions { create: false, ..options() };
+    assert!(scratch.refusal(&no_create).contains("does not exist"));
+    assert!(scratch.refusal(&reading()).contains("does not exist"));
+    let nowhere = Attachment::open(&scratch.0.join("no/x.db"), &options()).err().unwrap().to_string();
+    assert!(nowhere.contains("create it"), "{nowhere}");
+    fs::create_dir(scratch.db()).unwrap();
+    assert!(scratch.refusal(&options()).contains("is a directory"));
+    fs::remove_dir(scratch.db()).unwrap();
+    fs::write(scratch.db(), "#!/bin/sh\n").unwrap();
+    assert!(scratch.refusal(&options()).contains("is not a Perilune database"));
+    fs::write(scratch.db(), vec![0; 1 << 20]).unwrap();
+    assert!(scratch.refusal(&options()).contains("is not a Perilune database"));
+    assert_eq!(fs::metadata(scratch.db()).unwrap().len(), 1 << 20, "the file was changed");
+}
+
+#[test]
+fn other_formats_pages_and_damage_are_named() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    attachment.close().unwrap();
+    let closed = fs::read(scratch.db()).unwrap();
+    let with = |changes: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = closed.clone();
+        changes(&mut bytes);
+        fs::write(scratch.db(), bytes).unwrap();
+        scratch.refusal(&options())
+    };
+    let in_both = |bytes: &mut Vec<u8>, at: usize, value: u8| {
+        for slot in 0..2 {
+            bytes[slot * PAGE + at] = value;
+            let sum = crc32c::crc32c(&bytes[slot * PAGE..slot * PAGE + 124]).to_le_bytes();
+            bytes[slot * PAGE + 124..slot * PAGE + 128].copy_from_slice(&sum);
+        }
+    };
+    assert!(with(&|bytes| in_both(bytes, 8, 2)).contains("use a newer version"));
+    assert!(with(&|bytes| in_both(bytes, 13, 0x40)).contains("pages of 16384 bytes"));
+    assert!(with(&|bytes| in_both(bytes, 52, 3)).contains("root"));
+    assert!(with(&|bytes| in_both(bytes, 84, 3)).contains("info pages"));
+    assert!(with(&|bytes| (bytes[20], bytes[PAGE + 20]) = (0xee, 0xee)).contains("both copies of meta"));
+    assert!(with(&|bytes| bytes.truncate(100 * PAGE)).contains("it was cut"));
+    let damaged_info = with(&|bytes| bytes[2 * PAGE + 50..(2 + 2 * 128) * PAGE].fill(0xaa));
+    assert!(damaged_info.contains("info page"), "{damaged_info}");
+    fs::write(scratch.db(), &closed).unwrap();
+    assert_eq!(round_of(&scratch.open()), 1);
+}
+
+#[test]
+fn an_empty_file_becomes_a_database() {
+    let scratch = Scratch::new();
+    fs::write(scratch.db(), "").unwrap();
+    put(&scratch.open(), "a", b"1");
+    assert_eq!(get(&scratch.open(), "a"), Some(b"1".to_vec()));
+}
+
+#[test]
+fn what_a_killed_creator_left_is_made_anew() {
+    let scratch = Scratch::new();
+    fs::write(scratch.0.join("x.db-new"), vec![7; 3 * PAGE]).unwrap();
+    put(&scratch.open(), "a", b"1");
+    assert!(!scratch.0.join("x.db-new").exists());
+    let left = File::create(scratch.shm()).unwrap();
+    left.set_len(1 << 20).unwrap();
+    assert_eq!(get(&scratch.open(), "a"), Some(b"1".to_vec()));
+}
+
+#[test]
+fn opening_waits_for_the_open_lock_no_longer_than_told() {
+    let scratch = Scratch::new();
+    scratch.open().close().unwrap();
+    let file = File::options().read(true).write(true).open(scratch.db()).unwrap();
+    assert!(lockbyte::try_exclusive(&file, gate::OPEN).unwrap());
+    let short = OpenOptions { timeout: Duration::from_millis(30), ..options() };
+    assert!(scratch.refusal(&short).contains("higher `timeout`"));
+    std::thread::scope(|scope| {
+        let opener = scope.spawn(|| get(&scratch.open(), "a"));
+        lockbyte::unlock(&file, gate::OPEN).unwrap();
+        assert_eq!(opener.join().unwrap(), None);
+    });
+}
+
+#[test]
+fn options_that_cannot_be_kept_are_refused() {
+    let scratch = Scratch::new();
+    let fsync = OpenOptions { durability: Durability::Fsync, ..options() };
+    assert!(scratch.refusal(&fsync).contains("`none` only"));
+    assert!(scratch.refusal(&OpenOptions { max_size: 100, ..options() }).contains("max_size"));
+    assert!(scratch.refusal(&OpenOptions { file_mode: 0o7777, ..options() }).contains("file_mode"));
+    assert!(!scratch.db().exists());
+}
+
+#[test]
+fn readers_need_no_shared_memory_and_then_keep_writers_out() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    attachment.close().unwrap();
+    fs::remove_file(scratch.shm()).unwrap();
+    fs::set_permissions(scratch.db(), fs::Permissions::from_mode(0o400)).unwrap();
+    let reader = Attachment::open(&scratch.db(), &reading()).unwrap();
+    let another = Attachment::open(&scratch.db(), &reading()).unwrap();
+    assert!(!scratch.shm().exists());
+    assert_eq!(get(&reader, "key 7"), Some(vec![1; 100]));
+    assert_eq!(get(&another, "long"), Some(vec![1; 5 * PAGE + 7]));
+    assert!(matches!(claim_session(reader.image().unwrap()), Err(Error::ReadOnly)));
+    fs::set_permissions(scratch.db(), fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(scratch.refusal(&options()).contains("is being read"));
+    reader.close().unwrap();
+    another.close().unwrap();
+    fill(&scratch.open(), 2);
+}
+
+#[test]
+fn readers_share_what_writers_write() {
+    let scratch = Scratch::new();
+    let writer = scratch.open();
+    put(&writer, "a", b"1");
+    let reader = Attachment::open(&scratch.db(), &reading()).unwrap();
+    assert_eq!(get(&reader, "a"), Some(b"1".to_vec()));
+    put(&writer, "a", b"2");
+    assert_eq!(get(&reader, "a"), Some(b"2".to_vec()));
+    writer.close().unwrap();
+    assert_eq!(get(&reader, "a"), Some(b"2".to_vec()));
+    put(&scratch.open(), "a", b"3");
+    assert_eq!(get(&reader, "a"), Some(b"3".to_vec()));
+}
+
+#[test]
+fn two_shm_directories_at_once_are_refused() {
+    let scratch = Scratch::new();
+    let directory = scratch.0.join("shm");
+    fs::create_dir(&directory).unwrap();
+    let elsewhere = OpenOptions { shm_dir: Some(directory.clone()), ..options() };
+    let attachment = scratch.open();
+    put(&attachment, "a", b"1");
+    assert!(scratch.refusal(&elsewhere).contains("same shm_dir"));
+    attachment.close().unwrap();
+    let attachment = Attachment::open(&scratch.db(), &elsewhere).unwrap();
+    put(&attachment, "a", b"2");
+    assert!(directory.join("x.db-shm").exists());
+    attachment.close().unwrap();
+    // The first -shm is still there, of this boot and database, but of an earlier state.
+    assert_eq!(get(&scratch.open(), "a"), Some(b"2".to_vec()));
+}
+
+#[test]
+fn another_layout_is_refused_while_it_is_used_and_replaced_afterwards() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    put(&attachment, "a", b"1");
+    let layout = attachment.image().unwrap().shm.word(header::LAYOUT);
+    let ours = layout.swap(0x0007_0000_0000_0002, SeqCst);
+    let refusal = scratch.refusal(&options());
+    assert!(refusal.contains(&format!("pid {}", std::process::id())), "{refusal}");
+    layout.store(ours, SeqCst);
+    attachment.close().unwrap();
+    File::options().write(true).open(scratch.shm()).unwrap().write_all_at(&[9; 4], 8).unwrap();
+    assert_eq!(get(&scratch.open(), "a"), Some(b"1".to_vec()));
+}
+
+#[test]
+fn sessions_are_claimed_once_and_again_when_given_back() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    let seats: Vec<_> = (0..20).map(|_| claim_session(image).unwrap()).collect();
+    let mut ids: Vec<u16> = seats.iter().map(|seat| seat.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=20).collect::<Vec<_>>());
+    assert_eq!(image.control(control::SESSIONS_HIGH).load(SeqCst), 20);
+    release_session(&seats[6]);
+    assert_eq!(claim_session(image).unwrap().id, seats[6].id);
+}
+
+#[test]
+fn leaving_with_sessions_left_frees_them() {
+    let scratch = Scratch::new();
+    let (first, second) = (scratch.open(), scratch.open());
+    claim_session(first.image().unwrap()).unwrap();
+    first.close().unwrap();
+    assert_eq!(claim_session(second.image().unwrap()).unwrap().id, 1);
+    second.close().unwrap();
+    assert_eq!(round_of_one(&scratch), None);
+}
+
+fn round_of_one(scratch: &Scratch) -> Option<Vec<u8>> {
+    get(&scratch.open(), "a")
+}
+
+/// The offset of the record kinds is what repair relies on; a wrong one would make the test below idle.
+const _: () = assert!(Kind::Set as u8 == 1);
+
+const ROLE: &str = "PERILUNE_OPEN_TEST_ROLE";
+const PATH: &str = "PERILUNE_OPEN_TEST_PATH";
+
+/// A second process in a role; killed when dropped.
+struct Second {
+    child: Child,
+    _input: ChildStdin,
+}
+
+impl Second {
+    /// Starts it and waits until it says that it is ready.
+    fn start(role: &str, path: &Path) -> Second {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["open::tests::second_process", "--exact", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(PATH, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let ready = output.lines().any(|line| line.unwrap().contains("@ready"));
+        assert!(ready, "the second process ended before it was ready");
+        let input = child.stdin.take().unwrap();
+        Second { child, _input: input }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Plays the role named in the environment; without one there is nothing to do.
+#[test]
+fn second_process() {
+    let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(PATH)) else { return };
+    let attachment = Attachment::open(Path::new(&path), &options()).unwrap();
+    let seat = claim_session(attachment.image().unwrap()).unwrap();
+    match role.as_str() {
+        "writer" => fill(&attachment, 4),
+        "latched" => {
+            fill(&attachment, 4);
+            let root = attachment.image().unwrap().control(control::ROOT).load(SeqCst) as u32;
+            let word = perilune_shm::latch::load(attachment.image().unwrap().latch(root));
+            seat.enter();
+            assert!(seat.try_latch(root, word));
+        }
+        _ => panic!("unknown role {role}"),
+    }
+    println!("\n@ready");
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().lines().next();
+}
+
+#[test]
+fn what_killed_processes_wrote_is_there() {
+    for role in ["writer", "latched"] {
+        let scratch = Scratch::new();
+        scratch.open().close().unwrap();
+        let mut seconds = [Second::start(role, &scratch.db()), Second::start("writer", &scratch.db())];
+        seconds.iter_mut().rev().for_each(Second::kill);
+        // All dead: attached to at once, their sessions and latches free.
+        let attachment = scratch.open();
+        assert_eq!(round_of(&attachment), 4);
+        assert_eq!(claim_session(attachment.image().unwrap()).unwrap().id, 1);
+        attachment.close().unwrap();
+        fs::remove_file(scratch.shm()).unwrap();
+        assert_eq!(round_of(&scratch.open()), 4, "{role}: the checkpoint is complete");
+    }
+}
+
+#[test]
+fn a_killed_process_does_not_keep_the_last_one_from_closing() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let mut second = Second::start("latched", &scratch.db());
+    second.kill();
+    attachment.close().unwrap();
+    fs::remove_file(scratch.shm()).unwrap();
+    assert_eq!(round_of(&scratch.open()), 4);
+}
+
+#[test]
+fn after_a_crash_of_the_machine_opening_is_refused() {
+    let scratch = Scratch::new();
+    Second::start("writer", &scratch.db()).kill();
+    // As after a crash: the boot id is another one.
+    let shm = File::options().write(true).open(scratch.shm()).unwrap();
+    shm.write_all_at(&[1; 16], header::BOOT_ID as u64).unwrap();
+    for options in [options(), reading()] {
+        let refusal = scratch.refusal(&options);
+        assert!(refusal.contains("the machine crashed"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_living_process_is_never_taken_for_a_crashed_machine() {
+    let scratch = Scratch::new();
+    let second = Second::start("writer", &scratch.db());
+    fs::remove_file(scratch.shm()).unwrap();
+    let refusal = scratch.refusal(&options());
+    assert!(refusal.contains("is in use by 1 process"), "{refusal}");
+    drop(second);
+    assert!(scratch.refusal(&options()).contains("was removed"));
+}

@@ -1,0 +1,266 @@
+//! Finishing or undoing what a dead process left half done, and waiting for the living.
+//!
+//! The repairer acts *as* the dead session: it uses the dead's step, undo and applied words, so its
+//! own death needs no order of its own; whoever comes next goes on as the same dead session.
+//!
+//! Per session: an unfinished step is undone (or, if decided, finished); a published record is applied
+//! again; pages and runs that are still locked by the dead in state DEAD are freed; its latches are
+//! released with a version above all it may have published; all watches are woken.
+//!
+//! Invariants
+//! - Only pages latched by the dead session are touched, and no transaction is run.
+//! - Every part is idempotent.
+//! - In a live process only its own panicking thread repairs its own session.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::Arc;
+use std::time::Duration;
+
+use perilune_shm::latch::{self, State};
+use perilune_shm::{futex, platform};
+use perilune_store::{Error, Result};
+
+use crate::error::Stop;
+use crate::image::layout::{control, phase, session, Owner, ProcessState, Run};
+use crate::image::{bell, Image};
+use crate::limits::{PINS, PROCESSES, SEGMENT_RESERVED, SESSIONS};
+use crate::session::{Counter, Seat};
+use crate::tree;
+
+/// Repairs all processes that have died. Cheap when there are none.
+///
+/// # Errors
+/// `Corrupt` when a dead session's record contradicts its format.
+pub(crate) fn dead_processes(image: &Arc<Image>) -> Result<()> {
+    for slot in 0..PROCESSES {
+        dead_process(image, slot)?;
+    }
+    Ok(())
+}
+
+/// Repairs process `slot` if it has died and nobody else does.
+///
+/// # Errors
+/// As [`dead_processes`].
+pub(crate) fn dead_process(image: &Arc<Image>, slot: usize) -> Result<()> {
+    let word = image.process_word(slot);
+    let seen = word.load(Acquire);
+    let incarnation = match ProcessState::from_word(seen) {
+        ProcessState::Free { .. } => return Ok(()),
+        ProcessState::Live { incarnation } => {
+            if image.is_alive(Owner { slot: slot as u16, incarnation }) {
+                return Ok(());
+            }
+            incarnation
+        }
+        ProcessState::Repairing { incarnation, by } => {
+            if is_alive_briefly(image, by) {
+                return Ok(());
+            }
+            incarnation
+        }
+    };
+    let mine = ProcessState::Repairing { incarnation, by: image.me }.to_word();
+    if word.compare_exchange(seen, mine, AcqRel, Acquire).is_err() {
+        return Ok(());
+    }
+    let dead = Owner { slot: slot as u16, incarnation };
+    for id in 1..=sessions_high(image) {
+        let seat = Seat::new(image.clone(), id);
+        if Owner::from_word(seat.owner_word().load(Acquire)) == Some(dead) {
+            session(&seat)?;
+            seat.owner_word().store(0, Release);
+            seat.count(Counter::Repairs);
+        }
+    }
+    drop_pins(image, dead);
+    drop_watches(image, slot);
+    word.store(ProcessState::Free { incarnation }.to_word(), Release);
+    let done = image.shm.word32(control::REPAIR_FUTEX);
+    done.fetch_add(1, AcqRel);
+    futex::wake(done, u32::MAX);
+    Ok(())
+}
+
+/// Whether a repairer, of whose incarnation only the low 20 bits are known, lives.
+fn is_alive_briefly(image: &Image, by: Owner) -> bool {
+    match image.process(usize::from(by.slot) % PROCESSES) {
+        ProcessState::Live { incarnation } => {
+            incarnation & 0xf_ffff == by.incarnation && image.is_alive(Owner { slot: by.slot, incarnation })
+        }
+        _ => false,
+    }
+}
+
+/// The highest session number ever claimed.
+pub(crate) fn sessions_high(image: &Image) -> u16 {
+    image.control(control::SESSIONS_HIGH).load(Acquire).min(SESSIONS as u64) as u16
+}
+
+/// Repairs one session; its owner is dead, or is the panicking caller.
+///
+/// # Errors
+/// `Corrupt` when its record contradicts its format.
+pub(crate) fn session(seat: &Seat) -> Result<()> {
+    match seat.phase() {
+        phase::CHANGING => seat.restore(),
+        phase::DONE => seat.settle_structure(seat.structure_generation(), seat.seq()),
+        _ => {}
+    }
+    if seat.phase() != phase::NONE {
+        seat.set_phase(phase::NONE);
+    }
+    let mut least = 0;
+    if seat.applied() < seat.head() {
+        let record = seat.read_record(seat.applied())?;
+        let ops = record.ops()?;
+        match tree::apply(seat, &ops, record.generation) {
+            Ok(()) => {}
+            Err(Stop::Fail(error)) => return Err(error),
+            Err(_) => return Err(Error::Internal(format!("session {} does not hold its leaves", seat.id))),
+        }
+        for run in tree::own_runs(&ops, &seat.image) {
+            seat.publish_run(Run::from_word(run), record.generation);
+        }
+        least = record.seq;
+        seat.set_applied();
+    }
+    free_taken(seat);
+    release_latches(seat, least.max(seat.seq()));
+    if seat.is_in_operation() {
+        bell::ring_all(&seat.image);
+    }
+    seat.forget_notes();
+    seat.leave();
+    Ok(())
+}
+
+/// Frees pages and runs that the session took and did not publish, or cut off and did not free.
+fn free_taken(seat: &Seat) {
+    let generation = seat.image.generation();
+    for run in seat.freed() {
+        seat.image.free_locked(run, seat.id, Some(generation));
+    }
+    for number in seat.fresh() {
+        seat.image.free_locked(Run { first: number, pages: 1 }, seat.id, None);
+    }
+    for run in seat.claimed() {
+        seat.image.free_locked(run, seat.id, None);
+    }
+    let (_, overflow) = seat.held();
+    if overflow {
+        let pages = seat.image.npages() as u32 - SEGMENT_RESERVED as u32;
+        seat.image.free_locked(Run { first: SEGMENT_RESERVED as u32, pages }, seat.id, None);
+    }
+}
+
+/// Releases every latch the session holds on tree pages.
+fn release_latches(seat: &Seat, least: u64) {
+    let (held, overflow) = seat.held();
+    let all: Box<dyn Iterator<Item = u32>> = if overflow {
+        Box::new(SEGMENT_RESERVED as u32..seat.image.npages() as u32)
+    } else {
+        Box::new(held.into_iter())
+    };
+    for number in all.filter(|number| u64::from(*number) < seat.image.npages()) {
+        let seen = latch::load(seat.image.latch(number));
+        if seen.is_locked_by(seat.id) && seen.state() == State::Tree {
+            seat.release(number, least);
+        }
+    }
+}
+
+fn drop_pins(image: &Image, dead: Owner) {
+    use crate::image::layout::{PINS_AT, PIN_BYTES};
+    for pin in 0..PINS {
+        let owner = image.shm.word(PINS_AT + pin * PIN_BYTES + 16);
+        if owner.load(Acquire) == dead.to_word() {
+            image.shm.word(PINS_AT + pin * PIN_BYTES).store(0, Release);
+            owner.store(0, Release);
+        }
+    }
+}
+
+/// Takes a dead process out of the masks of all watch buckets.
+fn drop_watches(image: &Image, slot: usize) {
+    use crate::image::layout::{WATCH_BUCKETS_AT, WATCH_BUCKET_BYTES};
+    for bucket in 0..crate::limits::WATCH_BUCKETS {
+        let mask = WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES + 8 + slot / 64 * 8;
+        let mask = image.shm.word(mask);
+        if mask.load(Acquire) >> (slot % 64) & 1 != 0 {
+            mask.fetch_and(!(1 << (slot % 64)), AcqRel);
+        }
+    }
+}
+
+/// Repairs the process that session `id` belongs to, if it has died.
+///
+/// # Errors
+/// As [`dead_processes`].
+pub(crate) fn dead_session(image: &Arc<Image>, id: u16) -> Result<()> {
+    if id == 0 || usize::from(id) > SESSIONS || id > sessions_high(image) {
+        return Ok(());
+    }
+    let word = Seat::new(image.clone(), id).owner_word().load(Acquire);
+    match Owner::from_word(word) {
+        Some(owner) if !image.is_alive(owner) => dead_process(image, owner.slot.into()),
+        _ => Ok(()),
+    }
+}
+
+/// How a thread waits for another: spin, yield, sleep longer and longer; before each sleep it looks
+/// whether the other still lives.
+pub(crate) struct Patience {
+    rounds: u32,
+}
+
+/// Rounds of spinning, and of spinning and yielding.
+const SPINS: u32 = 100;
+const YIELDS: u32 = 60;
+
+impl Patience {
+    pub(crate) fn new() -> Patience {
+        Patience { rounds: 0 }
+    }
+
+    /// How often has been waited.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Waits one round. `holder` names the session that is waited for, if it is known.
+    ///
+    /// # Errors
+    /// As [`dead_processes`].
+    #[cold]
+    pub(crate) fn wait(&mut self, image: &Arc<Image>, holder: impl FnOnce() -> u16) -> Result<()> {
+        self.rounds += 1;
+        if self.rounds <= SPINS {
+            platform::spin_pause();
+        } else if self.rounds <= SPINS + YIELDS {
+            platform::yield_now();
+        } else {
+            dead_session(image, holder())?;
+            let doublings = ((self.rounds - SPINS - YIELDS) / 4).min(5);
+            platform::sleep(Duration::from_micros(50 << doublings).min(Duration::from_millis(1)));
+        }
+        Ok(())
+    }
+
+    /// Waits for whoever holds page `number`.
+    ///
+    /// # Errors
+    /// As [`dead_processes`].
+    pub(crate) fn wait_for_page(&mut self, image: &Arc<Image>, number: u32) -> Result<()> {
+        self.wait(image, || {
+            let word = latch::load(image.latch(number));
+            if word.locked() {
+                word.owner()
+            } else {
+                0
+            }
+        })
+    }
+}
+
+const _: () = assert!(session::FROZEN == 1);

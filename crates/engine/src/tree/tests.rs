@@ -1,0 +1,215 @@
+//! The trees against a `BTreeMap`, on memory that belongs to the test.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use perilune_shm::latch::{self, State};
+use perilune_shm::region::Region;
+
+use super::{Neighbour, Which};
+use crate::access::Access;
+use crate::image::layout::{control, Owner};
+use crate::image::Image;
+use crate::limits::{INLINE_MAX, PAGE, SEGMENT_RESERVED, USER_KEY_MAX, VOLATILE};
+use crate::session::Seat;
+use crate::{page, verify};
+
+/// An image on anonymous memory with two empty trees, of which nobody else knows.
+pub(crate) fn scratch(pages: u64) -> Arc<Image> {
+    let image = Image {
+        db: Region::anonymous(pages as usize * PAGE).unwrap(),
+        shm: Region::anonymous(Image::shm_bytes(pages)).unwrap(),
+        path: PathBuf::from("scratch"),
+        shm_path: PathBuf::from("scratch-shm"),
+        read_only: false,
+        me: Owner { slot: 0, incarnation: 1 },
+        pages_max: pages,
+        liveness: Box::new(|_| true),
+    };
+    image.control(control::NPAGES).store(pages, Relaxed);
+    image.control(control::FLUSH).store(1, Relaxed);
+    image.control(control::GEN).store(1, Relaxed);
+    for (root, which, born) in [(0, Which::Main, 1), (1, Which::Volatile, VOLATILE)] {
+        let number = SEGMENT_RESERVED as u32 + root;
+        let leaf = page::empty_leaf(which.page_flags());
+        page::put_identity(&leaf, number, born);
+        perilune_shm::words::copy(&leaf, image.page(number));
+        let died = if born == VOLATILE { VOLATILE } else { 0 };
+        image.life_word(number).store(u64::from(born) << 32 | u64::from(died), Relaxed);
+        latch::release(image.latch(number), State::Tree, 1);
+        image.control(which.root_word()).store(number.into(), Relaxed);
+    }
+    image.control(control::FRONTIER).store(SEGMENT_RESERVED + 2, Relaxed);
+    image.control(control::SESSIONS_HIGH).store(8, Relaxed);
+    Arc::new(image)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        let len = match self.below(20) {
+            0 => USER_KEY_MAX as u64 - self.below(3),
+            1..=5 => 1 + self.below(12),
+            _ => 1 + self.below(4),
+        };
+        let alphabet: &[u8] = if self.below(3) == 0 { b"a\0\xfe" } else { b"abc\0" };
+        let mut key: Vec<u8> =
+            (0..len).map(|_| alphabet[self.below(alphabet.len() as u64) as usize]).collect();
+        if len > 100 {
+            key[3..len as usize - 4].fill(b'x');
+        }
+        key
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let len = match self.below(40) {
+            0 => INLINE_MAX as u64 + self.below(60_000),
+            1..=4 => self.below(INLINE_MAX as u64 + 1),
+            _ => self.below(40),
+        };
+        let byte = self.next() as u8;
+        (0..len).map(|i| byte.wrapping_add(i as u8)).collect()
+    }
+}
+
+fn compare_all(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u8>>) {
+    let (mut key, mut value, mut from) = (Vec::new(), Vec::new(), Vec::new());
+    for (expected_key, expected_value) in model {
+        assert!(access
+            .neighbour(which, &from, Neighbour::Next, &mut key, Some(&mut value), &mut ())
+            .unwrap());
+        assert_eq!(&key, expected_key);
+        assert_eq!(&value, expected_value);
+        from.clone_from(&key);
+    }
+    assert!(!access.neighbour(which, &from, Neighbour::Next, &mut key, None, &mut ()).unwrap());
+    let mut from = vec![0xff];
+    for expected_key in model.keys().rev() {
+        assert!(access.neighbour(which, &from, Neighbour::Previous, &mut key, None, &mut ()).unwrap());
+        assert_eq!(&key, expected_key);
+        from.clone_from(&key);
+    }
+    assert!(!access.neighbour(which, &from, Neighbour::Previous, &mut key, None, &mut ()).unwrap());
+}
+
+fn run(seed: u64, which: Which, rounds: usize) {
+    let image = scratch(40_000);
+    let access = Access::new(Seat::new(image.clone(), 1));
+    let mut random = Random(seed);
+    let mut model = BTreeMap::new();
+    let mut value = Vec::new();
+    for round in 0..rounds {
+        let key = random.key();
+        match random.below(if round / 5000 % 2 == 0 { 6 } else { 12 }) {
+            0..=3 => {
+                let new = random.value();
+                access.set(which, &key, &new).unwrap();
+                model.insert(key, new);
+            }
+            4 => {
+                assert_eq!(access.get(which, &key, &mut value, &mut ()).unwrap(), model.contains_key(&key));
+                if let Some(expected) = model.get(&key) {
+                    assert_eq!(&value, expected, "seed {seed} round {round}");
+                }
+            }
+            _ => {
+                let existed = access.remove(which, &key).unwrap().existed;
+                assert_eq!(existed, model.remove(&key).is_some(), "seed {seed} round {round}");
+            }
+        }
+        if round % 4000 == 0 {
+            compare_all(&access, which, &model);
+            verify::verify(&image).unwrap_or_else(|error| panic!("seed {seed} round {round}: {error}"));
+        }
+    }
+    compare_all(&access, which, &model);
+    for key in model.keys().cloned().collect::<Vec<_>>() {
+        assert!(access.remove(which, &key).unwrap().existed);
+    }
+    let report = verify::verify(&image).unwrap();
+    assert_eq!(report.records + report.extent_pages, 0);
+    assert!(report.leaf_pages <= 2, "{report:?}");
+}
+
+#[test]
+fn single_operations_agree_with_a_map() {
+    for seed in 1..4 {
+        run(0x9e37_79b9 * seed, Which::Main, 20_000);
+        run(0x9e37_79b9 * seed + 1, Which::Volatile, 6_000);
+    }
+}
+
+#[test]
+fn first_touch_after_a_new_generation_copies_the_path() {
+    let image = scratch(4_000);
+    let access = Access::new(Seat::new(image.clone(), 1));
+    for i in 0..3000u32 {
+        access.set(Which::Main, &i.to_be_bytes(), &i.to_le_bytes()).unwrap();
+    }
+    let (old, root) = crate::control::cut(&image, 0).unwrap();
+    assert_eq!(old, 1);
+    for i in (0..3000u32).step_by(7) {
+        access.set(Which::Main, &i.to_be_bytes(), b"new").unwrap();
+    }
+    verify::verify(&image).unwrap();
+    assert_ne!(image.control(control::ROOT).load(Relaxed) as u32, root);
+    let mut value = Vec::new();
+    for i in 0..3000u32 {
+        assert!(access.get(Which::Main, &i.to_be_bytes(), &mut value, &mut ()).unwrap());
+        let expected = if i % 7 == 0 { b"new".to_vec() } else { i.to_le_bytes().to_vec() };
+        assert_eq!(value, expected);
+    }
+}
+
+#[test]
+fn threads_count_on_common_counters() {
+    let image = scratch(4_000);
+    std::thread::scope(|scope| {
+        for id in 1..=4 {
+            let image = image.clone();
+            scope.spawn(move || {
+                let access = Access::new(Seat::new(image, id));
+                let mut random = Random(u64::from(id) * 77);
+                for _ in 0..20_000 {
+                    let key = [b'c', random.below(3) as u8];
+                    access
+                        .update(Which::Main, &key, &mut |current, buffer| {
+                            let old =
+                                current.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+                            buffer[..8].copy_from_slice(&(old + 1).to_le_bytes());
+                            Ok(perilune_store::Decision::Write(8))
+                        })
+                        .unwrap();
+                    let key = (random.below(5000) as u32).to_be_bytes();
+                    if random.below(3) == 0 {
+                        access.remove(Which::Main, &key).unwrap();
+                    } else {
+                        access.set(Which::Main, &key, &vec![7; random.below(300) as usize]).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    verify::verify(&image).unwrap();
+    let access = Access::new(Seat::new(image, 1));
+    let (mut value, mut sum) = (Vec::new(), 0);
+    for counter in 0..3 {
+        assert!(access.get(Which::Main, &[b'c', counter], &mut value, &mut ()).unwrap());
+        sum += u64::from_le_bytes(value[..].try_into().unwrap());
+    }
+    assert_eq!(sum, 80_000);
+}

@@ -1,0 +1,201 @@
+//! Whether a whole database keeps its invariants; nobody may be writing meanwhile.
+//!
+//! Walks both trees from their roots: each page keeps the page's own invariants, its fences tile its
+//! parent's range, no page is reachable twice, every reachable page is TREE or EXTENT and unlocked and
+//! lives, and no other page is. Deliberately absent: mending.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::Acquire;
+
+use perilune_shm::latch::{self, State};
+use perilune_store::Error;
+
+use crate::image::layout::{control, Run};
+use crate::image::Image;
+use crate::limits::{HEIGHT_MAX, SEGMENT_RESERVED, VOLATILE};
+use crate::page::{self, inner_count, leaf_count, InnerSlots, INNER, LEAF, RECORD_BIG};
+use crate::session::extent;
+use crate::tree::Which;
+
+/// What a verification has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Records of the main tree.
+    pub records: u64,
+    /// Inner pages of the main tree.
+    pub inner_pages: u64,
+    /// Leaves of the main tree.
+    pub leaf_pages: u64,
+    /// Pages of long values.
+    pub extent_pages: u64,
+    /// Pages of the volatile tree.
+    pub volatile_pages: u64,
+    /// Pages that are free, or held by older generations only.
+    pub dead_pages: u64,
+}
+
+struct Walk<'a> {
+    image: &'a Image,
+    which: Which,
+    reached: HashSet<u32>,
+    report: VerifyReport,
+}
+
+/// Verifies the database.
+///
+/// # Errors
+/// `Corrupt`, naming the first page that breaks a rule, and the rule.
+pub(crate) fn verify(image: &Image) -> Result<VerifyReport, Error> {
+    let mut walk =
+        Walk { image, which: Which::Main, reached: HashSet::new(), report: VerifyReport::default() };
+    for which in [Which::Main, Which::Volatile] {
+        walk.which = which;
+        let root = image.control(which.root_word()).load(Acquire) as u32;
+        let level = walk.level_of(root)?;
+        walk.page(root, level, &[], &[])?;
+    }
+    walk.unreached()?;
+    Ok(walk.report)
+}
+
+fn damaged(number: u32, what: impl std::fmt::Display) -> Error {
+    Error::Corrupt { place: format!("page {number}: {what}") }
+}
+
+impl Walk<'_> {
+    fn level_of(&self, number: u32) -> Result<u8, Error> {
+        self.known(number)?;
+        let level = page::level(self.image.page(number));
+        if usize::from(level) > HEIGHT_MAX {
+            return Err(damaged(number, format_args!("level {level}")));
+        }
+        Ok(level)
+    }
+
+    fn known(&self, number: u32) -> Result<(), Error> {
+        if u64::from(number) >= self.image.npages() || !Image::is_data_page(number.into()) {
+            return Err(damaged(number, "there is no such page"));
+        }
+        Ok(())
+    }
+
+    /// Checks that a page is reached once, is unlocked, in `state`, and lives.
+    fn reach(&mut self, number: u32, state: State) -> Result<(), Error> {
+        self.known(number)?;
+        if !self.reached.insert(number) {
+            return Err(damaged(number, "it is reachable twice"));
+        }
+        let word = latch::load(self.image.latch(number));
+        if word.locked() {
+            return Err(damaged(number, format_args!("session {} holds its latch", word.owner())));
+        }
+        if word.state() != state {
+            return Err(damaged(number, format_args!("it is {:?}, not {state:?}", word.state())));
+        }
+        let life = self.image.life(number);
+        let lives = if self.which == Which::Volatile {
+            life.born == VOLATILE
+        } else {
+            life.born != VOLATILE && life.died == 0 && life.born <= self.image.generation()
+        };
+        if !lives {
+            return Err(damaged(number, format_args!("it is in the tree, but its life is {life:?}")));
+        }
+        Ok(())
+    }
+
+    fn page(&mut self, number: u32, level: u8, lo: &[u8], hi: &[u8]) -> Result<(), Error> {
+        self.reach(number, State::Tree)?;
+        let page = self.image.page(number);
+        page::check(page, number).map_err(|what| damaged(number, what))?;
+        let mut fence = Vec::new();
+        page::lo_fence(page, &mut fence);
+        let lo_fits = fence == lo;
+        page::hi_fence(page, &mut fence);
+        if !lo_fits || fence != hi {
+            return Err(damaged(number, "its fences are not its parent's separators"));
+        }
+        if page::level(page) != level || page::flags(page) != self.which.page_flags() {
+            return Err(damaged(number, "it has the wrong level or belongs to the other tree"));
+        }
+        if self.which == Which::Volatile {
+            self.report.volatile_pages += 1;
+        }
+        match page::kind(page) {
+            LEAF => self.leaf(number),
+            INNER => self.inner(number, level, lo, hi),
+            _ => Err(damaged(number, "it is neither leaf nor inner")),
+        }
+    }
+
+    fn leaf(&mut self, number: u32) -> Result<(), Error> {
+        let page = self.image.page(number);
+        let slots = leaf_count(page);
+        if self.which == Which::Main {
+            self.report.leaf_pages += 1;
+            self.report.records += slots as u64;
+        }
+        let mut list = Vec::new();
+        for index in 0..slots {
+            list.clear();
+            if page::append_value(page, index, &mut list) & RECORD_BIG != 0 {
+                let (_, runs) = extent::parse(self.image, &list)
+                    .ok_or_else(|| damaged(number, format_args!("record {index} lists bad runs")))?;
+                for Run { first, pages } in runs {
+                    for extent in first..first + pages {
+                        self.reach_extent(extent)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reach_extent(&mut self, number: u32) -> Result<(), Error> {
+        let which = std::mem::replace(&mut self.which, Which::Main);
+        let result = self.reach(number, State::Extent);
+        self.which = which;
+        self.report.extent_pages += 1;
+        result
+    }
+
+    fn inner(&mut self, number: u32, level: u8, lo: &[u8], hi: &[u8]) -> Result<(), Error> {
+        let page = self.image.page(number);
+        if self.which == Which::Main {
+            self.report.inner_pages += 1;
+        }
+        let mut from = lo.to_vec();
+        let mut to = Vec::new();
+        let slots = inner_count(page);
+        for index in 0..=slots {
+            if index < slots {
+                page::key_into::<InnerSlots>(page, index, &mut to);
+            } else {
+                to.clear();
+                to.extend_from_slice(hi);
+            }
+            self.page(page::child(page, index), level - 1, &from, &to)?;
+            std::mem::swap(&mut from, &mut to);
+        }
+        Ok(())
+    }
+
+    /// Checks that pages that are not reachable are free or dead.
+    fn unreached(&mut self) -> Result<(), Error> {
+        let frontier = self.image.control(control::FRONTIER).load(Acquire).min(self.image.npages());
+        for number in SEGMENT_RESERVED..frontier {
+            if !Image::is_data_page(number) || self.reached.contains(&(number as u32)) {
+                continue;
+            }
+            let word = latch::load(self.image.latch(number as u32));
+            if word.locked() {
+                return Err(damaged(number as u32, format_args!("unreachable, locked by {}", word.owner())));
+            }
+            if word.state() != State::Dead {
+                return Err(damaged(number as u32, format_args!("unreachable, yet {:?}", word.state())));
+            }
+            self.report.dead_pages += 1;
+        }
+        Ok(())
+    }
+}
