@@ -232,14 +232,15 @@ impl Access {
     }
 
     /// Merges the sparse leaf at `key` with a neighbour, and so on upwards; gives up when in doubt.
+    /// Answers whether the leaf was merged.
     #[cold]
-    pub(crate) fn tidy(&self, which: Which, key: &[u8]) {
-        for level in 0..HEIGHT_MAX as u8 {
-            if !matches!(tree::merge(&self.seat, which, key, level), Ok(true)) {
-                break;
-            }
+    pub(crate) fn tidy(&self, which: Which, key: &[u8]) -> bool {
+        let mut levels = 0;
+        while levels < HEIGHT_MAX as u8 && matches!(tree::merge(&self.seat, which, key, levels), Ok(true)) {
+            levels += 1;
         }
         while matches!(tree::lower_root(&self.seat, which), Ok(true)) {}
+        levels > 0
     }
 }
 

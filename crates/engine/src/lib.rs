@@ -15,4 +15,5 @@ mod recover;
 mod repair;
 mod session;
 mod tree;
+mod txn;
 mod verify;

@@ -138,7 +138,16 @@ pub(crate) fn removal_end(prefix: &[u8]) -> Vec<u8> {
 }
 
 /// Removes all keys with a prefix from the latched leaves.
-fn apply_removal(seat: &Seat, which: Which, op: &Op<'_>, generation: u32, own: &[u64]) -> Attempt<()> {
+///
+/// # Errors
+/// `Restart` when a leaf is not latched; that cannot be.
+pub(crate) fn apply_removal(
+    seat: &Seat,
+    which: Which,
+    op: &Op<'_>,
+    generation: u32,
+    own: &[u64],
+) -> Attempt<()> {
     let end = removal_end(op.key);
     let mut from = op.key.to_vec();
     let mut fence = Vec::new();

@@ -1,0 +1,399 @@
+//! The commit: latch, check, publish, apply, release.
+
+use std::time::{Duration, Instant};
+
+use perilune_shm::latch;
+use perilune_store::{Error, Result};
+
+use super::overlay::Overlay;
+use super::Transaction;
+use crate::access::Access;
+use crate::control::take_lease;
+use crate::error::{Attempt, Stop};
+use crate::image::layout::Run;
+use crate::limits::{COMMIT_LEAVES_MAX, PAGE};
+use crate::page::{self, find};
+use crate::repair::Patience;
+use crate::session::extent::List;
+use crate::session::record::{record_bytes, Kind, Op};
+use crate::session::{Counter, Epoch, Seat};
+use crate::tree::{self, descend, removal_end, Which};
+
+/// How long a commit waits for exclusive mode.
+const LEASE_WAIT: Duration = Duration::from_secs(60);
+
+/// A place to be latched: an operation's key, or all leaves that meet its prefix.
+struct Target<'a> {
+    which: Which,
+    key: &'a [u8],
+    op: usize,
+    range: bool,
+}
+
+/// Leaves latched so far, in order, each with the highest key that was looked for in it.
+#[derive(Default)]
+struct Held {
+    leaves: Vec<u32>,
+    /// The leaf of each operation (of a removal: its first).
+    of_op: Vec<u32>,
+}
+
+impl Access {
+    /// Commits: all levels are merged. Answers the number of the flush it belongs to, or None when
+    /// nothing was written. `deadline`: when to give up waiting (None: a minute).
+    ///
+    /// # Errors
+    /// `Conflict`: nothing was written. Else what writing can answer.
+    pub(crate) fn commit(&self, txn: &mut Transaction, deadline: Option<Instant>) -> Result<Option<u64>> {
+        if txn.doomed {
+            return Err(Error::Conflict);
+        }
+        txn.overlay.flatten();
+        if txn.overlay.is_empty() {
+            if txn.has_lost_lease() {
+                txn.validate(self)?;
+            }
+            return Ok(None);
+        }
+        let _operation = self.operation();
+        self.seat.begin_claims();
+        let mut taken = Taken { seat: &self.seat, lists: Vec::new(), record: Vec::new(), published: false };
+        let overlay = std::mem::replace(&mut txn.overlay, Overlay::new());
+        taken.place_values(&overlay)?;
+        let ops = operations(&overlay, &taken.lists);
+        let bytes = record_bytes(&ops);
+        taken.record = self.seat.runs_for_record(bytes)?;
+        let flush = self.commit_ops(txn, &overlay, &ops, &taken.record, deadline)?;
+        self.seat.count(Counter::Commits);
+        self.tidy_after(&ops);
+        taken.published = true;
+        Ok(Some(flush))
+    }
+
+    /// Repeats attempts until one publishes or the reads fail.
+    fn commit_ops(
+        &self,
+        txn: &mut Transaction,
+        overlay: &Overlay,
+        ops: &[Op<'_>],
+        record: &[Run],
+        deadline: Option<Instant>,
+    ) -> Result<u64> {
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + LEASE_WAIT);
+        let targets = targets(ops);
+        let mut patience = Patience::new();
+        loop {
+            let mut held = Held { leaves: Vec::new(), of_op: vec![0; ops.len()] };
+            let result = self.attempt(txn, overlay, ops, record, &targets, &mut held);
+            let (stop, at) = match result {
+                Ok(flush) => return Ok(flush),
+                Err(failed) => failed,
+            };
+            for leaf in held.leaves.iter().rev() {
+                self.seat.release_unchanged(*leaf);
+                self.seat.forget_latch();
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Conflict);
+            }
+            match (stop, at) {
+                (Stop::Fail(error), _) => return Err(error),
+                (Stop::Lease, None) if txn.lease.is_none() => {
+                    // Too many leaves: the apply runs alone.
+                    txn.lease = take_lease(&self.seat, 0, deadline)?;
+                }
+                (Stop::Copy, Some(op)) if ops[op].kind == Kind::RemovePrefix => self.copy_range(&ops[op])?,
+                (stop, at) => {
+                    let op = &ops[at.unwrap_or(0)];
+                    self.overcome(stop, which_of(op), op.key, &mut patience)?;
+                }
+            }
+        }
+    }
+
+    /// One attempt. On failure: why, and at which operation; latches are still held.
+    #[allow(clippy::type_complexity)]
+    fn attempt(
+        &self,
+        txn: &mut Transaction,
+        overlay: &Overlay,
+        ops: &[Op<'_>],
+        record: &[Run],
+        targets: &[Target<'_>],
+        held: &mut Held,
+    ) -> std::result::Result<u64, (Stop, Option<usize>)> {
+        for target in targets {
+            self.latch_target(target, held).map_err(|stop| (stop, Some(target.op)))?;
+            if held.leaves.len() > COMMIT_LEAVES_MAX && txn.lease.is_none() {
+                return Err((Stop::Lease, None));
+            }
+        }
+        let mut epoch = self.admitted(ops, targets, held)?;
+        txn.reads.pass(self, self.seat.id).map_err(|error| {
+            txn.doomed = true;
+            (Stop::Fail(error), None)
+        })?;
+        if let Some(op) = self.short_of_room(overlay, ops, held) {
+            return Err((Stop::Split, Some(op)));
+        }
+        let seq = held.leaves.iter().map(|leaf| self.version(*leaf)).max().unwrap_or(0);
+        self.seat.set_seq(seq);
+        loop {
+            let len = self.seat.write_record(epoch.generation, epoch.flush, ops, record);
+            if self.seat.publish(len) {
+                break;
+            }
+            epoch = self.admitted(ops, targets, held)?;
+        }
+        self.apply_all(ops, held, epoch.generation);
+        self.seat.set_applied();
+        for leaf in held.leaves.iter().rev() {
+            self.seat.release(*leaf, seq);
+            self.seat.forget_latch();
+        }
+        for op in ops {
+            self.seat.notify(op.key, op.kind == Kind::RemovePrefix);
+        }
+        Ok(epoch.flush)
+    }
+
+    fn version(&self, leaf: u32) -> u64 {
+        latch::load(self.seat.image.latch(leaf)).version()
+    }
+
+    /// Latches the leaf or leaves of a target, waiting for others.
+    fn latch_target(&self, target: &Target<'_>, held: &mut Held) -> Attempt<()> {
+        let mut fence = Vec::new();
+        let mut leaf = self.latch_leaf(target.which, target.key, held)?;
+        held.of_op[target.op] = leaf;
+        if !target.range {
+            return Ok(());
+        }
+        let end = removal_end(target.key);
+        loop {
+            page::hi_fence(self.seat.image.page(leaf), &mut fence);
+            if fence.is_empty() || fence >= end {
+                return Ok(());
+            }
+            fence.push(0);
+            leaf = self.latch_leaf(target.which, &fence, held)?;
+        }
+    }
+
+    /// Latches the leaf that covers `key`, unless we hold it.
+    fn latch_leaf(&self, which: Which, key: &[u8], held: &mut Held) -> Attempt<u32> {
+        let mut patience = Patience::new();
+        loop {
+            let stop = match tree::locate(&self.seat.image, &self.fingers, which, key, self.seat.id) {
+                Ok(leaf) if leaf.word.locked() => return Ok(leaf.number),
+                Ok(leaf) if Seat::version_exhausted(leaf.word) => {
+                    return Err(Stop::Fail(Error::Internal("a page has reached its last version".into())))
+                }
+                Ok(leaf) => {
+                    if self.seat.try_latch(leaf.number, leaf.word) {
+                        held.leaves.push(leaf.number);
+                        return Ok(leaf.number);
+                    }
+                    Stop::Restart
+                }
+                Err(stop) => stop,
+            };
+            match stop {
+                Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
+                Stop::Restart => patience.wait(&self.seat.image, || 0)?,
+                stop => return Err(stop),
+            }
+        }
+    }
+
+    /// Reads the epoch and requires every latched leaf of the main tree to belong to it.
+    fn admitted(
+        &self,
+        ops: &[Op<'_>],
+        targets: &[Target<'_>],
+        held: &Held,
+    ) -> std::result::Result<Epoch, (Stop, Option<usize>)> {
+        let image = &self.seat.image;
+        let epoch = Epoch::read(image);
+        epoch.admits(self.seat.id).map_err(|stop| (stop, Some(0)))?;
+        let foreign = |leaf: u32| {
+            page::flags(image.page(leaf)) == Which::Main.page_flags()
+                && image.life(leaf).born != epoch.generation
+        };
+        if let Some(leaf) = held.leaves.iter().find(|leaf| foreign(**leaf)) {
+            let exact = held.of_op.iter().zip(ops).position(|(of, op)| of == leaf && !op.volatile);
+            let op = exact.or_else(|| targets.iter().find(|target| target.range).map(|target| target.op));
+            return Err((Stop::Copy, op));
+        }
+        Ok(epoch)
+    }
+
+    /// Copies all leaves of an earlier generation that a removal meets. No latch is held.
+    fn copy_range(&self, op: &Op<'_>) -> Result<()> {
+        let end = removal_end(op.key);
+        let mut at = op.key.to_vec();
+        let mut patience = Patience::new();
+        loop {
+            match self.copy_path(&at) {
+                Ok(()) => {}
+                Err(stop) => {
+                    self.overcome(stop, Which::Main, &at, &mut patience)?;
+                    continue;
+                }
+            }
+            let fence = self.read(|| {
+                let leaf = descend(&self.seat.image, Which::Main, &at, 0)?;
+                let mut fence = Vec::new();
+                page::hi_fence(self.seat.image.page(leaf.number), &mut fence);
+                leaf.check(&self.seat.image)?;
+                Ok(fence)
+            })?;
+            if fence.is_empty() || fence >= end {
+                return Ok(());
+            }
+            at = fence;
+            at.push(0);
+        }
+    }
+
+    /// The first operation whose leaf has no room for all that is to be set in it.
+    fn short_of_room(&self, overlay: &Overlay, ops: &[Op<'_>], held: &Held) -> Option<usize> {
+        let mut leaf = 0;
+        let mut need = 0;
+        for (at, op) in ops.iter().enumerate() {
+            if op.kind != Kind::Set {
+                continue;
+            }
+            let page = self.seat.image.page(held.of_op[at]);
+            if held.of_op[at] != leaf {
+                leaf = held.of_op[at];
+                need = 0;
+            }
+            let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
+            let new = page::record_bytes(suffix_len, op.value.len());
+            let found = find(page, op.key);
+            need += if found.equal && !overlay.is_removed(which_of(op), op.key) {
+                let (_, old_len, _) = page::value_place(page, found.index);
+                new.saturating_sub(page::record_bytes(suffix_len, old_len))
+            } else {
+                new + 8
+            };
+            if need > page::leaf_free(page) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn apply_all(&self, ops: &[Op<'_>], held: &Held, generation: u32) {
+        let own = tree::own_runs(ops, &self.seat.image);
+        for (op, leaf) in ops.iter().zip(&held.of_op) {
+            if op.kind == Kind::RemovePrefix {
+                // All its leaves are latched, so it cannot stop.
+                let applied = tree::apply_removal(&self.seat, which_of(op), op, generation, &own);
+                assert!(applied.is_ok(), "a latched leaf has moved");
+            } else {
+                tree::apply_to(&self.seat, *leaf, op, generation, &own);
+            }
+        }
+    }
+
+    /// Merges leaves that the commit has left sparse.
+    fn tidy_after(&self, ops: &[Op<'_>]) {
+        for op in ops.iter().filter(|op| op.kind != Kind::Set) {
+            let which = which_of(op);
+            let rounds = if op.kind == Kind::RemovePrefix { 1_000_000 } else { 1 };
+            for _ in 0..rounds {
+                let sparse = self.read(|| {
+                    let leaf = descend(&self.seat.image, which, op.key, 0)?;
+                    let content = page::content_bytes(self.seat.image.page(leaf.number));
+                    leaf.check(&self.seat.image)?;
+                    Ok(content < PAGE / 4)
+                });
+                if !matches!(sparse, Ok(true)) || !self.tidy(which, op.key) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[inline]
+fn which_of(op: &Op<'_>) -> Which {
+    if op.volatile {
+        Which::Volatile
+    } else {
+        Which::Main
+    }
+}
+
+/// The record's operations: by tree, removals of prefixes first, then by key.
+fn operations<'a>(overlay: &'a Overlay, lists: &'a [(Which, Vec<u8>, List)]) -> Vec<Op<'a>> {
+    let mut ops = Vec::new();
+    for which in [Which::Main, Which::Volatile] {
+        let volatile = which == Which::Volatile;
+        let empty: &[u8] = &[];
+        ops.extend(overlay.removals(which).map(|key| Op {
+            kind: Kind::RemovePrefix,
+            volatile,
+            big: false,
+            key,
+            value: empty,
+        }));
+        ops.extend(overlay.values(which).map(|(key, value)| {
+            let list = lists.iter().find(|(w, k, _)| *w == which && k == key).map(|(_, _, list)| list);
+            match (value, list) {
+                (None, _) => Op { kind: Kind::Remove, volatile, big: false, key, value: empty },
+                (Some(_), Some(list)) => {
+                    Op { kind: Kind::Set, volatile, big: true, key, value: list.as_bytes() }
+                }
+                (Some(value), None) => Op { kind: Kind::Set, volatile, big: false, key, value },
+            }
+        }));
+    }
+    ops
+}
+
+/// What to latch, in (tree, key) order.
+fn targets<'a>(ops: &[Op<'a>]) -> Vec<Target<'a>> {
+    let mut targets: Vec<Target<'a>> = ops
+        .iter()
+        .enumerate()
+        .map(|(op, it)| Target { which: which_of(it), key: it.key, op, range: it.kind == Kind::RemovePrefix })
+        .collect();
+    targets.sort_by(|a, b| (a.which, a.key, !a.range).cmp(&(b.which, b.key, !b.range)));
+    targets
+}
+
+/// Runs taken for a commit: given back if it does not come about; a record's own always.
+struct Taken<'a> {
+    seat: &'a Seat,
+    lists: Vec<(Which, Vec<u8>, List)>,
+    record: Vec<Run>,
+    published: bool,
+}
+
+impl Taken<'_> {
+    fn place_values(&mut self, overlay: &Overlay) -> Result<()> {
+        for which in [Which::Main, Which::Volatile] {
+            for (key, value) in overlay.values(which) {
+                if let Some(list) = value.map_or(Ok(None), |value| tree::place_value(self.seat, value))? {
+                    self.lists.push((which, key.to_vec(), list));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.published && !std::thread::panicking() {
+            for (_, _, list) in &self.lists {
+                self.seat.give_back_runs(&list.runs);
+            }
+        }
+        self.seat.give_back_runs(&self.record);
+        self.seat.forget_notes();
+    }
+}

@@ -1,0 +1,349 @@
+//! Transactions: serializable, optimistic, with private writes and exclusive mode for the starving.
+//!
+//! The body runs without latches; its writes go to a private overlay that its later reads see, its
+//! reads are noted by leaf and stay one state from read to read, so no body ever sees a state that
+//! never was. The commit latches the leaves to be written in key order, checks the reads once more,
+//! publishes one record, applies it, releases.
+//!
+//! Invariants
+//! - Nothing shared is written before the commit; a transaction that writes nothing writes nothing.
+//! - Latches are waited for only in (tree, key) order, and only here.
+//! - After an error of any kind no latch, page or lease is left.
+//!
+//! What if we are killed? Before the record is published: nothing has happened. After: repair applies
+//! the whole record again. The lease of the dead is taken by whoever waits for it.
+
+mod commit;
+mod overlay;
+mod reads;
+
+use std::time::{Duration, Instant};
+
+use perilune_store::{Error, Result};
+
+use crate::access::Access;
+use crate::control::{take_lease, Lease};
+use crate::limits::{READ_LEAVES_MAX, TRIES_BEFORE_LEASE};
+use crate::session::Counter;
+use crate::tree::{removal_end, Neighbour, Seen, Which};
+use overlay::{Lookup, Overlay};
+use reads::{digest, Ask, Reads};
+
+/// A transaction under way.
+pub(crate) struct Transaction {
+    pub(crate) overlay: Overlay,
+    reads: Reads,
+    lease: Option<Lease>,
+    /// What was read is no longer one state; only a rollback is left.
+    doomed: bool,
+    visited: Vec<Seen>,
+}
+
+impl Transaction {
+    pub(crate) fn new() -> Transaction {
+        Transaction {
+            overlay: Overlay::new(),
+            reads: Reads::default(),
+            lease: None,
+            doomed: false,
+            visited: Vec::new(),
+        }
+    }
+
+    /// Gives it exclusive mode for as long as that lasts.
+    pub(crate) fn with_lease(lease: Option<Lease>) -> Transaction {
+        Transaction { lease, ..Transaction::new() }
+    }
+
+    /// Gives exclusive mode back (before a wait).
+    pub(crate) fn drop_lease(&mut self) {
+        self.lease = None;
+    }
+
+    /// Whether it had exclusive mode and has lost it to a waiter.
+    pub(crate) fn has_lost_lease(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| !lease.is_held())
+    }
+
+    pub(crate) fn set(&mut self, which: Which, key: &[u8], value: &[u8]) {
+        self.overlay.set(which, key, value);
+    }
+
+    pub(crate) fn remove(&mut self, which: Which, key: &[u8]) {
+        self.overlay.remove(which, key);
+    }
+
+    pub(crate) fn remove_prefix(&mut self, which: Which, prefix: &[u8]) {
+        self.overlay.remove_prefix(which, prefix);
+    }
+
+    /// Checks that all that was read is one state.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not; the transaction is doomed.
+    pub(crate) fn validate(&mut self, access: &Access) -> Result<()> {
+        if self.doomed {
+            return Err(Error::Conflict);
+        }
+        self.reads.pass(access, 0).inspect_err(|_| self.doomed = true)
+    }
+
+    /// Notes a query; keeps everything read one state.
+    fn noted(&mut self, access: &Access, ask: Ask, which: Which, key: &[u8], digest: u64) -> Result<()> {
+        let due = self.reads.note(ask, which, key, digest, &self.visited);
+        if self.lease.as_ref().is_some_and(Lease::is_held) {
+            // Nobody else has published since the lease was had.
+            return Ok(());
+        }
+        if self.reads.leaf_count() > READ_LEAVES_MAX && self.lease.is_none() {
+            // Passes over ever more leaves would cost their square: go on alone.
+            self.lease = take_lease(&access.seat, 1, Instant::now() + Duration::from_secs(10))?;
+            return self.validate(access);
+        }
+        if due {
+            return self.validate(access);
+        }
+        Ok(())
+    }
+}
+
+impl Access {
+    /// Copies the value that the transaction sees at `key`; false when there is none.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    #[inline]
+    pub(crate) fn txn_get(
+        &self,
+        txn: &mut Transaction,
+        which: Which,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if txn.doomed {
+            return Err(Error::Conflict);
+        }
+        match txn.overlay.lookup(which, key) {
+            Lookup::Value(value) => {
+                out.clear();
+                out.extend_from_slice(value);
+                Ok(true)
+            }
+            Lookup::Absent(_) => Ok(false),
+            Lookup::Unknown => {
+                let found = self.visiting(&mut txn.visited, |visited| self.get(which, key, out, visited))?;
+                let value: &[u8] = if found { out } else { &[] };
+                txn.noted(self, Ask::Value, which, key, digest(found, [&[], value]))?;
+                Ok(found)
+            }
+        }
+    }
+
+    /// Whether the transaction sees a value at `key`.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn txn_has_value(&self, txn: &mut Transaction, which: Which, key: &[u8]) -> Result<bool> {
+        if txn.doomed {
+            return Err(Error::Conflict);
+        }
+        match txn.overlay.lookup(which, key) {
+            Lookup::Value(_) => Ok(true),
+            Lookup::Absent(_) => Ok(false),
+            Lookup::Unknown => {
+                let found = self.visiting(&mut txn.visited, |visited| self.has_value(which, key, visited))?;
+                txn.noted(self, Ask::Existence, which, key, digest(found, [&[], &[]]))?;
+                Ok(found)
+            }
+        }
+    }
+
+    fn visiting<T>(
+        &self,
+        visited: &mut Vec<Seen>,
+        read: impl FnOnce(&mut Fresh<'_>) -> Result<T>,
+    ) -> Result<T> {
+        visited.clear();
+        read(&mut Fresh { visited, image: &self.seat.image })
+    }
+
+    /// Copies the neighbour of `from` that the transaction sees; false when there is none.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn txn_neighbour(
+        &self,
+        txn: &mut Transaction,
+        which: Which,
+        from: &[u8],
+        side: Neighbour,
+        key: &mut Vec<u8>,
+        mut value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        if txn.doomed {
+            return Err(Error::Conflict);
+        }
+        let found = self.tree_neighbour(txn, which, from, side, key, value.as_deref_mut())?;
+        let own = txn.overlay.neighbour(which, from, side);
+        let Some(own) = own else { return Ok(found) };
+        let nearer = !found
+            || match side {
+                Neighbour::Previous => own >= key.as_slice(),
+                _ => own <= key.as_slice(),
+            };
+        if nearer {
+            key.clear();
+            key.extend_from_slice(own);
+            if let (Some(value), Lookup::Value(bytes)) = (value, txn.overlay.lookup(which, key)) {
+                value.clear();
+                value.extend_from_slice(bytes);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The nearest key of the tree that the overlay does not hide.
+    fn tree_neighbour(
+        &self,
+        txn: &mut Transaction,
+        which: Which,
+        from: &[u8],
+        side: Neighbour,
+        key: &mut Vec<u8>,
+        mut value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let mut from = std::borrow::Cow::Borrowed(from);
+        let mut side = side;
+        loop {
+            let found = self.visiting(&mut txn.visited, |visited| {
+                self.neighbour(which, &from, side, key, value.as_deref_mut(), visited)
+            })?;
+            let no_bytes: &[u8] = &[];
+            let (ask, digest) = match &value {
+                Some(value) if found => (Ask::KeyAndValue(side), digest(true, [key, value])),
+                Some(_) => (Ask::KeyAndValue(side), digest(false, [no_bytes, no_bytes])),
+                None => (Ask::Key(side), digest(found, [if found { key } else { no_bytes }, no_bytes])),
+            };
+            txn.noted(self, ask, which, &from, digest)?;
+            if !found {
+                return Ok(false);
+            }
+            match txn.overlay.lookup(which, key) {
+                Lookup::Unknown | Lookup::Value(_) => return Ok(true),
+                Lookup::Absent(None) => {
+                    from = key.clone().into();
+                    side = if side == Neighbour::Previous { side } else { Neighbour::Next };
+                }
+                Lookup::Absent(Some(prefix)) if side == Neighbour::Previous => from = prefix.to_vec().into(),
+                Lookup::Absent(Some(prefix)) => {
+                    from = removal_end(prefix).into();
+                    side = Neighbour::AtOrNext;
+                }
+            }
+        }
+    }
+
+    /// Runs `body` as a transaction of the engine's own until it commits.
+    ///
+    /// # Errors
+    /// The body's; `TransactionTimeout` after `deadline`; what a commit can answer.
+    pub(crate) fn atomically<R>(
+        &self,
+        deadline: Instant,
+        mut body: impl FnMut(&Access, &mut Transaction) -> Result<R>,
+    ) -> Result<R> {
+        let mut series = Series::new(deadline);
+        loop {
+            let mut txn = Transaction::with_lease(series.lease(self)?);
+            let result = body(self, &mut txn);
+            let lost = txn.has_lost_lease();
+            match result.and_then(|result| self.commit(&mut txn, None).map(|_| result)) {
+                Ok(result) => return Ok(result),
+                Err(error) if error.is_retry() => series.failed(self, lost)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Notes the leaves that an attempt visits; an attempt that is repeated forgets the earlier ones.
+pub(crate) struct Fresh<'a> {
+    visited: &'a mut Vec<Seen>,
+    image: &'a crate::image::Image,
+}
+
+impl crate::tree::Visit for Fresh<'_> {
+    #[inline]
+    fn visit(&mut self, leaf: Seen) {
+        // A leaf met twice under two words: the earlier visit belonged to a failed attempt.
+        if let Some(earlier) = self.visited.iter_mut().find(|seen| seen.number == leaf.number) {
+            *earlier = leaf;
+        } else {
+            self.visited.push(leaf);
+        }
+        debug_assert!(u64::from(leaf.number) < self.image.npages());
+    }
+}
+
+/// The tries of one transaction.
+pub(crate) struct Series {
+    started: Instant,
+    deadline: Instant,
+    tries: u32,
+    losses: u64,
+}
+
+impl Series {
+    pub(crate) fn new(deadline: Instant) -> Series {
+        Series { started: Instant::now(), deadline, tries: 0, losses: 0 }
+    }
+
+    /// When the series ends.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How often it has failed.
+    pub(crate) fn tries(&self) -> u32 {
+        self.tries
+    }
+
+    /// Exclusive mode for the next try, if it is time for it.
+    ///
+    /// # Errors
+    /// `TransactionTimeout`.
+    pub(crate) fn lease(&self, access: &Access) -> Result<Option<Lease>> {
+        if self.tries < TRIES_BEFORE_LEASE {
+            return Ok(None);
+        }
+        match take_lease(&access.seat, self.losses, self.deadline)? {
+            Some(lease) => Ok(Some(lease)),
+            None => Err(self.timeout()),
+        }
+    }
+
+    /// Notes a failure and backs off for a moment.
+    ///
+    /// # Errors
+    /// `TransactionTimeout` after the deadline.
+    pub(crate) fn failed(&mut self, access: &Access, lost_lease: bool) -> Result<()> {
+        access.seat.count(Counter::Conflicts);
+        self.tries += 1;
+        self.losses += u64::from(lost_lease);
+        if Instant::now() >= self.deadline {
+            return Err(self.timeout());
+        }
+        for _ in 0..self.tries.min(6) * 40 {
+            perilune_shm::platform::spin_pause();
+        }
+        if self.tries > 1 {
+            perilune_shm::platform::yield_now();
+        }
+        Ok(())
+    }
+
+    /// The error at the deadline.
+    pub(crate) fn timeout(&self) -> Error {
+        Error::TransactionTimeout { limit: self.deadline.saturating_duration_since(self.started) }
+    }
+}

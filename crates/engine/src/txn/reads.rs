@@ -1,0 +1,230 @@
+//! What a transaction has read, leaf by leaf, and whether it is still one state.
+//!
+//! Each query is noted with the leaves its answer rests on and a digest of the answer. As long as all
+//! leaves have the words under which they were read, everything read was true at one moment: that of
+//! the last pass over them. A leaf whose word has changed may be forgiven by asking its queries again:
+//! if all digests are the same, the new words are noted, and passes go on until one sees no change.
+//! Only that pass counts (single re-executions at different moments prove nothing).
+//!
+//! After NOrec's validation by value (Dalessandro et al., PPoPP 2010).
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use perilune_shm::latch::{self, LatchWord};
+use perilune_store::{Error, Result};
+
+use crate::access::Access;
+use crate::error::{Attempt, Stop};
+use crate::repair::Patience;
+use crate::tree::{self, Neighbour, Seen, Which};
+
+/// Beyond so many leaves they are looked up by a hash table.
+const LINEAR: usize = 16;
+/// Rounds of waiting for a foreign latch while latches are held.
+const SPINS_HOLDING: u32 = 200;
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Value,
+    Existence,
+    Key(Neighbour),
+    KeyAndValue(Neighbour),
+}
+
+#[derive(Debug)]
+struct Query {
+    ask: Ask,
+    which: Which,
+    key: Range<usize>,
+    digest: u64,
+    /// Indices of leaves, in `touches`.
+    leaves: Range<usize>,
+}
+
+/// The read set.
+#[derive(Default)]
+pub(crate) struct Reads {
+    leaves: Vec<Seen>,
+    index: HashMap<u32, usize>,
+    queries: Vec<Query>,
+    touches: Vec<usize>,
+    keys: Vec<u8>,
+}
+
+/// A digest of an answer: found or not, and bytes, 8 at a time.
+pub(crate) fn digest(found: bool, parts: [&[u8]; 2]) -> u64 {
+    let mut hash = 0x9e37_79b9_7f4a_7c15 ^ u64::from(found);
+    let mut add = |word: u64| {
+        let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f_u128;
+        hash = (product as u64 ^ (product >> 64) as u64).wrapping_add(0xe703_7ed1_a0b4_28db);
+    };
+    for part in parts {
+        add(part.len() as u64);
+        let mut chunks = part.chunks_exact(8);
+        for chunk in &mut chunks {
+            add(chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+        add(chunks.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    }
+    hash
+}
+
+impl Reads {
+    /// Number of leaves read.
+    pub(crate) fn leaf_count(&self) -> usize {
+        self.leaves.len()
+    }
+
+    fn find(&mut self, number: u32) -> Option<usize> {
+        if self.leaves.len() <= LINEAR {
+            return self.leaves.iter().position(|seen| seen.number == number);
+        }
+        if self.index.len() != self.leaves.len() {
+            self.index = self.leaves.iter().enumerate().map(|(at, seen)| (seen.number, at)).collect();
+        }
+        self.index.get(&number).copied()
+    }
+
+    /// Notes a query and the leaves it rests on; true when a pass is due.
+    pub(crate) fn note(&mut self, ask: Ask, which: Which, key: &[u8], digest: u64, visited: &[Seen]) -> bool {
+        let start = self.keys.len();
+        self.keys.extend_from_slice(key);
+        let first = self.touches.len();
+        let due = self.touch(visited);
+        self.queries.push(Query {
+            ask,
+            which,
+            key: start..self.keys.len(),
+            digest,
+            leaves: first..self.touches.len(),
+        });
+        due
+    }
+
+    /// Adds leaves to `touches`; true when one is new or has another word than noted.
+    fn touch(&mut self, visited: &[Seen]) -> bool {
+        let mut due = false;
+        for seen in visited {
+            match self.find(seen.number) {
+                Some(at) => {
+                    due |= !same(self.leaves[at].word, seen.word);
+                    self.touches.push(at);
+                }
+                None => {
+                    due |= !self.leaves.is_empty();
+                    self.touches.push(self.leaves.len());
+                    self.leaves.push(*seen);
+                }
+            }
+        }
+        due
+    }
+
+    /// Checks that all that was read is one state. `me`: the session whose own latches do not count,
+    /// while it holds some; else 0.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not.
+    pub(crate) fn pass(&mut self, access: &Access, me: u16) -> Result<()> {
+        for _ in 0..1000 {
+            let changed: Vec<usize> =
+                (0..self.leaves.len()).filter(|at| !self.holds(access, *at, me)).collect();
+            if changed.is_empty() {
+                return Ok(());
+            }
+            self.ask_again(access, &changed, me)?;
+        }
+        Err(Error::Conflict)
+    }
+
+    /// Whether a leaf still has its word.
+    fn holds(&self, access: &Access, at: usize, me: u16) -> bool {
+        let seen = self.leaves[at];
+        let now = latch::load(access.seat.image.latch(seen.number));
+        if now.locked() && !(me != 0 && now.is_locked_by(me)) {
+            return false;
+        }
+        same(now, seen.word)
+    }
+
+    /// Asks all queries again that rest on changed leaves.
+    fn ask_again(&mut self, access: &Access, changed: &[usize], me: u16) -> Result<()> {
+        let mut again: Vec<(usize, Vec<Seen>)> = Vec::new();
+        for (at, query) in self.queries.iter().enumerate() {
+            if !self.touches[query.leaves.clone()].iter().any(|leaf| changed.contains(leaf)) {
+                continue;
+            }
+            let (digest, visited) = ask(access, query.ask, query.which, &self.keys[query.key.clone()], me)?;
+            if digest != query.digest {
+                return Err(Error::Conflict);
+            }
+            again.push((at, visited));
+        }
+        // NB: a leaf that no query rests on any more keeps its newest word and does no harm.
+        for at in changed {
+            let number = self.leaves[*at].number;
+            self.leaves[*at].word = latch::load(access.seat.image.latch(number));
+        }
+        for (at, visited) in again {
+            for seen in &visited {
+                if let Some(leaf) = self.find(seen.number) {
+                    self.leaves[leaf].word = seen.word;
+                }
+            }
+            let first = self.touches.len();
+            self.touch(&visited);
+            self.queries[at].leaves = first..self.touches.len();
+        }
+        Ok(())
+    }
+}
+
+/// Whether two words name the same content, whoever holds the latch.
+fn same(one: LatchWord, other: LatchWord) -> bool {
+    one.version() == other.version() && one.state() == other.state()
+}
+
+/// Asks the trees, without an overlay. Answers the digest and the leaves it rests on.
+fn ask(access: &Access, ask: Ask, which: Which, key: &[u8], me: u16) -> Result<(u64, Vec<Seen>)> {
+    let (mut found_key, mut value, mut visited) = (Vec::new(), Vec::new(), Vec::new());
+    let image = &access.seat.image;
+    let fingers = &access.fingers;
+    let attempt = || {
+        visited.clear();
+        value.clear();
+        let found = match ask {
+            Ask::Value => tree::get(image, fingers, which, key, me, &mut value, &mut visited)?,
+            Ask::Existence => tree::has_value(image, fingers, which, key, me, &mut visited)?,
+            Ask::Key(side) => {
+                tree::neighbour(image, fingers, which, key, side, me, &mut found_key, None, &mut visited)?
+            }
+            Ask::KeyAndValue(side) => {
+                let value = Some(&mut value);
+                tree::neighbour(image, fingers, which, key, side, me, &mut found_key, value, &mut visited)?
+            }
+        };
+        if !found {
+            found_key.clear();
+            value.clear();
+        }
+        Ok(digest(found, [&found_key, &value]))
+    };
+    let digest = if me == 0 { access.read(attempt)? } else { read_holding(access, attempt)? };
+    Ok((digest, visited))
+}
+
+/// Repeats a reading attempt while latches are held: waits only for a moment.
+fn read_holding<T>(access: &Access, mut attempt: impl FnMut() -> Attempt<T>) -> Result<T> {
+    let mut patience = Patience::new();
+    loop {
+        match attempt() {
+            Ok(result) => return Ok(result),
+            Err(Stop::Fail(error)) => return Err(error),
+            Err(_) if patience.rounds() >= SPINS_HOLDING => return Err(Error::Conflict),
+            Err(Stop::Busy(page)) => patience.wait_for_page(&access.seat.image, page)?,
+            Err(_) => patience.wait(&access.seat.image, || 0)?,
+        }
+    }
+}
