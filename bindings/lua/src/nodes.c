@@ -1,0 +1,538 @@
+/*
+ * Nodes and their classes: making children, `node.__`, method calls, comparison, text.
+ *
+ * Invariants
+ * - A class is a metatable: methods and metamethods together; a derived one looks up what it lacks
+ *   in its parent class. `class_id` differs for every class of a Lua state.
+ * - A node's name and subscripts are never reserved: n.get is the node with the subscript "get", and
+ *   n:get() is that node called with n, which is the method.
+ */
+#include "module.h"
+
+#include <stdlib.h>
+
+enum { STACK_NODE = 2048 };
+
+typedef union block {
+    perilune_node head;
+    uint64_t words[STACK_NODE / 8];
+} block;
+
+state *state_of(lua_State *L)
+{
+    return lua_touserdata(L, UPVALUE_STATE);
+}
+
+static inline node *full_node(lua_State *L, int index)
+{
+    node *n = lua_touserdata(L, index);
+    if (n != NULL && lua_rawlen(L, index) >= sizeof(node) && n->magic == NODE_MAGIC)
+        return n;
+    return NULL;
+}
+
+static inline void handle_of(node *n, handle *out)
+{
+    out->db = n->db;
+    out->key = &n->key;
+    out->class_id = n->class_id;
+    out->derived = n->derived;
+    out->method = n->method;
+    out->place = n->place;
+    out->identity = (uintptr_t)n;
+}
+
+int to_handle(lua_State *L, int index, handle *out)
+{
+    int type = lua_type(L, index);
+    if (type == LUA_TUSERDATA) {
+        node *n = full_node(L, index);
+        if (n == NULL)
+            return 0;
+        handle_of(n, out);
+        return 1;
+    }
+    if (type == LUA_TLIGHTUSERDATA)
+        return light_of(L, index, out);
+    if (type == TYPE_CDATA && state_of(L)->convert != LUA_NOREF) {
+        /* LuaJIT's nodes without memory: replaced on the stack by one that C can read. */
+        index = lua_absindex(L, index);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, state_of(L)->convert);
+        lua_pushvalue(L, index);
+        lua_call(L, 1, 1);
+        node *n = full_node(L, -1);
+        lua_replace(L, index);
+        if (n == NULL)
+            return 0;
+        handle_of(n, out);
+        return 1;
+    }
+    return 0;
+}
+
+void check_handle(lua_State *L, int index, handle *out)
+{
+    if (!to_handle(L, index, out))
+        raise_argument(L, "argument %d must be a node, not %s", index, luaL_typename(L, index));
+}
+
+void push_class(lua_State *L, int index)
+{
+    if (lua_type(L, index) == LUA_TLIGHTUSERDATA) {
+        uint64_t bits = (uint64_t)(uintptr_t)lua_touserdata(L, index);
+        lua_rawgeti(L, UPVALUE_PLACES, (int)((bits >> 44) & (PLACES_MAX - 1)));
+    } else if (!lua_getmetatable(L, index)) {
+        lua_pushnil(L);
+    }
+}
+
+/* Pushes a full userdata for `key` with the class at `class`. */
+static node *new_node(lua_State *L, int class, const handle *like, const perilune_node *key)
+{
+    size_t size = PERILUNE_NODE_SIZE(key);
+    node *n = new_userdata(L, NODE_KEY_OFFSET + size);
+    n->magic = NODE_MAGIC;
+    n->class_id = like->class_id;
+    n->derived = like->derived;
+    n->method = 0;
+    n->db = like->db;
+    n->place = 0;
+    n->reserved = 0;
+    memcpy(&n->key, key, size);
+    lua_pushvalue(L, class);
+    lua_setmetatable(L, -2);
+    return n;
+}
+
+/* What a class says of its nodes. */
+static void class_handle(lua_State *L, database *db, int class, handle *out)
+{
+    memset(out, 0, offsetof(handle, block));
+    out->db = db;
+    lua_rawgeti(L, class, 1);
+    out->class_id = (uint16_t)lua_tointeger(L, -1);
+    lua_rawgeti(L, class, 2);
+    out->derived = (uint8_t)lua_toboolean(L, -1);
+    lua_pop(L, 2);
+}
+
+static int method_of_key(lua_State *L, const perilune_node *key)
+{
+    perilune_value last;
+    if (key->depth == 0 || perilune_node_subscript(key, key->depth, &last) != PERILUNE_OK
+        || last.type != PERILUNE_STRING)
+        return 0;
+    lua_pushlstring(L, last.as.s.p, last.as.s.n);
+    lua_rawget(L, UPVALUE_METHODS);
+    int method = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return method;
+}
+
+void push_node(lua_State *L, database *db, int class, const perilune_node *key)
+{
+    handle like;
+    class = lua_absindex(L, class);
+    luaL_checkstack(L, 8, "node");
+    class_handle(L, db, class, &like);
+    uint32_t number = 0;
+    if (key->depth <= 2) {
+        uint64_t root[64];
+        size_t size;
+        int status = perilune_node_ancestor(root, sizeof root, key, 0, &size);
+        if (status != PERILUNE_OK)
+            raise_thread(L, status);
+        number = place_of(L, db, class, like.class_id, like.derived, (perilune_node *)root);
+        if (push_light_key(L, number, key))
+            return;
+    }
+    int method = method_of_key(L, key);
+    node *n = new_node(L, class, &like, key);
+    n->method = (uint8_t)method;
+    if (key->depth == 0)
+        n->place = number;
+}
+
+/* Encodes a child into `b`, or, when it is too long for it, into a userdata that stays on the stack. */
+static const perilune_node *encode(lua_State *L, block *b, const perilune_node *parent, const perilune_value *subscripts,
+                                   size_t count)
+{
+    size_t size = 0;
+    int status;
+    void *buffer = b;
+    size_t capacity = sizeof *b;
+    for (;;) {
+        if (count == 1 && subscripts->type == PERILUNE_INT)
+            status = perilune_node_child_int(buffer, capacity, parent, subscripts->as.i, &size);
+        else if (count == 1 && subscripts->type == PERILUNE_STRING)
+            status = perilune_node_child_str(buffer, capacity, parent, subscripts->as.s.p, subscripts->as.s.n, &size);
+        else
+            status = perilune_node_child(buffer, capacity, parent, subscripts, count, &size);
+        if (status != PERILUNE_BUFFER_TOO_SMALL || capacity >= size)
+            break;
+        buffer = new_userdata(L, size);
+        capacity = size;
+    }
+    if (status != PERILUNE_OK)
+        raise_status(L, NULL, status, parent);
+    return buffer;
+}
+
+static int push_string_child(lua_State *L, int parent, const handle *of, const char *string, size_t size, int subscript)
+{
+    if (cached_string(L, of, string, size))
+        return 1;
+    lua_pushvalue(L, subscript);
+    lua_rawget(L, UPVALUE_METHODS);
+    int method = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    if (push_light_method(L, parent, of, method))
+        return 1;
+    perilune_value value = perilune_string(string, size);
+    block b;
+    int top = lua_gettop(L);
+    const perilune_node *key = encode(L, &b, of->key, &value, 1);
+    push_class(L, parent);
+    if (key->depth == 1 && of->place != 0 && push_light_key(L, of->place, key)) {
+        /* The text of an integer. */
+        lua_replace(L, top + 1);
+        lua_settop(L, top + 1);
+        return 1;
+    }
+    node *n = new_node(L, lua_gettop(L), of, key);
+    n->method = (uint8_t)method;
+    keep_string(L, of, string, size, n);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+    return 1;
+}
+
+void push_child(lua_State *L, int parent, const handle *of, int subscript)
+{
+    perilune_value value;
+    luaL_checkstack(L, 8, "node");
+    to_subscript(L, subscript, &value);
+    if (value.type == PERILUNE_STRING) {
+        push_string_child(L, parent, of, value.as.s.p, value.as.s.n, subscript);
+        return;
+    }
+    if (value.type == PERILUNE_INT
+        && (push_light_integer(L, of, value.as.i) || cached_integer(L, of, value.as.i)))
+        return;
+    block b;
+    int top = lua_gettop(L);
+    const perilune_node *key = encode(L, &b, of->key, &value, 1);
+    push_class(L, parent);
+    node *n = new_node(L, lua_gettop(L), of, key);
+    if (value.type == PERILUNE_INT)
+        keep_integer(L, of, value.as.i, n);
+    lua_replace(L, top + 1);
+    lua_settop(L, top + 1);
+}
+
+void push_named(lua_State *L, database *db, int class, int name, int first)
+{
+    int last = lua_gettop(L);
+    size_t size;
+    if (lua_type(L, name) != LUA_TSTRING)
+        raise_argument(L, "a name must be a string as \"^person\", not a %s", luaL_typename(L, name));
+    const char *text = lua_tolstring(L, name, &size);
+    luaL_checkstack(L, 8, "node");
+    class = lua_absindex(L, class);
+    handle none;
+    class_handle(L, db, class, &none);
+    if (!cached_string(L, &none, text, size)) {
+        block b;
+        size_t written;
+        int status = perilune_node_root(&b, sizeof b, text, size, &written);
+        if (status != PERILUNE_OK)
+            raise_thread(L, status);
+        push_node(L, db, class, &b.head);
+        keep_string(L, &none, text, size, lua_touserdata(L, -1));
+    }
+    for (int i = first; i <= last; i++) {
+        handle h;
+        to_handle(L, -1, &h);
+        if (lua_istable(L, i)) {
+            for (int k = 1;; k++) {
+                lua_rawgeti(L, i, k);
+                if (lua_isnil(L, -1)) {
+                    lua_pop(L, 1);
+                    break;
+                }
+                to_handle(L, -2, &h);
+                push_child(L, lua_absindex(L, -2), &h, lua_absindex(L, -1));
+                lua_replace(L, -3);
+                lua_pop(L, 1);
+            }
+        } else {
+            push_child(L, lua_absindex(L, -1), &h, i);
+            lua_replace(L, -2);
+        }
+    }
+}
+
+/* n.__name: the member `name` of the class; n.__: the value. */
+static int reserved_member(lua_State *L, const handle *h, const char *key, size_t size)
+{
+    push_class(L, 1);
+    lua_pushlstring(L, size > 2 ? key + 2 : "get", size > 2 ? size - 2 : 3);
+    lua_gettable(L, -2);
+    (void)h;
+    if (size > 2)
+        return 1;
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+static int node_index(lua_State *L)
+{
+    handle h;
+    node *n = full_node(L, 1);
+    if (n != NULL)
+        handle_of(n, &h);
+    else
+        check_handle(L, 1, &h);
+    if (lua_type(L, 2) == LUA_TSTRING) {
+        size_t size;
+        const char *key = lua_tolstring(L, 2, &size);
+        if (size >= 2 && key[0] == '_' && key[1] == '_') {
+            if (size > 2 || h.derived)
+                return reserved_member(L, &h, key, size);
+            perilune_value value;
+            int status;
+            TRY(status, L, h.db, h.key, perilune_get(h.db->live, h.key, &value));
+            push_value(L, &value);
+            return 1;
+        }
+        return push_string_child(L, 1, &h, key, size, 2);
+    }
+    push_child(L, 1, &h, 2);
+    return 1;
+}
+
+static int node_tostring(lua_State *L);
+
+static int node_newindex(lua_State *L)
+{
+    handle h;
+    size_t size = 0;
+    check_handle(L, 1, &h);
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
+    if (size != 2 || memcmp(key, "__", 2) != 0) {
+        lua_settop(L, 2);
+        push_child(L, 1, &h, 2);
+        lua_replace(L, 1);
+        lua_settop(L, 1);
+        node_tostring(L);
+        return raise_argument(L, "a node is no table: to set the value of %s, assign to its field __",
+                              lua_tostring(L, -1));
+    }
+    if (h.derived) {
+        lua_settop(L, 3);
+        push_class(L, 1);
+        lua_getfield(L, -1, "set");
+        lua_pushvalue(L, 1);
+        lua_pushvalue(L, 3);
+        lua_call(L, 2, 0);
+        return 0;
+    }
+    perilune_value value;
+    int status;
+    to_value(L, 3, "a value", &value);
+    TRY(status, L, h.db, h.key, perilune_set(h.db->live, h.key, &value));
+    return 0;
+}
+
+/* The last subscript of `key`, on the stack. */
+static const char *no_method(lua_State *L, const perilune_node *key)
+{
+    perilune_value name;
+    perilune_node_subscript(key, key->depth, &name);
+    return name.type == PERILUNE_STRING ? lua_pushlstring(L, name.as.s.p, name.as.s.n), lua_tostring(L, -1) : "?";
+}
+
+/* The method call n:name(...): its node is argument 1, n argument 2. */
+static int call_method(lua_State *L, const handle *h)
+{
+    if (h->method != 0 && !h->derived) {
+        lua_remove(L, 1);
+        return method_function(h->method)(L);
+    }
+    perilune_value name;
+    if (perilune_node_subscript(h->key, h->key->depth, &name) != PERILUNE_OK || name.type != PERILUNE_STRING)
+        return raise_argument(L, "a node is called with subscripts, or as a method: node:get()");
+    push_class(L, 2);
+    lua_pushlstring(L, name.as.s.p, name.as.s.n);
+    lua_gettable(L, -2);
+    if (lua_isnil(L, -1))
+        return raise_argument(L, "nodes have no method '%s'", no_method(L, h->key));
+    lua_replace(L, 1);
+    lua_pop(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+static int node_call(lua_State *L)
+{
+    handle h;
+    int type = lua_type(L, 2);
+    check_handle(L, 1, &h);
+    if (type == LUA_TUSERDATA || type == LUA_TLIGHTUSERDATA || type == TYPE_CDATA)
+        return call_method(L, &h);
+    int last = lua_gettop(L);
+    lua_pushvalue(L, 1);
+    for (int i = 2; i <= last; i++) {
+        to_handle(L, -1, &h);
+        push_child(L, lua_absindex(L, -1), &h, i);
+        lua_replace(L, -2);
+    }
+    return 1;
+}
+
+static int node_eq(lua_State *L)
+{
+    handle a, b;
+    lua_pushboolean(L, to_handle(L, 1, &a) && to_handle(L, 2, &b) && a.db == b.db && a.class_id == b.class_id
+                           && perilune_node_compare(a.key, b.key) == 0
+                           && a.key->flags == b.key->flags);
+    return 1;
+}
+
+static int node_lt(lua_State *L)
+{
+    handle a, b;
+    check_handle(L, 1, &a);
+    check_handle(L, 2, &b);
+    lua_pushboolean(L, perilune_node_compare(a.key, b.key) < 0);
+    return 1;
+}
+
+static int node_le(lua_State *L)
+{
+    handle a, b;
+    check_handle(L, 1, &a);
+    check_handle(L, 2, &b);
+    lua_pushboolean(L, perilune_node_compare(a.key, b.key) <= 0);
+    return 1;
+}
+
+static int node_tostring(lua_State *L)
+{
+    handle h;
+    block b;
+    size_t size = 0;
+    char *text = (char *)&b;
+    check_handle(L, 1, &h);
+    int status = perilune_node_text(h.key, text, sizeof b, &size);
+    if (status == PERILUNE_BUFFER_TOO_SMALL) {
+        text = new_userdata(L, size);
+        status = perilune_node_text(h.key, text, size, &size);
+    }
+    if (status != PERILUNE_OK)
+        return raise_thread(L, status);
+    lua_pushlstring(L, text, size);
+    return 1;
+}
+
+const luaL_Reg node_metamethods[] = {
+    {"__index", node_index}, {"__newindex", node_newindex}, {"__call", node_call}, {"__eq", node_eq},
+    {"__lt", node_lt},       {"__le", node_le},             {"__tostring", node_tostring}, {"__pairs", node_pairs_method},
+    {NULL, NULL}};
+
+/* A class is a table with class_id at [1], whether it is derived at [2], its database at [3]. */
+void push_new_class(lua_State *L, database *db, int parent)
+{
+    state *s = db->state;
+    if (s->class_count >= 65535)
+        raise_argument(L, "too many classes of nodes: make them once, not in a loop");
+    parent = parent == 0 ? 0 : lua_absindex(L, parent);
+    lua_createtable(L, 4, 64);
+    lua_pushinteger(L, ++s->class_count);
+    lua_rawseti(L, -2, 1);
+    lua_pushboolean(L, parent != 0);
+    lua_rawseti(L, -2, 2);
+    for (int i = 1; i <= UPVALUES; i++)
+        lua_pushvalue(L, lua_upvalueindex(i));
+    set_functions(L, node_metamethods, UPVALUES);
+    lua_pushliteral(L, "perilune.node");
+    lua_setfield(L, -2, "__name");
+    if (parent == 0) {
+        const luaL_Reg *lists[] = {node_methods, NULL};
+        for (int k = 0; lists[k] != NULL; k++) {
+            for (int i = 1; i <= UPVALUES; i++)
+                lua_pushvalue(L, lua_upvalueindex(i));
+            set_functions(L, lists[k], UPVALUES);
+        }
+        return;
+    }
+    lua_rawgeti(L, parent, 3);
+    lua_rawseti(L, -2, 3);
+    lua_pushvalue(L, parent);
+    lua_setfield(L, -2, "__superclass");
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, parent);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
+/* The function that an inherited class makes nodes with: upvalue 5 is the class. */
+static int derived_node(lua_State *L)
+{
+    int class = lua_upvalueindex(UPVALUES + 1);
+    lua_rawgeti(L, class, 3);
+    database *db = to_database(L, -1);
+    lua_pop(L, 1);
+    handle h;
+    if (lua_type(L, 1) != LUA_TSTRING && to_handle(L, 1, &h)) {
+        push_node(L, h.db, class, h.key);
+        lua_replace(L, 1);
+        return lua_gettop(L) == 1 ? 1 : node_call(L);
+    }
+    lua_pushvalue(L, class);
+    lua_insert(L, 1);
+    push_named(L, db, 1, 2, 3);
+    return 1;
+}
+
+/* perilune.inherit(node_function): new_function, class, superclass. */
+static int inherit(lua_State *L)
+{
+    handle h;
+    if (!lua_isfunction(L, 1))
+        return raise_argument(L, "inherit takes the function that makes nodes, as perilune.node, not a %s",
+                              luaL_typename(L, 1));
+    lua_settop(L, 1);
+    lua_pushliteral(L, "inherit");
+    lua_call(L, 1, 1);
+    if (!to_handle(L, 1, &h))
+        return raise_argument(L, "inherit takes a function that makes nodes; this one made a %s", luaL_typename(L, 1));
+    push_class(L, 1);
+    push_new_class(L, h.db, 2);
+    for (int i = 1; i <= UPVALUES; i++)
+        lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushvalue(L, 3);
+    lua_pushcclosure(L, derived_node, UPVALUES + 1);
+    lua_insert(L, 2);
+    lua_insert(L, 3);
+    return 3;
+}
+
+/* perilune.isnode(x) */
+static int isnode(lua_State *L)
+{
+    handle h;
+    lua_settop(L, 1);
+    lua_pushboolean(L, to_handle(L, 1, &h));
+    return 1;
+}
+
+int open_nodes(lua_State *L)
+{
+    const luaL_Reg functions[] = {{"inherit", inherit}, {"isnode", isnode}, {NULL, NULL}};
+    for (int i = 1; i <= UPVALUES; i++)
+        lua_pushvalue(L, lua_upvalueindex(i));
+    set_functions(L, functions, UPVALUES);
+    return 0;
+}
