@@ -1,0 +1,151 @@
+//! A disk whose n-th call fails, for tests that try every n.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+
+use crate::{Disk, DiskFile, RealDisk};
+
+/// How the chosen call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// ENOSPC; nothing is done.
+    NoSpace,
+    /// EIO; nothing is done.
+    Io,
+    /// EIO after half the bytes of a write; nothing is done by other calls.
+    ShortWrite,
+}
+
+impl Fault {
+    fn error(self) -> io::Error {
+        match self {
+            Fault::NoSpace => io::Error::from_raw_os_error(28),
+            Fault::Io | Fault::ShortWrite => io::Error::from_raw_os_error(5),
+        }
+    }
+}
+
+/// The real disk, except that one call fails. Calls of all its files are counted together; clones
+/// count with the original.
+#[derive(Clone, Debug)]
+pub struct FaultyDisk {
+    plan: Arc<Plan>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    calls: AtomicU64,
+    failing: AtomicU64,
+    fault: Fault,
+}
+
+impl Plan {
+    /// Counts a call that would change something; the fault if it is the chosen one.
+    fn next(&self) -> Result<(), Fault> {
+        let call = self.calls.fetch_add(1, SeqCst) + 1;
+        if call == self.failing.load(SeqCst) {
+            return Err(self.fault);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.next().map_err(Fault::error)
+    }
+}
+
+impl FaultyDisk {
+    /// A disk that does not fail until told to by [`FaultyDisk::fail_call`].
+    #[must_use]
+    pub fn new(fault: Fault) -> FaultyDisk {
+        let plan = Plan { calls: AtomicU64::new(0), failing: AtomicU64::new(0), fault };
+        FaultyDisk { plan: Arc::new(plan) }
+    }
+
+    /// Lets the `number`-th call from now on fail (1 is the next one, 0 none).
+    pub fn fail_call(&self, number: u64) {
+        let failing = if number == 0 { 0 } else { self.plan.calls.load(SeqCst) + number };
+        self.plan.failing.store(failing, SeqCst);
+    }
+
+    /// Calls made so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.plan.calls.load(SeqCst)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    file: Box<dyn DiskFile>,
+    plan: Arc<Plan>,
+}
+
+impl Disk for FaultyDisk {
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
+        self.plan.check()?;
+        let file = RealDisk.open(path, write)?;
+        Ok(Box::new(FaultyFile { file, plan: Arc::clone(&self.plan) }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.plan.check()?;
+        RealDisk.rename(from, to)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.plan.check()?;
+        RealDisk.sync_directory(path)
+    }
+}
+
+impl DiskFile for FaultyFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.plan.check()?;
+        self.file.read_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if let Err(fault) = self.plan.next() {
+            if fault == Fault::ShortWrite {
+                self.file.write_at(&bytes[..bytes.len() / 2], offset)?;
+            }
+            return Err(fault.error());
+        }
+        self.file.write_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.plan.check()?;
+        self.file.sync_data()
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.plan.check()?;
+        self.file.size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_call_fails_and_no_other() -> io::Result<()> {
+        let path = std::env::temp_dir().join(format!("perilune-disk-{}", std::process::id()));
+        std::fs::write(&path, [0; 8])?;
+        let disk = FaultyDisk::new(Fault::ShortWrite);
+        let file = disk.open(&path, true)?;
+        disk.fail_call(2);
+        file.write_at(&[1; 4], 0)?;
+        assert_eq!(file.write_at(&[2; 4], 4).unwrap_err().raw_os_error(), Some(5));
+        file.sync_data()?;
+        let mut bytes = [9; 8];
+        file.read_at(&mut bytes, 0)?;
+        assert_eq!(bytes, [1, 1, 1, 1, 2, 2, 0, 0], "half of the failed write is there");
+        assert_eq!(disk.calls(), 5);
+        std::fs::remove_file(&path)
+    }
+}

@@ -1,0 +1,72 @@
+//! Files that are read and written by system calls rather than through the mapping.
+//!
+//! The engine writes meta and info pages (and, later, log segments) through the [`Disk`] trait, so
+//! that tests can make the n-th call fail: [`FaultyDisk`].
+//!
+//! Invariants
+//! - A read or write is whole or an error; interrupted and short calls are continued.
+//! - Nothing is promised to be on disk before [`DiskFile::sync_data`] has answered without error, and
+//!   after an error nothing is known about what had been written before it.
+//!
+//! Deliberately absent: mappings and locks (`perilune-shm`), file formats, retries after an error.
+
+#![forbid(unsafe_code)]
+
+mod faulty;
+mod real;
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+
+pub use faulty::{Fault, FaultyDisk};
+pub use real::RealDisk;
+
+/// Opens, renames and removes files.
+pub trait Disk: Debug + Send + Sync {
+    /// Opens an existing file, for writing too if `write`.
+    ///
+    /// # Errors
+    /// What `open` says.
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Gives a file another name, replacing what had it.
+    ///
+    /// # Errors
+    /// What `rename` says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// What `open` and `fsync` say.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// An open file. Offsets are bytes from its start.
+pub trait DiskFile: Debug + Send + Sync {
+    /// Fills `bytes` from `offset` on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the file is shorter; else what `pread` says.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// What `pwrite` says; some of the bytes may then have been written.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes the file's data durable, also what was stored through mappings.
+    ///
+    /// # Errors
+    /// What `fdatasync` says. What is on disk is then unknown, and stays unknown even if a later call
+    /// succeeds: write the data again.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// What `fstat` says.
+    fn size(&self) -> io::Result<u64>;
+}
