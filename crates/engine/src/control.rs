@@ -10,7 +10,8 @@
 //! What if we are killed? Between store and freeze: some writers reread once; the next owner stores
 //! and freezes again. As holder of the lease: any waiter takes it.
 //!
-//! Checked by the exhaustive model in `tests/handshake.rs`, which finds both of its canaries.
+//! Checked by the exhaustive model in `tests/model_handshake.rs` and, on atomics, by
+//! `tests/loom_handshake.rs`; both find their canaries.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::Arc;
@@ -21,13 +22,16 @@ use perilune_store::Result;
 
 use crate::image::layout::{control, phase, session};
 use crate::image::Image;
-use crate::limits::{LEASE_CLASS_MAX, LEASE_LONGEST, LEASE_SHORTEST, WAIT_SLICE};
-use crate::repair::{dead_session, sessions_high, Patience};
+use crate::limits::{LEASE_CLASS_MAX, LEASE_LONGEST, LEASE_SHORTEST, SESSIONS, WAIT_SLICE};
+use crate::repair::{dead_session, Patience};
 use crate::session::{lease_session, Counter, Seat};
 
 /// Freezes the heads of all sessions. Answers where each stood, and its step.
 pub(crate) fn freeze(image: &Arc<Image>) -> Vec<(Seat, u64, u64)> {
-    (1..=sessions_high(image))
+    // NB: by a read-modify-write. A plain load may answer an old mark although the control word has been
+    // stored: a session above it, made meanwhile, could publish under the old word unfrozen.
+    let high = image.control(control::SESSIONS_HIGH).fetch_add(0, AcqRel).min(SESSIONS as u64) as u16;
+    (1..=high)
         .map(|id| {
             let seat = Seat::new(image.clone(), id);
             let head = seat.head_word().fetch_or(session::FROZEN, AcqRel) & !session::FROZEN;
