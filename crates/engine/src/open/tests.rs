@@ -134,8 +134,7 @@ fn closing_without_changes_keeps_the_generation() {
 #[test]
 fn files_have_the_mode_asked_for() {
     let scratch = Scratch::new();
-    let _open =
-        Attachment::open(&scratch.db(), &OpenOptions { file_mode: 0o660, ..options() }).unwrap();
+    let _open = Attachment::open(&scratch.db(), &OpenOptions { file_mode: 0o660, ..options() }).unwrap();
     for path in [scratch.db(), scratch.shm()] {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660, "{path:?}");
     }
@@ -520,8 +519,9 @@ fn what_killed_processes_wrote_is_there() {
     for role in ["writer", "latched"] {
         let scratch = Scratch::new();
         scratch.open().close().unwrap();
-        let mut seconds = [Second::start(role, &scratch.db()), Second::start("writer", &scratch.db())];
-        seconds.iter_mut().rev().for_each(Second::kill);
+        // In this order: whoever latches the root keeps all others waiting as long as he lives.
+        let mut seconds = [Second::start("writer", &scratch.db()), Second::start(role, &scratch.db())];
+        seconds.iter_mut().for_each(Second::kill);
         // All dead: attached to at once, their sessions and latches free.
         let attachment = scratch.open();
         assert_eq!(round_of(&attachment), 4);
