@@ -17,7 +17,7 @@ use perilune_store::{Durability, Error};
 use super::{claim_session, gate, release_session, Attachment, OpenOptions};
 use crate::access::Access;
 use crate::image::layout::{control, header};
-use crate::limits::PAGE;
+use crate::limits::{PAGE, SEGMENT_RESERVED};
 use crate::session::record::Kind;
 use crate::tree::Which;
 use crate::verify;
@@ -282,10 +282,13 @@ fn other_formats_pages_and_damage_are_named() {
     fill(&attachment, 1);
     attachment.close().unwrap();
     let closed = fs::read(scratch.db()).unwrap();
+    fs::write(scratch.db(), &closed[..100 * PAGE]).unwrap();
+    assert!(scratch.refusal(&options()).contains("it was cut"), "with -shm there");
     let with = |changes: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = closed.clone();
         changes(&mut bytes);
         fs::write(scratch.db(), bytes).unwrap();
+        let _ = fs::remove_file(scratch.shm());
         scratch.refusal(&options())
     };
     let in_both = |bytes: &mut Vec<u8>, at: usize, value: u8| {
@@ -301,7 +304,7 @@ fn other_formats_pages_and_damage_are_named() {
     assert!(with(&|bytes| in_both(bytes, 84, 3)).contains("info pages"));
     assert!(with(&|bytes| (bytes[20], bytes[PAGE + 20]) = (0xee, 0xee)).contains("both copies of meta"));
     assert!(with(&|bytes| bytes.truncate(100 * PAGE)).contains("it was cut"));
-    let damaged_info = with(&|bytes| bytes[2 * PAGE + 50..(2 + 2 * 128) * PAGE].fill(0xaa));
+    let damaged_info = with(&|bytes| bytes[2 * PAGE + 50..SEGMENT_RESERVED as usize * PAGE].fill(0xaa));
     assert!(damaged_info.contains("info page"), "{damaged_info}");
     fs::write(scratch.db(), &closed).unwrap();
     assert_eq!(round_of(&scratch.open()), 1);
