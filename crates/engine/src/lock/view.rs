@@ -1,0 +1,257 @@
+//! Who holds and who waits for what, as one attempt at a lock sees it: one state of the tree.
+//!
+//! Invariants
+//! - Entries of dead processes are absent: they are not answered, and noted to be swept.
+//! - A waiter waits for the holders in conflict with it and for every earlier waiter in conflict, but
+//!   not for one whom it keeps waiting itself by what it holds: passing then delays nobody.
+//!
+//! Deliberately absent: waiting, writing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use perilune_store::{Error, Result};
+
+use super::entry::{self, tag, Holder, Parts, Want};
+use crate::access::Access;
+use crate::image::layout::Owner;
+use crate::tree::{Neighbour, Which};
+use crate::txn::Transaction;
+
+/// A lock held, or a place in a queue.
+#[derive(Debug)]
+struct Entry {
+    holder: Holder,
+    ticket: u64,
+    exclusive: bool,
+}
+
+/// Entries of a name, its ancestors and its descendants.
+#[derive(Debug, Default)]
+struct Related {
+    held: Vec<Entry>,
+    waiting: Vec<Entry>,
+}
+
+/// One attempt's view.
+pub(super) struct View<'a> {
+    access: &'a Access,
+    pub(super) txn: &'a mut Transaction,
+    related: BTreeMap<Vec<u8>, Rc<Related>>,
+    wants: BTreeMap<(Holder, u64), Rc<Vec<Want>>>,
+    living: Vec<(Owner, bool)>,
+    /// Keys of entries of the dead.
+    dead: Vec<Vec<u8>>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(access: &'a Access, txn: &'a mut Transaction) -> View<'a> {
+        View {
+            access,
+            txn,
+            related: BTreeMap::new(),
+            wants: BTreeMap::new(),
+            living: Vec::new(),
+            dead: Vec::new(),
+        }
+    }
+
+    fn is_alive(&mut self, process: Owner) -> bool {
+        if process == self.access.seat.image.me {
+            return true;
+        }
+        if let Some((_, alive)) = self.living.iter().find(|(other, _)| *other == process) {
+            return *alive;
+        }
+        let alive = self.access.seat.image.is_alive(process);
+        self.living.push((process, alive));
+        alive
+    }
+
+    /// Calls `visit` with the entries under `tag` of the name wanted, its descendants and ancestors;
+    /// stops when it answers true.
+    fn scan(
+        &mut self,
+        tag: u8,
+        want: &Want,
+        visit: &mut dyn FnMut(&mut Self, Parts<'_>, &[u8], &[u8]) -> bool,
+    ) -> Result<bool> {
+        let mut start = Vec::new();
+        entry::begin_range(&mut start, tag, &want.name);
+        if self.scan_range(&start, want.name.len()..usize::MAX, visit)? {
+            return Ok(true);
+        }
+        for ancestor in want.ancestors() {
+            entry::begin_range(&mut start, tag, ancestor);
+            start.push(0);
+            if self.scan_range(&start, ancestor.len()..ancestor.len() + 1, visit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The entries whose keys begin with `start` and whose names have a length in `lengths`.
+    fn scan_range(
+        &mut self,
+        start: &[u8],
+        lengths: std::ops::Range<usize>,
+        visit: &mut dyn FnMut(&mut Self, Parts<'_>, &[u8], &[u8]) -> bool,
+    ) -> Result<bool> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let mut from = std::borrow::Cow::Borrowed(start);
+        let mut side = Neighbour::AtOrNext;
+        let access = self.access;
+        while access.txn_neighbour(self.txn, Which::Volatile, &from, side, &mut key, Some(&mut value))?
+            && key.starts_with(start)
+        {
+            let parts = entry::parts(&key).ok_or_else(|| damaged("lock's key"))?;
+            if lengths.contains(&parts.name.len()) && visit(self, parts, &key, &value) {
+                return Ok(true);
+            }
+            let past = from.to_mut();
+            past.clear();
+            past.extend_from_slice(&key);
+            side = Neighbour::Next;
+        }
+        Ok(false)
+    }
+
+    /// Whether nobody but `me`, dead or alive, holds a lock in conflict with `want`.
+    pub(super) fn is_free(&mut self, me: Holder, want: &Want) -> Result<bool> {
+        let taken = self.scan(tag::LOCK, want, &mut |_, parts, _, value| {
+            parts.holder != me
+                && (want.exclusive || entry::held(value).is_none_or(|(exclusive, _)| exclusive))
+        })?;
+        Ok(!taken)
+    }
+
+    fn related(&mut self, want: &Want) -> Result<Rc<Related>> {
+        if let Some(known) = self.related.get(&want.name) {
+            return Ok(known.clone());
+        }
+        let mut related = Related::default();
+        for (tag, list) in [(tag::LOCK, &mut related.held), (tag::QUEUE, &mut related.waiting)] {
+            self.scan(tag, want, &mut |view, parts, key, value| {
+                let Parts { holder, ticket, .. } = parts;
+                if view.is_alive(holder.process()) {
+                    list.push(Entry { holder, ticket, exclusive: value.first() != Some(&0) });
+                } else {
+                    view.dead.push(key.to_vec());
+                    if tag == tag::QUEUE {
+                        view.dead.push(entry::waiter_key(holder, ticket));
+                    }
+                }
+                false
+            })?;
+        }
+        let related = Rc::new(related);
+        self.related.insert(want.name.clone(), related.clone());
+        Ok(related)
+    }
+
+    /// What `holder` wants by `ticket`.
+    fn wants(&mut self, holder: Holder, ticket: u64) -> Result<Rc<Vec<Want>>> {
+        if let Some(known) = self.wants.get(&(holder, ticket)) {
+            return Ok(known.clone());
+        }
+        let mut value = Vec::new();
+        let key = entry::waiter_key(holder, ticket);
+        let found = self.access.txn_get(self.txn, Which::Volatile, &key, &mut value)?;
+        let wants = if found { entry::wants(&value) } else { None };
+        let wants = Rc::new(wants.ok_or_else(|| damaged("waiter"))?);
+        self.wants.insert((holder, ticket), wants.clone());
+        Ok(wants)
+    }
+
+    /// Those for whom `holder` has to wait if it wants `wants` by `ticket`, and which of the wants is the
+    /// first to wait.
+    ///
+    /// # Errors
+    /// `Conflict`; `Corrupt`.
+    pub(super) fn blockers(
+        &mut self,
+        holder: Holder,
+        wants: &[Want],
+        ticket: u64,
+    ) -> Result<(BTreeSet<Holder>, usize)> {
+        let mut blockers = BTreeSet::new();
+        let mut first = 0;
+        for (index, want) in wants.iter().enumerate() {
+            let was_empty = blockers.is_empty();
+            let related = self.related(want)?;
+            let in_conflict = |entry: &&Entry| entry.holder != holder && (entry.exclusive || want.exclusive);
+            blockers.extend(related.held.iter().filter(in_conflict).map(|entry| entry.holder));
+            for earlier in related.waiting.iter().filter(in_conflict).filter(|entry| entry.ticket < ticket) {
+                if !blockers.contains(&earlier.holder) && !self.keeps_waiting(holder, earlier)? {
+                    blockers.insert(earlier.holder);
+                }
+            }
+            if was_empty && !blockers.is_empty() {
+                first = index;
+            }
+        }
+        Ok((blockers, first))
+    }
+
+    /// Whether something that `holder` holds is in conflict with what a waiter wants.
+    fn keeps_waiting(&mut self, holder: Holder, waiter: &Entry) -> Result<bool> {
+        for want in self.wants(waiter.holder, waiter.ticket)?.iter() {
+            let related = self.related(want)?;
+            let mut held = related.held.iter().filter(|held| held.holder == holder);
+            if held.any(|held| held.exclusive || want.exclusive) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether `holder`, waiting for `blockers`, would wait for itself.
+    ///
+    /// # Errors
+    /// As [`View::blockers`].
+    pub(super) fn closes_circle(&mut self, holder: Holder, blockers: &BTreeSet<Holder>) -> Result<bool> {
+        let mut reached = blockers.clone();
+        let mut to_visit: Vec<Holder> = blockers.iter().copied().collect();
+        while let Some(blocker) = to_visit.pop() {
+            for ticket in self.tickets(blocker)? {
+                let wants = self.wants(blocker, ticket)?;
+                for next in self.blockers(blocker, &wants, ticket)?.0 {
+                    if next == holder {
+                        return Ok(true);
+                    }
+                    if reached.insert(next) {
+                        to_visit.push(next);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tickets by which `holder` waits: one, or several if threads share it.
+    fn tickets(&mut self, holder: Holder) -> Result<Vec<u64>> {
+        let range = entry::waiter_range(holder);
+        let (mut key, mut from) = (Vec::new(), range.clone());
+        let mut tickets = Vec::new();
+        while self.access.txn_neighbour(self.txn, Which::Volatile, &from, Neighbour::Next, &mut key, None)?
+            && key.starts_with(&range)
+        {
+            tickets.push(entry::ticket_of(&key).ok_or_else(|| damaged("waiter's key"))?);
+            from.clone_from(&key);
+        }
+        Ok(tickets)
+    }
+
+    /// Removes the entries of the dead that were met.
+    pub(super) fn sweep(&mut self) {
+        for key in self.dead.drain(..) {
+            self.txn.remove(Which::Volatile, &key);
+        }
+    }
+}
+
+/// Bytes of the volatile tree are not what was written.
+pub(crate) fn damaged(what: &str) -> Error {
+    Error::Corrupt { place: format!("a {what} in the volatile tree: close the database everywhere") }
+}
