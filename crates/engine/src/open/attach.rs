@@ -92,12 +92,6 @@ impl Attachment {
         self.heir()?.image()
     }
 
-    /// Whether the caller is the process that made this attachment. One load.
-    #[inline]
-    pub(crate) fn is_own(&self) -> bool {
-        self.mark.is_same_process()
-    }
-
     /// How the database was opened.
     pub(crate) fn options(&self) -> &OpenOptions {
         &self.options
