@@ -24,6 +24,12 @@
 
 #include <stdlib.h>
 
+#ifdef LUAJIT
+#define USES_LIGHT 0
+#else
+#define USES_LIGHT (sizeof(void *) == 8)
+#endif
+
 #define LIGHT_TAG UINT64_C(0xb5)
 #define INTEGER_BITS 38
 #define INTEGER_LIMIT (INT64_C(1) << (INTEGER_BITS - 1))
@@ -83,9 +89,21 @@ int light_of(lua_State *L, int index, handle *out)
     return 1;
 }
 
+const place *light_parts(lua_State *L, int index, int64_t *subscript)
+{
+    if (lua_type(L, index) != LUA_TLIGHTUSERDATA)
+        return NULL;
+    uint64_t bits = (uint64_t)(uintptr_t)lua_touserdata(L, index);
+    const place *at = place_at(state_of(L), bits);
+    if (at == NULL || at->db == NULL || ((bits >> INTEGER_BITS) & 63) != 0)
+        return NULL;
+    *subscript = integer_of(bits);
+    return at;
+}
+
 int push_light_integer(lua_State *L, const handle *of, int64_t subscript)
 {
-    if (of->place == 0 || subscript < -INTEGER_LIMIT || subscript >= INTEGER_LIMIT)
+    if (of->place == 0 || of->db->state->forms != FORMS_LIGHT || subscript < -INTEGER_LIMIT || subscript >= INTEGER_LIMIT)
         return 0;
     lua_pushlightuserdata(L, (void *)(uintptr_t)word(of->place, 0, subscript));
     return 1;
@@ -100,10 +118,20 @@ int push_light_method(lua_State *L, int parent, const handle *of, int method)
     return 1;
 }
 
+/* Whether `key`, whose last subscript names `method`, would be light if its name has a place. */
+int may_be_light(const perilune_node *key, int method)
+{
+    perilune_value subscript;
+    if (!USES_LIGHT || key->depth > 2 || (key->depth == 2) != (method != 0))
+        return 0;
+    return perilune_node_subscript(key, 1, &subscript) == PERILUNE_OK && subscript.type == PERILUNE_INT
+           && subscript.as.i >= -INTEGER_LIMIT && subscript.as.i < INTEGER_LIMIT;
+}
+
 int push_light_key(lua_State *L, uint32_t number, const perilune_node *key)
 {
     perilune_value subscript;
-    if (number == 0 || key->depth < 1 || key->depth > 2)
+    if (!USES_LIGHT || number == 0 || key->depth < 1 || key->depth > 2)
         return 0;
     if (perilune_node_subscript(key, 1, &subscript) != PERILUNE_OK || subscript.type != PERILUNE_INT
         || subscript.as.i < -INTEGER_LIMIT || subscript.as.i >= INTEGER_LIMIT)
@@ -217,16 +245,16 @@ int open_light(lua_State *L)
 {
     state *s = lua_touserdata(L, UPVALUE_STATE);
 #ifdef LUAJIT
-    s->forms = 0;
+    s->forms = FORMS_FFI;
 #else
-    s->forms = sizeof(void *) == 8;
+    s->forms = USES_LIGHT ? FORMS_LIGHT : FORMS_FULL;
 #endif
-    if (!s->forms)
+    if (s->forms != FORMS_LIGHT)
         return 0;
     lua_pushlightuserdata(L, NULL);
     if (lua_getmetatable(L, -1)) {
         /* Somebody else uses it: nodes are full userdata then. */
-        s->forms = 0;
+        s->forms = FORMS_FULL;
         lua_pop(L, 2);
         return 0;
     }

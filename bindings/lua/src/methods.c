@@ -11,9 +11,15 @@ int node_get(lua_State *L)
 {
     handle h;
     perilune_value value;
+    int64_t integer;
     int status;
-    check_handle(L, 1, &h);
-    TRY(status, L, h.db, h.key, perilune_get(h.db->live, h.key, &value));
+    const place *light = light_parts(L, 1, &integer);
+    if (light != NULL) {
+        TRY(status, L, light->db, light->root, perilune_get_child_int(light->db->live, light->root, integer, &value));
+    } else {
+        check_handle(L, 1, &h);
+        TRY(status, L, h.db, h.key, perilune_get(h.db->live, h.key, &value));
+    }
     if (status == PERILUNE_NOT_FOUND) {
         lua_settop(L, 2);
         return 1;
@@ -26,10 +32,16 @@ int node_set(lua_State *L)
 {
     handle h;
     perilune_value value;
+    int64_t integer;
     int status;
-    check_handle(L, 1, &h);
+    const place *light = light_parts(L, 1, &integer);
     to_value(L, 2, "a value", &value);
-    TRY(status, L, h.db, h.key, perilune_set(h.db->live, h.key, &value));
+    if (light != NULL) {
+        TRY(status, L, light->db, light->root, perilune_set_child_int(light->db->live, light->root, integer, &value));
+    } else {
+        check_handle(L, 1, &h);
+        TRY(status, L, h.db, h.key, perilune_set(h.db->live, h.key, &value));
+    }
     lua_settop(L, 2);
     return 1;
 }

@@ -14,14 +14,58 @@ static int state_gc(lua_State *L)
     return 0;
 }
 
-/* _perilune.convert_with(f): f(cdata) makes nodes of LuaJIT's FFI into nodes that C reads. */
-static int convert_with(lua_State *L)
+/* The child of a place, by its number, with an integer subscript. */
+static int place_child(lua_State *L)
+{
+    const state *s = state_of(L);
+    uint64_t block[64];
+    size_t size;
+    int64_t subscript = 0;
+    int number = (int)lua_tointeger(L, 1);
+    if (number < 1 || number > s->place_count || !integral(L, 2, &subscript))
+        return raise_argument(L, "no such node");
+    const place *at = &s->places[number];
+    if (at->db == NULL)
+        return raise_argument(L, "the node's database was closed");
+    int method = (int)lua_tointeger(L, 3);
+    int status = perilune_node_child_int(block, sizeof block, at->root, subscript, &size);
+    if (status == PERILUNE_OK && method > 0 && method <= 63) {
+        uint64_t parent[64];
+        const char *name = node_methods[method - 1].name;
+        memcpy(parent, block, size);
+        status = perilune_node_child_str(block, sizeof block, (perilune_node *)parent, name, strlen(name), &size);
+    }
+    if (status != PERILUNE_OK)
+        return raise_thread(L, status);
+    lua_rawgeti(L, UPVALUE_PLACES, number);
+    push_node(L, at->db, lua_gettop(L), (perilune_node *)block);
+    return 1;
+}
+
+/*
+ * _perilune.extend(convert, hook), for perilune/ffi.lua: convert(cdata) makes a node that C reads; hook(class) is
+ * shown each new class. Returns the addresses of the places and of the functions that the FFI calls, and
+ * the table of the places' classes.
+ */
+static int extend(lua_State *L)
 {
     state *s = state_of(L);
     luaL_checktype(L, 1, LUA_TFUNCTION);
-    lua_settop(L, 1);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    lua_settop(L, 2);
+    s->class_hook = luaL_ref(L, LUA_REGISTRYINDEX);
     s->convert = luaL_ref(L, LUA_REGISTRYINDEX);
-    return 0;
+    lua_pushlightuserdata(L, s->places);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_get);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_set);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_get_child_int);
+    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_set_child_int);
+    lua_pushvalue(L, UPVALUE_PLACES);
+    for (int i = 1; i <= UPVALUES; i++)
+        lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushcclosure(L, place_child, UPVALUES);
+    lua_pushvalue(L, UPVALUE_METHODS);
+    return 8;
 }
 
 /* Pushes the table of methods: name -> number. */
@@ -37,7 +81,7 @@ static void push_method_numbers(lua_State *L)
 /* Fills the module's table, which is its argument; it has the upvalues of all functions. */
 static int build(lua_State *L)
 {
-    const luaL_Reg functions[] = {{"convert_with", convert_with}, {NULL, NULL}};
+    const luaL_Reg functions[] = {{"extend", extend}, {NULL, NULL}};
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     set_functions(L, functions, UPVALUES);
@@ -71,6 +115,7 @@ int luaopen__perilune(lua_State *L)
     memset(s, 0, sizeof *s);
     s->default_db = LUA_NOREF;
     s->convert = LUA_NOREF;
+    s->class_hook = LUA_NOREF;
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, state_gc);
     lua_setfield(L, -2, "__gc");

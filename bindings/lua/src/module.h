@@ -39,7 +39,7 @@ typedef struct node {
     uint8_t derived;   /* 1: the class is not the first one: get and set may be overridden */
     database *db;      /* alive as long as the class, which the metatable is */
     uint32_t place;    /* number of a name whose integer children are light; 0: none */
-    uint32_t reserved;
+    uint32_t keeps; /* 1: likely to be used again (no integer below a name), worth a table of its children */
     perilune_node key;
 } node;
 
@@ -105,12 +105,19 @@ typedef struct integer_slot {
     const node *child;
 } integer_slot;
 
+enum {
+    FORMS_FULL = 0,  /* full userdata only */
+    FORMS_LIGHT = 1, /* light userdata */
+    FORMS_FFI = 2    /* LuaJIT: cdata, made by perilune/ffi.lua */
+};
+
 struct state {
     int place_count;
     int class_count;
-    int forms;     /* 1: light nodes are used */
+    int forms;     /* FORMS_*: how integer children of names are made */
     int default_db; /* reference in the registry, or LUA_NOREF */
     int convert;    /* reference of a function that makes nodes of cdata, or LUA_NOREF */
+    int class_hook; /* reference of a function that is called with each new class, or LUA_NOREF */
     place places[PLACES_MAX];
     string_slot strings[STRING_SLOTS];
     integer_slot integers[INTEGER_SLOTS];
@@ -178,9 +185,12 @@ extern const luaL_Reg node_metamethods[];
 
 /* light.c */
 int light_of(lua_State *L, int index, handle *out);
+/* The name and the subscript of a light node without a method: NULL if the value is none. */
+const place *light_parts(lua_State *L, int index, int64_t *subscript);
 int push_light_integer(lua_State *L, const handle *of, int64_t subscript);
 int push_light_method(lua_State *L, int parent, const handle *of, int method);
 /* The light form of `key`, if it has one: pushes it and returns 1. */
+int may_be_light(const perilune_node *key, int method);
 int push_light_key(lua_State *L, uint32_t number, const perilune_node *key);
 uint32_t place_of(lua_State *L, database *db, int class, uint16_t class_id, int derived, const perilune_node *root);
 void forget_places(lua_State *L, const database *db);

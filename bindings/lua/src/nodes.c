@@ -97,7 +97,7 @@ static node *new_node(lua_State *L, int class, const handle *like, const perilun
     n->method = 0;
     n->db = like->db;
     n->place = 0;
-    n->reserved = 0;
+    n->keeps = 0;
     memcpy(&n->key, key, size);
     lua_pushvalue(L, class);
     lua_setmetatable(L, -2);
@@ -135,22 +135,25 @@ void push_node(lua_State *L, database *db, int class, const perilune_node *key)
     class = lua_absindex(L, class);
     luaL_checkstack(L, 8, "node");
     class_handle(L, db, class, &like);
-    uint32_t number = 0;
-    if (key->depth <= 2) {
+    if (key->depth == 0) {
+        uint32_t number = place_of(L, db, class, like.class_id, like.derived, key);
+        node *root = new_node(L, class, &like, key);
+        root->place = number;
+        root->keeps = 1;
+        return;
+    }
+    int method = method_of_key(L, key);
+    if (may_be_light(key, method)) {
         uint64_t root[64];
         size_t size;
         int status = perilune_node_ancestor(root, sizeof root, key, 0, &size);
         if (status != PERILUNE_OK)
             raise_thread(L, status);
-        number = place_of(L, db, class, like.class_id, like.derived, (perilune_node *)root);
+        uint32_t number = place_of(L, db, class, like.class_id, like.derived, (perilune_node *)root);
         if (push_light_key(L, number, key))
             return;
     }
-    int method = method_of_key(L, key);
-    node *n = new_node(L, class, &like, key);
-    n->method = (uint8_t)method;
-    if (key->depth == 0)
-        n->place = number;
+    new_node(L, class, &like, key)->method = (uint8_t)method;
 }
 
 /* Encodes a child into `b`, or, when it is too long for it, into a userdata that stays on the stack. */
@@ -201,6 +204,7 @@ static int push_string_child(lua_State *L, int parent, const handle *of, const c
     }
     node *n = new_node(L, lua_gettop(L), of, key);
     n->method = (uint8_t)method;
+    n->keeps = 1;
     keep_string(L, of, string, size, n);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
@@ -318,10 +322,16 @@ static int node_newindex(lua_State *L)
 {
     handle h;
     size_t size = 0;
-    check_handle(L, 1, &h);
+    int64_t integer;
+    const place *light = light_parts(L, 1, &integer);
+    if (light != NULL)
+        h.derived = light->derived;
+    else
+        check_handle(L, 1, &h);
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
     if (size != 2 || memcmp(key, "__", 2) != 0) {
         lua_settop(L, 2);
+        check_handle(L, 1, &h);
         push_child(L, 1, &h, 2);
         lua_replace(L, 1);
         lua_settop(L, 1);
@@ -338,10 +348,9 @@ static int node_newindex(lua_State *L)
         lua_call(L, 2, 0);
         return 0;
     }
-    perilune_value value;
-    int status;
-    to_value(L, 3, "a value", &value);
-    TRY(status, L, h.db, h.key, perilune_set(h.db->live, h.key, &value));
+    lua_settop(L, 3);
+    lua_remove(L, 2);
+    node_set(L);
     return 0;
 }
 
@@ -378,6 +387,11 @@ static int node_call(lua_State *L)
 {
     handle h;
     int type = lua_type(L, 2);
+    node *n = full_node(L, 1);
+    if (n != NULL && n->method != 0 && !n->derived && type == LUA_TUSERDATA) {
+        lua_remove(L, 1);
+        return method_function(n->method)(L);
+    }
     check_handle(L, 1, &h);
     if (type == LUA_TUSERDATA || type == LUA_TLIGHTUSERDATA || type == TYPE_CDATA)
         return call_method(L, &h);
@@ -441,6 +455,16 @@ const luaL_Reg node_metamethods[] = {
     {"__lt", node_lt},       {"__le", node_le},             {"__tostring", node_tostring}, {"__pairs", node_pairs_method},
     {NULL, NULL}};
 
+/* Shows the class on the top of the stack to LuaJIT's part. */
+static void call_hook(lua_State *L, const state *s)
+{
+    if (s->class_hook == LUA_NOREF)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, s->class_hook);
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 0);
+}
+
 /* A class is a table with class_id at [1], whether it is derived at [2], its database at [3]. */
 void push_new_class(lua_State *L, database *db, int parent)
 {
@@ -459,12 +483,10 @@ void push_new_class(lua_State *L, database *db, int parent)
     lua_pushliteral(L, "perilune.node");
     lua_setfield(L, -2, "__name");
     if (parent == 0) {
-        const luaL_Reg *lists[] = {node_methods, NULL};
-        for (int k = 0; lists[k] != NULL; k++) {
-            for (int i = 1; i <= UPVALUES; i++)
-                lua_pushvalue(L, lua_upvalueindex(i));
-            set_functions(L, lists[k], UPVALUES);
-        }
+        for (int i = 1; i <= UPVALUES; i++)
+            lua_pushvalue(L, lua_upvalueindex(i));
+        set_functions(L, node_methods, UPVALUES);
+        call_hook(L, s);
         return;
     }
     lua_rawgeti(L, parent, 3);
@@ -475,6 +497,7 @@ void push_new_class(lua_State *L, database *db, int parent)
     lua_pushvalue(L, parent);
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
+    call_hook(L, s);
 }
 
 /* The function that an inherited class makes nodes with: upvalue 5 is the class. */
