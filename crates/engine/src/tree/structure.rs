@@ -77,7 +77,9 @@ fn finish(seat: &Seat, generation: u32, least: u64, held: &[Seen]) {
         seat.release(seen.number, least);
         seat.forget_latch();
     }
-    seat.forget_notes();
+    seat.stale().for_each(|_| seat.forget_latch());
+    // NB: not all notes: the operation that needed this change may have claimed runs.
+    seat.begin_structure();
 }
 
 /// Stores a new root's number, saved first; an old root of an earlier generation is kept for the cut
