@@ -119,6 +119,7 @@ pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("tree", "descend, insert, delete, split, merge, cursor"),
     ("repair", "the half-done work of a dead process"),
     ("control", "control words, the publication handshake, generations, lease"),
+    ("meta", "meta and info pages: what a checkpoint names"),
     ("wal", "batches, group commit"),
     ("checkpoint", "shadow checkpoints"),
     ("recover", "the tree after a close or a crash"),

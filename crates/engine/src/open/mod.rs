@@ -47,4 +47,5 @@ mod tests;
 pub use options::OpenOptions;
 
 pub(crate) use attach::Attachment;
+pub(crate) use gate::WARDEN;
 pub(crate) use sessions::{claim_session, release_session};

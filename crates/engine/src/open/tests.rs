@@ -2,10 +2,10 @@
 //! and killed processes. Second processes are this test binary, run again in a named role.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
@@ -462,6 +462,7 @@ const PATH: &str = "PERILUNE_OPEN_TEST_PATH";
 struct Second {
     child: Child,
     _input: ChildStdin,
+    output: BufReader<ChildStdout>,
 }
 
 impl Second {
@@ -475,11 +476,11 @@ impl Second {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let ready = output.lines().any(|line| line.unwrap().contains("@ready"));
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let ready = output.by_ref().lines().any(|line| line.unwrap().contains("@ready"));
         assert!(ready, "the second process ended before it was ready");
         let input = child.stdin.take().unwrap();
-        Second { child, _input: input }
+        Second { child, _input: input, output }
     }
 
     fn kill(&mut self) {
@@ -495,10 +496,29 @@ impl Drop for Second {
     }
 }
 
+/// Opens, writes the next number and closes, again and again, and says each number that it wrote.
+fn cycle(path: &Path) {
+    for number in 1_u64.. {
+        let attachment = Attachment::open(path, &options()).unwrap();
+        put(&attachment, &format!("{}", std::process::id()), &number.to_le_bytes());
+        println!("@wrote {number}");
+        if number % 3 == 0 {
+            fill(&attachment, number as u32);
+        }
+        attachment.close().unwrap();
+        if number == 1 {
+            println!("@ready");
+        }
+    }
+}
+
 /// Plays the role named in the environment; without one there is nothing to do.
 #[test]
 fn second_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(PATH)) else { return };
+    if role == "cycler" {
+        cycle(Path::new(&path));
+    }
     let attachment = Attachment::open(Path::new(&path), &options()).unwrap();
     let seat = claim_session(attachment.image().unwrap()).unwrap();
     match role.as_str() {
@@ -568,4 +588,44 @@ fn a_living_process_is_never_taken_for_a_crashed_machine() {
     assert!(refusal.contains("is in use by 1 process"), "{refusal}");
     drop(second);
     assert!(scratch.refusal(&options()).contains("was removed"));
+}
+
+/// Kills processes that come and go, at random moments, two at a time.
+#[test]
+fn whoever_is_killed_while_coming_or_going_leaves_a_good_database() {
+    let seed = perilune_shm::platform::random_u64();
+    println!("seed {seed}");
+    let mut random = seed | 1;
+    let scratch = Scratch::new();
+    fill(&scratch.open(), 1);
+    for round in 0..12 {
+        let mut seconds = [Second::start("cycler", &scratch.db()), Second::start("cycler", &scratch.db())];
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        perilune_shm::platform::sleep(Duration::from_micros(random % 30_000));
+        for second in &mut seconds {
+            second.kill();
+        }
+        let attachment = scratch.open();
+        for second in &mut seconds {
+            let numbers: Vec<u64> = second
+                .output
+                .by_ref()
+                .lines()
+                .map_while(Result::ok)
+                .filter_map(|line| line.strip_prefix("@wrote ")?.parse().ok())
+                .collect();
+            let told = numbers.last().copied().unwrap_or(1);
+            let found = get(&attachment, &second.child.id().to_string()).unwrap();
+            let found = u64::from_le_bytes(found.try_into().unwrap());
+            assert!(found == told || found == told + 1, "round {round}: told {told}, found {found}");
+        }
+        verify::verify(attachment.image().unwrap()).unwrap();
+        // The last one to leave writes a checkpoint that is whole without -shm.
+        attachment.close().unwrap();
+        if round % 2 == 0 {
+            fs::remove_file(scratch.shm()).unwrap();
+        }
+    }
 }
