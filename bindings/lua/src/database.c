@@ -129,6 +129,27 @@ static int database_node(lua_State *L)
     return 1;
 }
 
+/* Pushes a metatable for one database, whose __index is a table: LuaJIT compiles its use, and a call
+ * db:get() costs no C function for finding `get`. */
+static void push_metatable(lua_State *L, int environment)
+{
+    lua_createtable(L, 0, 8);
+    lua_pushlightuserdata(L, (void *)&database_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -6);
+    }
+    lua_createtable(L, 0, 1);
+    lua_getfield(L, -2, "methods");
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, environment);
+    lua_pop(L, 1);
+    lua_pushvalue(L, environment);
+    lua_setfield(L, -2, "__index");
+}
+
 /* perilune.open([path[, options]]) */
 static int open_database(lua_State *L)
 {
@@ -175,6 +196,8 @@ static int open_database(lua_State *L)
     lua_rawget(L, LUA_REGISTRYINDEX);
     lua_setmetatable(L, -2);
     lua_setfield(L, -2, "tx");
+    push_metatable(L, 4);
+    lua_setmetatable(L, 3);
     set_environment(L, 3);
     return 1;
 }
@@ -216,18 +239,6 @@ static int database_gc(lua_State *L)
     if (db != NULL)
         end(db);
     return 0;
-}
-
-static int database_index(lua_State *L)
-{
-    lua_pushvalue(L, 2);
-    lua_rawget(L, lua_upvalueindex(UPVALUES + 1));
-    if (lua_isnil(L, -1) && to_database(L, 1) != NULL && lua_type(L, 2) == LUA_TSTRING) {
-        push_environment(L, 1);
-        lua_pushvalue(L, 2);
-        lua_rawget(L, -2);
-    }
-    return 1;
 }
 
 static int database_tostring(lua_State *L)
@@ -376,17 +387,12 @@ int open_databases(lua_State *L)
     lua_pushlightuserdata(L, (void *)&database_key);
     lua_createtable(L, 0, 6);
     add(L, meta);
-    for (int i = 1; i <= UPVALUES; i++)
-        lua_pushvalue(L, lua_upvalueindex(i));
     lua_createtable(L, 0, 24);
     add(L, database_functions);
     add(L, transaction_functions);
     add(L, lock_functions);
     add(L, batch_functions);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -UPVALUES - 5, "database_methods");
-    lua_pushcclosure(L, database_index, UPVALUES + 1);
-    lua_setfield(L, -2, "__index");
+    lua_setfield(L, -2, "methods");
     lua_pushliteral(L, "perilune.database");
     lua_setfield(L, -2, "__name");
     lua_pushboolean(L, 0);
