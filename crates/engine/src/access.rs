@@ -9,14 +9,14 @@
 
 use std::time::{Duration, Instant};
 
-use perilune_store::{Change, Error, Result};
+use perilune_store::{Change, Error, Presence, Result};
 
 use crate::control::wait_lease;
 use crate::error::{Attempt, Stop};
 use crate::limits::{HEIGHT_MAX, INLINE_MAX};
 use crate::repair::{self, Patience};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Action, Fingers, Neighbour, Outcome, Visit, Which};
+use crate::tree::{self, Action, Fingers, Neighbour, Outcome, Seen, Visit, Which};
 
 /// Single operations wait this long for somebody's exclusive mode before they look again.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
@@ -122,6 +122,30 @@ impl Access {
         })
     }
 
+    /// What lies at `key`, as of one moment. `scratch` is overwritten.
+    ///
+    /// # Errors
+    /// I/O and damage only.
+    pub(crate) fn presence(&self, which: Which, key: &[u8], scratch: &mut Vec<u8>) -> Result<Presence> {
+        let image = &self.seat.image;
+        let mut visited: Vec<Seen> = Vec::new();
+        self.read(|| {
+            visited.clear();
+            let mut seek = |side, scratch: &mut Vec<u8>| {
+                tree::neighbour(image, &self.fingers, which, key, side, 0, scratch, None, &mut visited)
+            };
+            let mut found = seek(Neighbour::AtOrNext, scratch)?;
+            let value = found && scratch == key;
+            if value {
+                found = seek(Neighbour::Next, scratch)?;
+            }
+            for seen in &visited {
+                seen.check(image)?;
+            }
+            Ok(Presence { value, descendants: found && scratch.starts_with(key) })
+        })
+    }
+
     /// Sets a value.
     ///
     /// # Errors
@@ -209,7 +233,7 @@ impl Access {
     ) -> Result<()> {
         let stop = match stop {
             Stop::Copy => self.copy_path(key).err(),
-            Stop::Split => tree::split(&self.seat, which, key, 0).err(),
+            Stop::Split => tree::split(&self.seat, which, key, 0, None).err(),
             stop => Some(stop),
         };
         match stop {

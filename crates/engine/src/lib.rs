@@ -8,8 +8,13 @@ mod access;
 mod checkpoint;
 mod control;
 mod error;
+mod handle;
 mod image;
+#[cfg(feature = "instrument")]
+#[doc(hidden)]
+pub mod instrument;
 mod limits;
+mod lock;
 mod meta;
 mod open;
 mod page;
@@ -19,3 +24,7 @@ mod session;
 mod tree;
 mod txn;
 mod verify;
+
+pub use handle::{Database, Session, Statistics};
+pub use open::OpenOptions;
+pub use verify::VerifyReport;

@@ -43,6 +43,10 @@ pub(crate) fn dead_processes(image: &Arc<Image>) -> Result<()> {
 /// # Errors
 /// As [`dead_processes`].
 pub(crate) fn dead_process(image: &Arc<Image>, slot: usize) -> Result<()> {
+    if image.read_only {
+        // Whoever may write repairs; a reader waits for him.
+        return Ok(());
+    }
     let word = image.process_word(slot);
     let seen = word.load(Acquire);
     let incarnation = match ProcessState::from_word(seen) {

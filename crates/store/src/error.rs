@@ -55,7 +55,7 @@ pub enum Error {
     },
     /// A channel holds as many messages as it was created for.
     ChannelFull,
-    /// The database was opened read-only.
+    /// The database was opened, or the transaction begun, read-only.
     ReadOnly,
     /// The file is not a Perilune database, or not one this version reads.
     NotADatabase {
@@ -140,7 +140,7 @@ impl fmt::Display for Error {
                 f,
                 "the channel is full: receive its messages, or create it larger or with DropOldest"
             ),
-            Error::ReadOnly => write!(f, "the database was opened read-only: open it with read_only=false to write"),
+            Error::ReadOnly => write!(f, "the database or transaction is read-only: open or begin it with read_only=false to write"),
             Error::NotADatabase { path, why } => write!(f, "{}: {why}", path.display()),
             Error::CannotOpen { path, why } => write!(f, "{}: {why}", path.display()),
             Error::NoSpace { path } => write!(

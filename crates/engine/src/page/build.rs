@@ -5,6 +5,7 @@
 
 use perilune_shm::words::{self, put_u16, put_u32, put_u64, put_u8, u16_at};
 
+use super::search::lower_bound;
 use super::{
     child, flags, head_of, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence,
     put_hints, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, BORN, COUNT,
@@ -147,10 +148,12 @@ fn keep_identity(source: &Page, page: Page) -> Page {
 }
 
 /// Splits a page so that `key`, which is about to be inserted at slot `index`, finds room on its side.
-/// A page that grows at its end is split 90/10, others in the middle. None: the page is damaged.
-pub(crate) fn split(source: &Page, key: &[u8], index: usize) -> Option<Split> {
+/// A page that grows at its end is split 90/10, others in the middle. If `before` is given, another key
+/// about to be inserted into the same leaf, the two are parted. None: the page is damaged.
+pub(crate) fn split(source: &Page, key: &[u8], index: usize, before: Option<&[u8]>) -> Option<Split> {
     if kind(source) == LEAF {
-        split_leaf(source, key, index)
+        let parted = before.and_then(|before| cut_leaf(source, &separator_between(before, key)));
+        parted.or_else(|| split_leaf(source, key, index))
     } else {
         split_inner(source, index)
     }
@@ -174,34 +177,38 @@ fn first_that_fits(
 fn split_leaf(source: &Page, new_key: &[u8], index: usize) -> Option<Split> {
     let slots = leaf_count(source);
     if slots < 2 {
-        return cut_leaf(source, new_key, index.min(slots));
+        return cut_leaf(source, &separator_at(source, new_key, index.min(slots)));
     }
     let wish = cut_slot::<LeafSlots>(source, slots, index);
-    first_that_fits(wish, 1..=slots - 1, |cut| cut_leaf(source, new_key, cut))
+    first_that_fits(wish, 1..=slots - 1, |cut| cut_leaf(source, &separator_at(source, new_key, cut)))
 }
 
-fn cut_leaf(source: &Page, new_key: &[u8], cut: usize) -> Option<Split> {
-    let slots = leaf_count(source);
-    let (mut last, mut first) = (Vec::new(), Vec::new());
+/// A separator between slots `cut - 1` and `cut`; where there is no slot, the new key takes its place.
+fn separator_at(source: &Page, new_key: &[u8], cut: usize) -> Vec<u8> {
+    let (mut last, mut first) = (new_key.to_vec(), new_key.to_vec());
     if cut > 0 {
         key_into::<LeafSlots>(source, cut - 1, &mut last);
-    } else {
-        last.extend_from_slice(new_key);
     }
-    if cut < slots {
+    if cut < leaf_count(source) {
         key_into::<LeafSlots>(source, cut, &mut first);
-    } else {
-        first.extend_from_slice(new_key);
     }
-    let separator = separator_between(&last, &first);
+    separator_between(&last, &first)
+}
+
+/// Divides a leaf at a separator; None when a half does not fit its new fences.
+fn cut_leaf(source: &Page, separator: &[u8]) -> Option<Split> {
+    let slots = leaf_count(source);
+    let found = lower_bound::<LeafSlots>(source, separator);
+    let cut = found.index + usize::from(found.equal);
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
-    let mut left = Builder::new(LEAF, 0, flags(source), &lo, &separator);
+    let mut left = Builder::new(LEAF, 0, flags(source), &lo, separator);
     left.push_slots(source, 0, cut)?;
-    let mut right = Builder::new(LEAF, 0, flags(source), &separator, &hi);
+    let mut right = Builder::new(LEAF, 0, flags(source), separator, &hi);
     right.push_slots(source, cut, slots)?;
-    Some(Split { left: keep_identity(source, left.finish()), right: right.finish(), separator })
+    let left = keep_identity(source, left.finish());
+    Some(Split { left, right: right.finish(), separator: separator.to_vec() })
 }
 
 fn split_inner(source: &Page, index: usize) -> Option<Split> {

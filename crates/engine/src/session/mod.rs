@@ -43,7 +43,7 @@ pub(crate) fn ordered() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Counters of a session, in its head; see `stat`.
+/// Counters of a session, in its head; see `handle::Statistics`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counter {
     Writes,
@@ -52,15 +52,14 @@ pub(crate) enum Counter {
     Splits,
     Merges,
     Copies,
-    Compactions,
     Leases,
+    Repairs,
     Locks,
     LockWaits,
-    Repairs,
 }
 
 /// How many kinds of [`Counter`] there are.
-pub(crate) const COUNTERS: usize = 11;
+pub(crate) const COUNTERS: usize = 10;
 
 /// A session's place in shared memory.
 pub(crate) struct Seat {
@@ -107,8 +106,17 @@ impl Seat {
     /// Counts one event for `stat`.
     #[inline(always)]
     pub(crate) fn count(&self, counter: Counter) {
+        if self.id == 0 {
+            // A reader of a database opened read-only: nothing may be written.
+            return;
+        }
         let index = session::STATISTICS + counter as usize;
         self.put(index, self.get(index) + 1);
+    }
+
+    /// What has been counted, in the order of [`Counter`].
+    pub(crate) fn counters(&self) -> [u64; COUNTERS] {
+        std::array::from_fn(|index| self.get(session::STATISTICS + index))
     }
 
     /// Marks the begin of an operation. Killed from here on: watches of everything are woken.
@@ -161,7 +169,7 @@ impl Seat {
     /// Wakes those who watch `key` (and, if `below`, what lies below it), if anybody watches anything.
     #[inline(always)]
     pub(crate) fn notify(&self, key: &[u8], below: bool) {
-        if self.image.control(control::FILTER).load(Relaxed) != 0 {
+        if self.image.control(control::FILTER).load(Relaxed) & bell::FILTER_BITS != 0 {
             bell::ring(&self.image, key, below);
         }
     }

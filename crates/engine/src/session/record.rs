@@ -146,7 +146,10 @@ impl Seat {
                 .collect();
             let pages: u64 = runs.iter().map(|run| u64::from(run.pages)).sum();
             bytes.clear();
-            if runs.iter().any(|run| u64::from(run.first) + u64::from(run.pages) > self.image.npages()) {
+            // NB: runs that overlap could ask for more memory than there is file.
+            let npages = self.image.npages();
+            let outside = |run: &Run| u64::from(run.first) + u64::from(run.pages) > npages;
+            if pages > npages || runs.iter().any(outside) {
                 return Err(damaged("a long record lies outside the file"));
             }
             super::extent::append(&self.image, &runs, pages as usize * PAGE, &mut bytes);
@@ -167,7 +170,8 @@ impl Record {
     /// # Errors
     /// `Corrupt` when they contradict their format.
     pub(crate) fn ops(&self) -> Result<Vec<Op<'_>>> {
-        let mut ops = Vec::with_capacity(self.count);
+        // NB: the count is only a number from shared memory until that many have been parsed.
+        let mut ops = Vec::with_capacity(self.count.min(self.bytes.len() / 8));
         let mut rest = &self.bytes[..];
         for _ in 0..self.count {
             let (op, after) = parse(rest)

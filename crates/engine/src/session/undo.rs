@@ -31,6 +31,8 @@ impl Save for PageUndo<'_> {
         let undo = self.seat.undo_words();
         let at = self.seat.get(session::UNDO_LEN) as usize;
         debug_assert!(at + 16 + until - from <= UNDO && until <= PAGE);
+        #[cfg(feature = "canary-undo")]
+        self.seat.put(session::UNDO_LEN, (at + 16 + until - from) as u64);
         words::put_u64(undo, at, self.number as u64 * PAGE as u64 + from as u64);
         words::put_u64(undo, at + 8, (until - from) as u64);
         for offset in (from..until).step_by(8) {

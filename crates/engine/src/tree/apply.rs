@@ -129,11 +129,13 @@ fn insert(page: &Page, op: &Op<'_>) {
     assert!(inserted, "a leaf has less room than was checked");
 }
 
-/// The first key above all that begin with `prefix`, as far as comparing is concerned.
+/// The first key above all that begin with `prefix` (which does not begin with 0xFF).
 pub(crate) fn removal_end(prefix: &[u8]) -> Vec<u8> {
-    let mut end = Vec::with_capacity(prefix.len() + 1);
-    end.extend_from_slice(prefix);
-    end.push(0xff);
+    let len = prefix.iter().rposition(|byte| *byte != 0xff).map_or(0, |last| last + 1);
+    let mut end = prefix[..len].to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
     end
 }
 

@@ -208,6 +208,10 @@ fn beyond(
     }
     let next = descend(image, which, scratch, me)?;
     leaf.check(image)?;
+    // NB: each step leads to another leaf, so that a search ends even in a damaged tree.
+    if !page::contains(image.page(next.number), scratch) {
+        return Err(Stop::Restart);
+    }
     Ok(Some(next))
 }
 

@@ -135,11 +135,12 @@ pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<bool> {
     Ok(true)
 }
 
-/// Splits the page of `level` on the path to `key`, and first its parent if that is full.
+/// Splits the page of `level` on the path to `key`, and first its parent if that is full. `before`: see
+/// [`page::split`].
 ///
 /// # Errors
 /// `Copy`, `Restart`, `Busy`, `Lease`, `Fail`.
-pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt<()> {
+pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8, before: Option<&[u8]>) -> Attempt<()> {
     seat.begin_structure();
     let steps = path(&seat.image, which, key, level)?;
     let Some((last, above)) = steps.split_last() else { return Err(Stop::Restart) };
@@ -151,7 +152,7 @@ pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt
     latch_all(seat, &latched)?;
     let page = seat.image.page(old.number);
     let (index, _) = if level == 0 { (page::find(page, key).index, 0) } else { page::find_child(page, key) };
-    let Some(halves) = page::split(page, key, index) else {
+    let Some(halves) = page::split(page, key, index, before) else {
         abandon(seat, &latched);
         return Err(Stop::Restart);
     };
@@ -162,7 +163,7 @@ pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt
             roomy = page::compacted(above, None).filter(|page| page::inner_room(page, &halves.separator));
             if roomy.is_none() {
                 abandon(seat, &latched);
-                return split(seat, which, key, level + 1);
+                return split(seat, which, key, level + 1, None);
             }
         }
     }

@@ -11,6 +11,7 @@ use super::apply::apply_to;
 use super::{locate, read, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
+use crate::image::Image;
 use crate::limits::INLINE_MAX;
 use crate::page::{self, find, Found, Page, RECORD_BIG};
 use crate::session::extent;
@@ -87,7 +88,7 @@ fn write_latched(
     let found = find(page, key);
     let mut buffer: UpdateBuffer = [0; 64];
     let mut outcome = Outcome { existed: found.equal, flush: epoch.flush, ..Outcome::default() };
-    let Some((kind, len)) = decide(page, found, action, &mut buffer)? else {
+    let Some((kind, len)) = decide(&seat.image, page, found, action, &mut buffer)? else {
         seat.release_unchanged(leaf.number);
         seat.forget_latch();
         return Ok(outcome);
@@ -144,6 +145,7 @@ fn admitted(seat: &Seat, number: u32, which: Which) -> Attempt<Epoch> {
 /// What the action wants with the value found; None: nothing.
 #[inline]
 fn decide(
+    image: &Image,
     page: &Page,
     found: Found,
     action: &mut Action<'_>,
@@ -154,12 +156,7 @@ fn decide(
         Action::Remove => Ok(Some((Kind::Remove, 0))),
         Action::Update(change) => {
             let mut current = [0; 64];
-            let current = found.equal.then(|| {
-                let (offset, len, _) = page::value_place(page, found.index);
-                let shown = &mut current[..len.min(64)];
-                words::read(page, offset, shown);
-                &*shown
-            });
+            let current = found.equal.then(|| beginning(image, page, found.index, &mut current));
             match change(current, buffer)? {
                 Decision::Keep => Ok(None),
                 Decision::Write(len) => Ok(Some((Kind::Set, len.min(buffer.len())))),
@@ -176,6 +173,25 @@ fn decide(
             Ok(same.then_some((kind, 0)))
         }
     }
+}
+
+/// The first bytes of a value, wherever it lies.
+#[inline]
+fn beginning<'a>(image: &Image, page: &Page, index: usize, bytes: &'a mut UpdateBuffer) -> &'a [u8] {
+    let (offset, len, flags) = page::value_place(page, index);
+    if flags & RECORD_BIG == 0 {
+        let shown = &mut bytes[..len.min(64)];
+        words::read(page, offset, shown);
+        return shown;
+    }
+    let (mut list, mut start) = (Vec::new(), Vec::new());
+    words::append(page, offset, len, &mut list);
+    if let Some((len, runs)) = extent::parse(image, &list) {
+        extent::append(image, &runs, len.min(64), &mut start);
+    }
+    let shown = &mut bytes[..start.len()];
+    shown.copy_from_slice(&start);
+    shown
 }
 
 fn is_inline(page: &Page, index: usize) -> bool {

@@ -103,6 +103,19 @@ impl Access {
                     txn.lease = take_lease(&self.seat, 0, deadline)?;
                 }
                 (Stop::Copy, Some(op)) if ops[op].kind == Kind::RemovePrefix => self.copy_range(&ops[op])?,
+                (Stop::Split, Some(op)) => {
+                    // NB: parting the two keys makes sure of progress even in a leaf without records.
+                    let before = op
+                        .checked_sub(1)
+                        .filter(|before| {
+                            ops[*before].kind != Kind::RemovePrefix && held.of_op[*before] == held.of_op[op]
+                        })
+                        .map(|before| ops[before].key);
+                    let which = which_of(&ops[op]);
+                    if let Err(stop) = tree::split(&self.seat, which, ops[op].key, 0, before) {
+                        self.overcome(stop, which, ops[op].key, &mut patience)?;
+                    }
+                }
                 (stop, at) => {
                     let op = &ops[at.unwrap_or(0)];
                     self.overcome(stop, which_of(op), op.key, &mut patience)?;

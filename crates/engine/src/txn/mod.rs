@@ -95,7 +95,8 @@ impl Transaction {
             // Nobody else has published since the lease was had.
             return Ok(());
         }
-        if self.reads.leaf_count() > READ_LEAVES_MAX && self.lease.is_none() {
+        let alone = self.reads.leaf_count() > READ_LEAVES_MAX && !access.seat.image.read_only;
+        if alone && self.lease.is_none() {
             // Passes over ever more leaves would cost their square: go on alone.
             self.lease = take_lease(&access.seat, 1, Instant::now() + Duration::from_secs(10))?;
             return self.validate(access);
@@ -252,7 +253,7 @@ impl Access {
         deadline: Instant,
         mut body: impl FnMut(&Access, &mut Transaction) -> Result<R>,
     ) -> Result<R> {
-        let mut series = Series::new(deadline);
+        let mut series = Series::new(deadline.saturating_duration_since(Instant::now()));
         loop {
             let mut txn = Transaction::with_lease(series.lease(self)?);
             let result = body(self, &mut txn);
@@ -287,15 +288,15 @@ impl crate::tree::Visit for Fresh<'_> {
 
 /// The tries of one transaction.
 pub(crate) struct Series {
-    started: Instant,
+    limit: Duration,
     deadline: Instant,
     tries: u32,
     losses: u64,
 }
 
 impl Series {
-    pub(crate) fn new(deadline: Instant) -> Series {
-        Series { started: Instant::now(), deadline, tries: 0, losses: 0 }
+    pub(crate) fn new(limit: Duration) -> Series {
+        Series { limit, deadline: Instant::now() + limit, tries: 0, losses: 0 }
     }
 
     /// When the series ends.
@@ -313,7 +314,7 @@ impl Series {
     /// # Errors
     /// `TransactionTimeout`.
     pub(crate) fn lease(&self, access: &Access) -> Result<Option<Lease>> {
-        if self.tries < TRIES_BEFORE_LEASE {
+        if self.tries < TRIES_BEFORE_LEASE || access.seat.image.read_only {
             return Ok(None);
         }
         match take_lease(&access.seat, self.losses, self.deadline)? {
@@ -344,6 +345,6 @@ impl Series {
 
     /// The error at the deadline.
     pub(crate) fn timeout(&self) -> Error {
-        Error::TransactionTimeout { limit: self.deadline.saturating_duration_since(self.started) }
+        Error::TransactionTimeout { limit: self.limit }
     }
 }

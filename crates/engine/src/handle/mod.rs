@@ -1,0 +1,122 @@
+//! What users of the engine hold: a [`Database`], and [`Session`]s of it, one per thread.
+//!
+//! Invariants
+//! - A session is used by one thread at a time and owns one seat; dropping it gives the seat back.
+//! - After `fork` a child's first use of an inherited handle attaches the child as a new process and
+//!   gives the session a seat of its own; a transaction that was open answers `Forked` until it is
+//!   rolled back. Nothing of the parent is released.
+//! - While a transaction is open all operations of its session belong to it.
+
+mod database;
+mod hook;
+mod operations;
+mod transactions;
+
+pub use database::{Database, Statistics};
+
+use std::sync::Arc;
+
+use perilune_shm::fork::ForkMark;
+use perilune_store::{CommitHook, Error, Result, TransactionOptions};
+
+use crate::access::Access;
+use crate::open::{claim_session, release_session, Attachment};
+use crate::session::Seat;
+use crate::txn::{Series, Transaction};
+
+/// A transaction of the user's, with the levels' bookkeeping.
+struct Running {
+    txn: Transaction,
+    options: TransactionOptions,
+    series: Series,
+    /// Operations since the clock was looked at.
+    operations: u32,
+}
+
+/// One thread's access to a database; see [`perilune_store::Session`].
+pub struct Session {
+    attachment: Arc<Attachment>,
+    mark: ForkMark,
+    access: Access,
+    running: Option<Box<Running>>,
+    /// The series of tries that goes on with the next `begin`.
+    series: Option<Series>,
+    lost_lease: bool,
+    /// The open transaction belongs to the process this one was forked from.
+    forked_levels: usize,
+    hook: Option<CommitHook>,
+    scratch: Vec<u8>,
+}
+
+impl Session {
+    fn new(attachment: Arc<Attachment>) -> Result<Session> {
+        let image = attachment.image()?.clone();
+        // Readers of a database opened read-only have no seat and write nothing.
+        let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
+        Ok(Session {
+            attachment,
+            mark: ForkMark::current(),
+            access: Access::new(seat),
+            running: None,
+            series: None,
+            lost_lease: false,
+            forked_levels: 0,
+            hook: None,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Makes sure that the session belongs to this process.
+    #[inline(always)]
+    fn here(&mut self) -> Result<()> {
+        if self.mark.is_same_process() && self.forked_levels == 0 {
+            return Ok(());
+        }
+        self.after_fork()
+    }
+
+    #[cold]
+    fn after_fork(&mut self) -> Result<()> {
+        if !self.mark.is_same_process() {
+            let image = self.attachment.image()?.clone();
+            let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
+            self.access = Access::new(seat);
+            self.mark = ForkMark::current();
+            self.series = None;
+            if let Some(running) = self.running.take() {
+                self.forked_levels = running.txn.overlay.depth();
+                // Its lease, if any, is the parent's: it must not be given back here.
+                std::mem::forget(running);
+            }
+        }
+        if self.forked_levels > 0 {
+            return Err(Error::Forked);
+        }
+        Ok(())
+    }
+
+    /// The same, for an operation that writes.
+    #[inline(always)]
+    fn here_to_write(&mut self) -> Result<()> {
+        self.here()?;
+        if self.access.seat.image.read_only {
+            return Err(Error::ReadOnly);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.mark.is_same_process() {
+            if let Some(running) = self.running.take() {
+                std::mem::forget(running);
+            }
+            return;
+        }
+        self.running = None;
+        if self.access.seat.id != 0 {
+            release_session(&self.access.seat);
+        }
+    }
+}

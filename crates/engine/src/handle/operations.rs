@@ -1,0 +1,258 @@
+//! The operations of a session: by themselves, or in its open transaction.
+
+use std::time::{Duration, Instant};
+
+use perilune_store::{
+    Change, CommitHook, Decision, Error, Presence, Result, Session as StoreSession, TransactionOptions,
+    UpdateBuffer,
+};
+
+use super::Session;
+use crate::access::{check_key, Access};
+use crate::limits::{INLINE_MAX, USER_KEY_MAX, VALUE_MAX};
+use crate::tree::{Action, Neighbour, Which};
+use crate::txn::Transaction;
+
+/// How long a single operation that is a transaction inside may take.
+const SINGLE: Duration = Duration::from_secs(60);
+
+fn check_value(value: &[u8]) -> Result<()> {
+    if value.len() > VALUE_MAX {
+        return Err(Error::ValueTooLong { bytes: value.len(), limit: VALUE_MAX });
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Runs `write` in the open transaction, or in one of its own.
+    fn in_transaction<R>(
+        &mut self,
+        mut write: impl FnMut(&Access, &mut Transaction, &mut Vec<u8>) -> Result<R>,
+    ) -> Result<R> {
+        if self.running.is_some() {
+            self.tick()?;
+            let Session { access, running, scratch, .. } = self;
+            if let Some(running) = running {
+                if running.options.read_only {
+                    return Err(Error::ReadOnly);
+                }
+                return write(access, &mut running.txn, scratch);
+            }
+        }
+        let Session { access, scratch, hook, .. } = self;
+        access.atomically(Instant::now() + SINGLE, |access, txn| {
+            let result = write(access, txn, scratch)?;
+            super::transactions::call_hook(hook, access, txn)?;
+            Ok(result)
+        })
+    }
+
+    /// Whether a write can go straight to the tree.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.running.is_none() && self.hook.is_none()
+    }
+
+    fn neighbour(
+        &mut self,
+        from: &[u8],
+        side: Neighbour,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        self.here()?;
+        if from.len() > USER_KEY_MAX + 1 {
+            return Err(Error::KeyTooLong { bytes: from.len(), limit: USER_KEY_MAX });
+        }
+        if self.running.is_none() {
+            return self.access.neighbour(Which::Main, from, side, key, value, &mut ());
+        }
+        self.tick()?;
+        let Session { access, running, .. } = self;
+        match running {
+            Some(running) => access.txn_neighbour(&mut running.txn, Which::Main, from, side, key, value),
+            None => Ok(false),
+        }
+    }
+}
+
+impl StoreSession for Session {
+    #[inline]
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        self.here()?;
+        check_key(key)?;
+        if self.running.is_none() {
+            return self.access.get(Which::Main, key, value, &mut ());
+        }
+        self.tick()?;
+        let Session { access, running, .. } = self;
+        match running {
+            Some(running) => access.txn_get(&mut running.txn, Which::Main, key, value),
+            None => Ok(false),
+        }
+    }
+
+    fn presence(&mut self, key: &[u8]) -> Result<Presence> {
+        self.here()?;
+        check_key(key)?;
+        if self.running.is_none() {
+            return self.access.presence(Which::Main, key, &mut self.scratch);
+        }
+        self.tick()?;
+        let Session { access, running, scratch, .. } = self;
+        let Some(running) = running else { return Ok(Presence::default()) };
+        let txn = &mut running.txn;
+        let value = access.txn_has_value(txn, Which::Main, key)?;
+        let next = access.txn_neighbour(txn, Which::Main, key, Neighbour::Next, scratch, None)?;
+        Ok(Presence { value, descendants: next && scratch.starts_with(key) })
+    }
+
+    #[inline]
+    fn next(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
+        self.neighbour(from, side, key, value)
+    }
+
+    #[inline]
+    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
+        self.neighbour(from, Neighbour::Previous, key, value)
+    }
+
+    #[inline]
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.here_to_write()?;
+        check_key(key)?;
+        check_value(value)?;
+        if self.is_plain() {
+            return self.access.set(Which::Main, key, value).map(|_| ());
+        }
+        self.in_transaction(|_, txn, _| {
+            txn.set(Which::Main, key, value);
+            Ok(())
+        })
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        self.here_to_write()?;
+        check_key(key)?;
+        if self.is_plain() {
+            return self.access.remove(Which::Main, key).map(|outcome| outcome.existed);
+        }
+        self.in_transaction(|access, txn, _| {
+            let existed = access.txn_has_value(txn, Which::Main, key)?;
+            txn.remove(Which::Main, key);
+            Ok(existed)
+        })
+    }
+
+    fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
+        self.here_to_write()?;
+        check_key(prefix)?;
+        self.in_transaction(|_, txn, _| {
+            txn.remove_prefix(Which::Main, prefix);
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
+        self.here_to_write()?;
+        check_key(key)?;
+        if self.is_plain() {
+            return self.access.update(Which::Main, key, change).map(|_| ());
+        }
+        self.in_transaction(|access, txn, scratch| {
+            let found = access.txn_get(txn, Which::Main, key, scratch)?;
+            let mut buffer: UpdateBuffer = [0; 64];
+            let shown = scratch.len().min(buffer.len());
+            match change(found.then(|| &scratch[..shown]), &mut buffer)? {
+                Decision::Keep => {}
+                Decision::Write(len) => txn.set(Which::Main, key, &buffer[..len.min(buffer.len())]),
+                Decision::Remove => txn.remove(Which::Main, key),
+            }
+            Ok(())
+        })
+    }
+
+    fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.here_to_write()?;
+        check_key(key)?;
+        check_value(new.unwrap_or(&[]))?;
+        let inline = |bytes: Option<&[u8]>| bytes.is_none_or(|bytes| bytes.len() <= INLINE_MAX);
+        if self.is_plain() && inline(expected) && inline(new) {
+            return self.access.swap(Which::Main, key, expected, new);
+        }
+        self.in_transaction(|access, txn, scratch| {
+            let found = access.txn_get(txn, Which::Main, key, scratch)?;
+            if found.then_some(scratch.as_slice()) != expected {
+                return Ok(false);
+            }
+            match new {
+                Some(value) => txn.set(Which::Main, key, value),
+                None => txn.remove(Which::Main, key),
+            }
+            Ok(true)
+        })
+    }
+
+    fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
+        self.begin_level(options)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.commit_level()
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.rollback_level()
+    }
+
+    fn depth(&self) -> usize {
+        self.running.as_ref().map_or(self.forked_levels, |running| running.txn.overlay.depth())
+    }
+
+    fn retry(&mut self) -> Result<()> {
+        self.here()?;
+        let Some(series) = &mut self.series else { return Ok(()) };
+        let lost = std::mem::take(&mut self.lost_lease);
+        series.failed(&self.access, lost).inspect_err(|_| self.series = None)
+    }
+
+    fn give_up(&mut self) {
+        self.series = None;
+    }
+
+    fn restarts(&self) -> u32 {
+        self.running.as_ref().map_or(0, |running| running.series.tries())
+    }
+
+    fn validate(&mut self) -> Result<()> {
+        self.here()?;
+        match &mut self.running {
+            Some(running) => running.txn.validate(&self.access),
+            None => Ok(()),
+        }
+    }
+
+    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
+        self.hook = hook;
+    }
+}
+
+impl Access {
+    /// Replaces an inline value by another if it is what is expected; false when it is not.
+    ///
+    /// # Errors
+    /// As [`Access::set`].
+    fn swap(&self, which: Which, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        let outcome = self.write(which, key, Action::Swap { expected, new })?;
+        // NB: swapping nothing for nothing succeeds without a change.
+        Ok(outcome.changed || expected.is_none() && new.is_none() && !outcome.existed)
+    }
+}

@@ -1,0 +1,126 @@
+//! Levels of a session's transaction.
+
+use std::time::{Duration, Instant};
+
+use perilune_store::{CommitHook, Durability, Error, Result, TransactionOptions};
+
+use super::hook::HookWrites;
+use super::{Running, Session};
+use crate::access::Access;
+use crate::limits::TRANSACTION_DEPTH;
+use crate::txn::{Series, Transaction};
+
+/// A time limit beyond this is none.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Operations between two looks at the clock.
+const CLOCK_EVERY: u32 = 32;
+
+impl Session {
+    /// Opens a level.
+    pub(super) fn begin_level(&mut self, options: &TransactionOptions) -> Result<()> {
+        self.here()?;
+        if let Some(running) = &mut self.running {
+            if running.txn.overlay.depth() >= TRANSACTION_DEPTH {
+                return Err(Error::LimitReached {
+                    what: "nested levels of a transaction",
+                    limit: TRANSACTION_DEPTH as u64,
+                });
+            }
+            running.txn.overlay.push();
+            return Ok(());
+        }
+        if options.durability.is_some_and(|level| level != Durability::None) {
+            return Err(Error::Invalid(
+                "durability periodic and fsync are not built yet: use none (survives the death of \
+                 processes, not of the machine)"
+                    .into(),
+            ));
+        }
+        let series = self.series.take().unwrap_or_else(|| Series::new(options.timeout.min(LONGEST)));
+        let lease = series.lease(&self.access)?;
+        self.running = Some(Box::new(Running {
+            txn: Transaction::with_lease(lease),
+            options: options.clone(),
+            series,
+            operations: 0,
+        }));
+        Ok(())
+    }
+
+    /// Looks at the clock now and then.
+    ///
+    /// # Errors
+    /// `TransactionTimeout`.
+    #[inline]
+    pub(super) fn tick(&mut self) -> Result<()> {
+        let Some(running) = &mut self.running else { return Ok(()) };
+        running.operations = running.operations.wrapping_add(1);
+        if running.operations % CLOCK_EVERY == 0 && Instant::now() >= running.series.deadline() {
+            return Err(running.series.timeout());
+        }
+        Ok(())
+    }
+
+    /// Ends the innermost level for good.
+    pub(super) fn commit_level(&mut self) -> Result<()> {
+        self.here()?;
+        let Some(running) = &mut self.running else {
+            return Err(Error::TransactionState("there is no transaction to commit: begin one first"));
+        };
+        if running.txn.overlay.depth() > 1 {
+            running.txn.overlay.merge_level();
+            return Ok(());
+        }
+        let result = call_hook(&mut self.hook, &self.access, &mut running.txn).and_then(|()| {
+            let deadline = running.series.deadline();
+            self.access.commit(&mut running.txn, Some(deadline))
+        });
+        match result {
+            Ok(_) => {
+                self.running = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.end_try(error.is_retry());
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops the innermost level.
+    pub(super) fn rollback_level(&mut self) -> Result<()> {
+        if self.forked_levels > 0 {
+            self.forked_levels -= 1;
+            return Ok(());
+        }
+        let _ = self.here();
+        let Some(running) = &mut self.running else {
+            return Err(Error::TransactionState("there is no transaction to roll back"));
+        };
+        if running.txn.overlay.depth() > 1 {
+            running.txn.overlay.drop_level();
+        } else {
+            self.end_try(true);
+        }
+        Ok(())
+    }
+
+    /// Ends this try; `again`: its series may go on.
+    fn end_try(&mut self, again: bool) {
+        if let Some(running) = self.running.take() {
+            self.lost_lease = running.txn.has_lost_lease();
+            self.series = again.then_some(running.series);
+        }
+    }
+}
+
+/// Shows the hook, if there is one, what is about to be written.
+pub(super) fn call_hook(hook: &mut Option<CommitHook>, access: &Access, txn: &mut Transaction) -> Result<()> {
+    if let Some(hook) = hook {
+        txn.overlay.flatten();
+        if !txn.overlay.is_empty() {
+            hook(&mut HookWrites { access, txn })?;
+        }
+    }
+    Ok(())
+}
