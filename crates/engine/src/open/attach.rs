@@ -92,11 +92,6 @@ impl Attachment {
         self.heir()?.image()
     }
 
-    /// How the database was opened.
-    pub(crate) fn options(&self) -> &OpenOptions {
-        &self.options
-    }
-
     /// The attachment of the forked child that the caller is, or is a descendant of.
     #[cold]
     fn heir(&self) -> Result<&Attachment> {
