@@ -6,7 +6,7 @@ use super::search::lower_bound;
 use super::{
     count, flags, garbage, head_of, heap_top, hi_fence, key_into, kind, level, lo_fence, prefix_len,
     record_bytes, self_number, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots,
-    FLAG_VOLATILE, HINTS, HINTS_FROM, HINT_COUNT, HI_OFF, INNER, LEAF, LO_LEN, LO_OFF,
+    FLAG_VOLATILE, HINTS, HINTS_FROM, HINT_COUNT, HI_LEN, HI_OFF, INNER, LEAF, LO_LEN, LO_OFF,
 };
 use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD};
 
@@ -37,10 +37,17 @@ fn check_slots<S: Slots>(page: &Page) -> Result<(), String> {
     if prefix_len(page) != common {
         return Err(format!("the prefix has {} bytes, the fences share {common}", prefix_len(page)));
     }
-    let fences = PAGE - (usize::from(u16_at(page, HI_OFF)) & !3);
     if usize::from(u16_at(page, LO_OFF)) + usize::from(u16_at(page, LO_LEN)) != PAGE {
         return Err("the lower fence does not end the page".into());
     }
+    let hi_off = usize::from(u16_at(page, HI_OFF));
+    if hi_off + usize::from(u16_at(page, HI_LEN)) != usize::from(u16_at(page, LO_OFF)) {
+        return Err("the upper fence does not lie below the lower".into());
+    }
+    if heap_top(page) > PAGE {
+        return Err(format!("the heap begins at {}, beyond the page", heap_top(page)));
+    }
+    let fences = PAGE - (hi_off & !3);
     let mut heap = fences;
     let (mut key, mut before) = (Vec::new(), lo);
     for slot in 0..slots {
