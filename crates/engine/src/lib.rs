@@ -8,6 +8,8 @@ mod access;
 mod checkpoint;
 mod control;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod handle;
 mod image;
 #[cfg(feature = "instrument")]

@@ -18,6 +18,9 @@ mod check;
 mod edit;
 mod search;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use build::{compacted, empty_leaf, merged, new_root, split, Split};
 pub(crate) use check::check;
 pub(crate) use edit::{
@@ -183,7 +186,8 @@ fn heap_top(page: &Page) -> usize {
     usize::from(u16_at(page, HEAP_TOP))
 }
 
-fn garbage(page: &Page) -> usize {
+/// Bytes of the heap that nothing uses any more.
+pub(crate) fn garbage(page: &Page) -> usize {
     usize::from(u16_at(page, GARBAGE))
 }
 

@@ -1,0 +1,70 @@
+//! Every function that reads a page, on any bytes.
+
+use super::{any_page, run, NUMBER};
+use crate::limits::{KEY_MAX, PAGE};
+use crate::page::{
+    append_value, check, child, compacted, contains, content_bytes, find, find_child, flags, has_hi_fence,
+    has_lo_fence, hi_fence, inner_count, key_into, key_is, kind, leaf_count, leaf_free, leaf_key, level,
+    lo_fence, prefix_len, self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
+};
+
+/// Calls everything that reads a page. Answers whether `check` is content.
+fn read_everything(page: &Page, key: &[u8]) -> bool {
+    let mut out = Vec::new();
+    let slots = leaf_count(page);
+    let found = find(page, key);
+    assert!(found.index <= slots);
+    let (index, number) = find_child(page, key);
+    assert!(index <= inner_count(page) && number == child(page, index));
+    let _ = (contains(page, key), has_hi_fence(page), has_lo_fence(page), self_number(page), flags(page));
+    let _ = (kind(page), level(page), prefix_len(page));
+    assert!(content_bytes(page) <= PAGE && leaf_free(page) <= 2 * 0xffff);
+    lo_fence(page, &mut out);
+    assert!(out.len() <= PAGE);
+    hi_fence(page, &mut out);
+    assert!(out.len() <= PAGE);
+    for index in [0, 1, found.index, slots / 2, slots, slots + 1, PAGE, usize::from(u16::MAX)] {
+        leaf_key(page, index, &mut out);
+        assert!(out.len() <= 2 * PAGE + 4);
+        let same = key_is(page, index, &out);
+        assert!(!same || index < slots);
+        key_is(page, index, key);
+        key_into::<LeafSlots>(page, index, &mut out);
+        key_into::<InnerSlots>(page, index, &mut out);
+        assert!(out.len() <= 2 * PAGE + 8);
+        out.clear();
+        append_value(page, index, &mut out);
+        assert!(out.len() <= PAGE && value_place(page, index).1 <= PAGE);
+        child(page, index);
+    }
+    check(page, NUMBER).is_ok()
+}
+
+#[test]
+fn readers_take_any_bytes() {
+    run("readers", 3_000, |random| {
+        let page = any_page(random, 50);
+        let keys = [random.key(), random.bytes(3), random.bytes(KEY_MAX), Vec::new(), vec![0xff]];
+        keys.iter().filter(|key| read_everything(&page, key)).count() as u64
+    });
+}
+
+/// What `check` lets pass can be read, compacted and split without panic: `verify` means something.
+#[test]
+fn checked_pages_can_be_worked_with() {
+    run("checked pages", 5_000, |random| {
+        let page = any_page(random, 50);
+        if check(&page, NUMBER).is_err() {
+            return 0;
+        }
+        let key = random.key();
+        let _ = compacted(&page, None);
+        let slots = if kind(&page) == INNER { inner_count(&page) } else { leaf_count(&page) };
+        if slots >= 2 && contains(&page, &key) {
+            let index =
+                if kind(&page) == INNER { find_child(&page, &key).0 } else { find(&page, &key).index };
+            let _ = split(&page, &key, index, None);
+        }
+        1
+    });
+}
