@@ -2,7 +2,7 @@
 //!
 //! A watch is registered in the bucket of its key's hash: a mask of processes, and in the control
 //! line's filter, a 48-bit Bloom filter over first components beside a count of changes. A writer
-//! tests the filter, which is zero where nothing is watched. On a hit it bumps the bucket of the key
+//! tests the filter, which is empty where nothing is watched. On a hit it bumps the bucket of the key
 //! and of each of its prefixes, and the bells of the processes in their masks.
 //!
 //! What if we are killed? Repair of a session inside an operation rings everything.
@@ -40,6 +40,13 @@ impl KeyHash {
         hash
     }
 
+    /// The hash by which the key itself is watched, apart from what lies below it. No key goes on with
+    /// byte 255.
+    pub(crate) fn whole(mut self) -> KeyHash {
+        self.add(0xff);
+        self
+    }
+
     /// The watch bucket.
     pub(crate) fn bucket(self) -> usize {
         ((self.0 ^ self.0 >> 32) as usize) % WATCH_BUCKETS
@@ -61,7 +68,9 @@ pub(crate) fn first_component(key: &[u8]) -> &[u8] {
 #[cold]
 pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
     let filter = image.control(control::FILTER).load(Acquire);
-    if filter & KeyHash::of(first_component(key)).filter_bit() == 0 {
+    // A prefix shorter than a first component may be that of any.
+    let is_vague = below && !key.contains(&0);
+    if !is_vague && filter & KeyHash::of(first_component(key)).filter_bit() == 0 {
         return;
     }
     if below {
@@ -74,6 +83,7 @@ pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
         hash.add(*byte);
         bump(image, hash.bucket(), &mut processes);
     }
+    bump(image, hash.whole().bucket(), &mut processes);
     ring_bells(image, &processes);
 }
 

@@ -79,6 +79,8 @@ pub(crate) const PROCESS_BYTES: usize = 64;
 pub(crate) const PROCESS_PID: usize = 8;
 /// Where in a process's entry its bell, a 32-bit futex, lies.
 pub(crate) const PROCESS_BELL: usize = 16;
+/// Where in a process's entry the bits lie that it needs in the filter of watched keys.
+pub(crate) const PROCESS_FILTER: usize = 24;
 
 /// Sessions' areas: head, undo, ring.
 pub(crate) const SESSIONS_AT: usize = (PROCESSES_AT + PROCESSES * PROCESS_BYTES + 4095) & !4095;

@@ -39,7 +39,6 @@ use perilune_store::{Decision, Error, LockOwner, LockRequest, Result};
 use crate::access::Access;
 use crate::image::Image;
 use crate::limits::LOCK_COUNT_MAX;
-use crate::session::Counter;
 use crate::tree::Which;
 use crate::txn::Transaction;
 use entry::{Holder, Want};
@@ -47,7 +46,7 @@ use view::View;
 
 pub(crate) use entry::{process_of, tag};
 pub(crate) use view::damaged;
-pub(crate) use wait::{bucket_of_key, forget_waiters, waiters_word, wake};
+pub(crate) use wait::{bucket_of_key, forget_waiters, waiters_word, wake, COUNT as WAITERS_COUNT};
 
 /// How long an attempt may need to get through, whatever its caller's patience with other holders.
 const ATTEMPT_TIME: Duration = Duration::from_secs(60);
@@ -125,7 +124,6 @@ impl Locks {
             Outcome::TooMany => return Err(too_many()),
         };
         if granted {
-            access.seat.count(Counter::Locks);
             self.names().entry(owner).or_default().extend(wants.into_iter().map(|want| want.name));
         }
         Ok(granted)
@@ -209,7 +207,8 @@ fn at_once(access: &Access, txn: &mut Transaction, me: Holder, wants: &[Want]) -
     let mut is_free = true;
     for want in wants {
         is_free = is_free
-            && waiters_word(&access.seat.image, wait::bucket_of(&want.name)).load(Relaxed) & wait::COUNT == 0
+            && waiters_word(&access.seat.image, wait::bucket_of(&want.name)).load(Relaxed) & WAITERS_COUNT
+                == 0
             && view.is_free(me, want)?;
     }
     if !is_free {

@@ -79,7 +79,7 @@ impl Bench {
     fn assert_empty(&self) {
         assert_eq!(self.keys(), Vec::<Vec<u8>>::new());
         for bucket in 0..LOCK_BUCKETS {
-            let waiters = waiters_word(&self.image, bucket).load(Relaxed) & super::wait::COUNT;
+            let waiters = waiters_word(&self.image, bucket).load(Relaxed) & super::WAITERS_COUNT;
             assert_eq!(waiters, 0, "bucket {bucket} counts waiters");
         }
     }

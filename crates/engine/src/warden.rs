@@ -1,0 +1,242 @@
+//! The one thread of all processes that looks after the dead.
+//!
+//! Each process that writes runs a thread; the one that gets the lock on the `warden` byte of the
+//! database file is the warden, the others try again every 50 ms. The warden repairs dead processes,
+//! removes their locks and places in queues, corrects counts of waiters and shrinks the filter of
+//! watched keys. Nothing waits for it: the dead's entries are absent anyway, and who waits for a dead
+//! process repairs it himself. So it may be late, but not wrong.
+//!
+//! What if we are killed? The kernel gives the byte free; the next warden begins with a whole sweep.
+//!
+//! Deliberately absent: flushing and checkpoints.
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use perilune_shm::anchor::Anchor;
+use perilune_shm::fork::ForkMark;
+use perilune_shm::region;
+use perilune_shm::{futex, platform};
+use perilune_store::Result;
+
+use crate::access::Access;
+use crate::image::{io_error, Image};
+use crate::limits::{LOCK_BUCKETS, PROCESSES, WARDEN_PERIOD};
+use crate::lock::{self, tag};
+use crate::open::{claim_session, release_session, WARDEN};
+use crate::repair;
+use crate::session::Seat;
+use crate::tree::{Neighbour, Which};
+use crate::watch;
+
+/// This process's thread; ended when dropped.
+pub(crate) struct Warden {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+    mark: ForkMark,
+}
+
+/// How the thread is told to end.
+#[derive(Default)]
+struct Signal {
+    stop: AtomicBool,
+    bell: AtomicU32,
+}
+
+impl Signal {
+    /// Sleeps; true when the thread is to end.
+    fn sleep(&self, time: Duration) -> bool {
+        let rung = self.bell.load(Acquire);
+        if !self.stop.load(Acquire) {
+            futex::wait(&self.bell, rung, Some(time));
+        }
+        self.stop.load(Acquire)
+    }
+}
+
+impl Warden {
+    /// Starts the thread. `image` is attached to for writing, and stays so until this is dropped.
+    ///
+    /// # Errors
+    /// `Io` when no thread is to be had.
+    pub(crate) fn start(image: Arc<Image>) -> Result<Warden> {
+        let signal = Arc::new(Signal::default());
+        let path = image.path.clone();
+        let thread = {
+            let signal = signal.clone();
+            std::thread::Builder::new()
+                .name("perilune-warden".to_owned())
+                .spawn(move || run(&image, &signal))
+                .map_err(|source| io_error("start a thread that looks after", &path, source))?
+        };
+        Ok(Warden { signal, thread: Some(thread), mark: ForkMark::current() })
+    }
+}
+
+impl Drop for Warden {
+    fn drop(&mut self) {
+        let thread = self.thread.take();
+        if !self.mark.is_same_process() {
+            // The thread is the parent's.
+            std::mem::forget(thread);
+            return;
+        }
+        self.signal.stop.store(true, Release);
+        self.signal.bell.fetch_add(1, AcqRel);
+        futex::wake(&self.signal.bell, u32::MAX);
+        if let Some(thread) = thread {
+            // Its panic, if any, has been reported where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(image: &Arc<Image>, signal: &Signal) {
+    platform::block_all_signals_in_this_thread();
+    let mut duty = None;
+    loop {
+        if duty.is_none() {
+            // An error (no descriptors left, say) is one of the moment: the next try may succeed.
+            let byte = Anchor::acquire(&image.path, WARDEN, region::Access::ReadWrite, false);
+            duty = byte.ok().flatten().map(|byte| Duty { round: Round::new(image.clone()), _byte: byte });
+        }
+        if let Some(duty) = &mut duty {
+            // What fails now (a full disk, say) is tried again in the next round.
+            let _ = duty.round.run();
+        }
+        if signal.sleep(WARDEN_PERIOD) {
+            return;
+        }
+    }
+}
+
+/// The warden's office.
+struct Duty {
+    round: Round,
+    _byte: Anchor,
+}
+
+/// What is done every 50 ms.
+struct Round {
+    image: Arc<Image>,
+    /// Digest of the process words as of the last removal of entries of the dead.
+    swept: Option<u64>,
+    waiters: Vec<Seen>,
+}
+
+/// A bucket's word of waiters in the round before.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    word: u32,
+    /// Whether it has been compared with the queues.
+    is_checked: bool,
+}
+
+impl Round {
+    fn new(image: Arc<Image>) -> Round {
+        Round { image, swept: None, waiters: vec![Seen::default(); LOCK_BUCKETS] }
+    }
+
+    /// # Errors
+    /// What repairing or writing can answer.
+    fn run(&mut self) -> Result<()> {
+        repair::dead_processes(&self.image)?;
+        watch::shrink_filter(&self.image);
+        // Reading takes no session.
+        let reader = Access::new(Seat::new(self.image.clone(), 0));
+        // Taken before looking: who dies meanwhile changes it in the next round.
+        let digest = self.digest();
+        if self.swept != Some(digest) {
+            self.remove(dead_entries(&reader)?)?;
+            self.swept = Some(digest);
+        }
+        self.correct_waiters(&reader)
+    }
+
+    /// Differs whenever a process has come or gone.
+    fn digest(&self) -> u64 {
+        (0..PROCESSES).fold(0, |digest: u64, slot| {
+            let word = self.image.process_word(slot).load(Acquire);
+            (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        })
+    }
+
+    /// Removes entries of dead processes, and wakes who may have waited for them.
+    fn remove(&self, keys: Vec<Vec<u8>>) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let access = Access::new(claim_session(&self.image)?);
+        let removed = keys.iter().try_for_each(|key| {
+            access.remove(Which::Volatile, key)?;
+            lock::bucket_of_key(key).into_iter().for_each(|bucket| lock::wake(&self.image, bucket));
+            Ok(())
+        });
+        release_session(&access.seat);
+        removed
+    }
+
+    /// Forgets waiters that have been counted for at least a round and have no place in any queue.
+    fn correct_waiters(&mut self, reader: &Access) -> Result<()> {
+        let mut doubtful = Vec::new();
+        for (bucket, seen) in self.waiters.iter_mut().enumerate() {
+            let word = lock::waiters_word(&self.image, bucket).load(Relaxed);
+            if word != seen.word {
+                *seen = Seen { word, is_checked: false };
+            } else if word & lock::WAITERS_COUNT != 0 && !seen.is_checked {
+                doubtful.push((bucket, word));
+            }
+        }
+        if doubtful.is_empty() {
+            return Ok(());
+        }
+        let mut queued = vec![false; LOCK_BUCKETS];
+        for_each(reader, tag::QUEUE..=tag::QUEUE, |key| {
+            lock::bucket_of_key(key).into_iter().for_each(|bucket| queued[bucket] = true);
+        })?;
+        for (bucket, word) in doubtful {
+            self.waiters[bucket].is_checked = true;
+            if !queued[bucket] {
+                lock::forget_waiters(&self.image, bucket, word);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls `visit` for each key whose tag is one of `tags`.
+fn for_each(reader: &Access, tags: RangeInclusive<u8>, mut visit: impl FnMut(&[u8])) -> Result<()> {
+    let (mut from, mut key) = (vec![*tags.start()], Vec::new());
+    while reader.neighbour(Which::Volatile, &from, Neighbour::Next, &mut key, None, &mut ())?
+        && key.first().is_some_and(|tag| tags.contains(tag))
+    {
+        visit(&key);
+        std::mem::swap(&mut from, &mut key);
+    }
+    Ok(())
+}
+
+/// The keys of locks, places in queues and waiters of dead processes.
+fn dead_entries(reader: &Access) -> Result<Vec<Vec<u8>>> {
+    let image = &reader.seat.image;
+    let (mut dead, mut last) = (Vec::new(), None);
+    for_each(reader, tag::LOCK..=tag::WAITER, |key| {
+        let Some(process) = lock::process_of(key) else { return };
+        let is_alive = match last {
+            Some((known, alive)) if known == process => alive,
+            _ => image.is_alive(process),
+        };
+        last = Some((process, is_alive));
+        if !is_alive {
+            dead.push(key.to_vec());
+        }
+    })?;
+    Ok(dead)
+}
+
+#[cfg(test)]
+mod tests;
