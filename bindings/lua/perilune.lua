@@ -113,6 +113,7 @@
 ---@field node fun(name: string, ...: perilune.Subscript): perilune.Node a node of the default database
 ---@field inherit fun(node: function): function, table, table
 ---@field isnode fun(x: any): boolean
+---@field compare fun(a: perilune.Node, b: perilune.Node): integer -1, 0 or 1: their order in the tree
 ---@field is_error fun(x: any): boolean
 ---@field transaction fun(id: string|table|function, f?: function): function
 ---@field rollback fun(value?: any)

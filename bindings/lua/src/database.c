@@ -116,11 +116,9 @@ static int database_node(lua_State *L)
     if (db->session == NULL)
         return raise_unusable(L, db);
     if (lua_type(L, 1) != LUA_TSTRING && to_handle(L, 1, &h)) {
+        int last = lua_gettop(L);
         push_node(L, h.db, class, h.key);
-        lua_replace(L, 1);
-        lua_getfield(L, class, "__call");
-        lua_insert(L, 1);
-        lua_call(L, lua_gettop(L) - 1, 1);
+        descend(L, 2, last);
         return 1;
     }
     lua_pushvalue(L, class);

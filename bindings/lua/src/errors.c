@@ -69,10 +69,12 @@ static void push_node_text(lua_State *L, const perilune_node *at)
         return;
     }
     int status = perilune_node_text(at, text, sizeof text, &size);
-    if (status == PERILUNE_OK)
+    if (status == PERILUNE_OK && size <= 200)
         lua_pushlstring(L, text, size);
+    else if (status == PERILUNE_OK)
+        lua_pushfstring(L, "%s...", (text[200] = 0, text));
     else
-        lua_pushliteral(L, "a long node");
+        lua_pushliteral(L, "a node with a long name");
 }
 
 int raise_status(lua_State *L, database *db, int status, const perilune_node *at)

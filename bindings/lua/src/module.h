@@ -26,6 +26,7 @@
 #define UPVALUES 4
 
 #define NODE_MAGIC 0x504c4e31u
+#define METHOD_MAGIC 0x504c4e32u
 #define DATABASE_MAGIC UINT64_C(0x504552494c44423a)
 
 typedef struct state state;
@@ -176,6 +177,7 @@ void push_class(lua_State *L, int index);
 void push_node(lua_State *L, database *db, int class, const perilune_node *key);
 /* Pushes the node `name` with the subscripts in the stack from `first` to the top. */
 void push_named(lua_State *L, database *db, int class, int name, int first);
+void descend(lua_State *L, int first, int last);
 /* Pushes the child of the node at `parent` with the subscript at `subscript`. */
 void push_child(lua_State *L, int parent, const handle *of, int subscript);
 int open_nodes(lua_State *L);

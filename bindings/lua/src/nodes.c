@@ -42,11 +42,22 @@ static inline void handle_of(node *n, handle *out)
     out->identity = (uintptr_t)n;
 }
 
+/* The method node of a node that can have no child: good for a call and nothing else. */
+static inline node *bare_method(lua_State *L, int index)
+{
+    node *n = lua_touserdata(L, index);
+    if (n != NULL && lua_rawlen(L, index) >= sizeof(node) && n->magic == METHOD_MAGIC)
+        return n;
+    return NULL;
+}
+
 int to_handle(lua_State *L, int index, handle *out)
 {
     int type = lua_type(L, index);
     if (type == LUA_TUSERDATA) {
         node *n = full_node(L, index);
+        if (n == NULL && bare_method(L, index) != NULL)
+            raise_argument(L, "the node has too many subscripts, or too long ones, for one more");
         if (n == NULL)
             return 0;
         handle_of(n, out);
@@ -156,9 +167,10 @@ void push_node(lua_State *L, database *db, int class, const perilune_node *key)
     new_node(L, class, &like, key)->method = (uint8_t)method;
 }
 
-/* Encodes a child into `b`, or, when it is too long for it, into a userdata that stays on the stack. */
+/* Encodes a child into `b`, or, when it is too long for it, into a userdata that stays on the stack.
+ * NULL when `method` is not 0 and there can be no child. */
 static const perilune_node *encode(lua_State *L, block *b, const perilune_node *parent, const perilune_value *subscripts,
-                                   size_t count)
+                                   size_t count, int method)
 {
     size_t size = 0;
     int status;
@@ -176,6 +188,8 @@ static const perilune_node *encode(lua_State *L, block *b, const perilune_node *
         buffer = new_userdata(L, size);
         capacity = size;
     }
+    if (method != 0 && (status == PERILUNE_TOO_MANY_SUBSCRIPTS || status == PERILUNE_KEY_TOO_LONG))
+        return NULL;
     if (status != PERILUNE_OK)
         raise_status(L, NULL, status, parent);
     return buffer;
@@ -194,8 +208,17 @@ static int push_string_child(lua_State *L, int parent, const handle *of, const c
     perilune_value value = perilune_string(string, size);
     block b;
     int top = lua_gettop(L);
-    const perilune_node *key = encode(L, &b, of->key, &value, 1);
+    const perilune_node *key = encode(L, &b, of->key, &value, 1, method);
     push_class(L, parent);
+    if (key == NULL) {
+        static const perilune_node none;
+        node *bare = new_node(L, lua_gettop(L), of, &none);
+        bare->magic = METHOD_MAGIC;
+        bare->method = (uint8_t)method;
+        lua_replace(L, top + 1);
+        lua_settop(L, top + 1);
+        return 1;
+    }
     if (key->depth == 1 && of->place != 0 && push_light_key(L, of->place, key)) {
         /* The text of an integer. */
         lua_replace(L, top + 1);
@@ -225,7 +248,7 @@ void push_child(lua_State *L, int parent, const handle *of, int subscript)
         return;
     block b;
     int top = lua_gettop(L);
-    const perilune_node *key = encode(L, &b, of->key, &value, 1);
+    const perilune_node *key = encode(L, &b, of->key, &value, 1, 0);
     push_class(L, parent);
     node *n = new_node(L, lua_gettop(L), of, key);
     if (value.type == PERILUNE_INT)
@@ -254,6 +277,12 @@ void push_named(lua_State *L, database *db, int class, int name, int first)
         push_node(L, db, class, &b.head);
         keep_string(L, &none, text, size, lua_touserdata(L, -1));
     }
+    descend(L, first, last);
+}
+
+/* Goes from the node on the top of the stack down by the subscripts, and tables of them, at first to last. */
+void descend(lua_State *L, int first, int last)
+{
     for (int i = first; i <= last; i++) {
         handle h;
         to_handle(L, -1, &h);
@@ -392,6 +421,15 @@ static int node_call(lua_State *L)
         lua_remove(L, 1);
         return method_function(n->method)(L);
     }
+    n = n == NULL ? bare_method(L, 1) : NULL;
+    if (n != NULL && type == LUA_TUSERDATA && to_handle(L, 2, &h)) {
+        push_class(L, 2);
+        lua_getfield(L, -1, node_methods[n->method - 1].name);
+        lua_replace(L, 1);
+        lua_pop(L, 1);
+        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+        return lua_gettop(L);
+    }
     check_handle(L, 1, &h);
     if (type == LUA_TUSERDATA || type == LUA_TLIGHTUSERDATA || type == TYPE_CDATA)
         return call_method(L, &h);
@@ -429,6 +467,17 @@ static int node_le(lua_State *L)
     check_handle(L, 1, &a);
     check_handle(L, 2, &b);
     lua_pushboolean(L, perilune_node_compare(a.key, b.key) <= 0);
+    return 1;
+}
+
+/* perilune.compare(a, b): -1, 0 or 1, their order in the tree; for any two nodes on every Lua. */
+static int compare(lua_State *L)
+{
+    handle a, b;
+    lua_settop(L, 2);
+    check_handle(L, 1, &a);
+    check_handle(L, 2, &b);
+    lua_pushinteger(L, perilune_node_compare(a.key, b.key));
     return 1;
 }
 
@@ -509,9 +558,10 @@ static int derived_node(lua_State *L)
     lua_pop(L, 1);
     handle h;
     if (lua_type(L, 1) != LUA_TSTRING && to_handle(L, 1, &h)) {
+        int last = lua_gettop(L);
         push_node(L, h.db, class, h.key);
-        lua_replace(L, 1);
-        return lua_gettop(L) == 1 ? 1 : node_call(L);
+        descend(L, 2, last);
+        return 1;
     }
     lua_pushvalue(L, class);
     lua_insert(L, 1);
@@ -553,7 +603,7 @@ static int isnode(lua_State *L)
 
 int open_nodes(lua_State *L)
 {
-    const luaL_Reg functions[] = {{"inherit", inherit}, {"isnode", isnode}, {NULL, NULL}};
+    const luaL_Reg functions[] = {{"inherit", inherit}, {"isnode", isnode}, {"compare", compare}, {NULL, NULL}};
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     set_functions(L, functions, UPVALUES);

@@ -1,0 +1,85 @@
+-- Runs spec files: lua run.lua FILE...; ends in one line of totals, and exits with 1 on a failure.
+--
+-- A spec file returns a function that gets `spec`; spec(name, f) is a test, and f gets a new database and
+-- the table of checks below.
+
+local perilune = require 'perilune'
+
+local passed, failed = 0, 0
+local checks = {perilune = perilune}
+
+local function show(x)
+  if type(x) == 'string' then return string.format('%q', x) end
+  return tostring(x) .. ' (' .. type(x) .. ')'
+end
+
+local function same(a, b)
+  if type(a) ~= 'table' or type(b) ~= 'table' then return a == b end
+  for k, v in pairs(a) do
+    if not same(v, b[k]) then return false end
+  end
+  for k in pairs(b) do
+    if a[k] == nil then return false end
+  end
+  return true
+end
+
+-- The two are equal; tables by content.
+function checks.equal(found, expected, what)
+  if not same(found, expected) then
+    error((what and what .. ': ' or '') .. 'found ' .. show(found) .. ', expected ' .. show(expected), 2)
+  end
+end
+
+-- f(...) raises an error whose text contains `part`.
+function checks.fails(part, f, ...)
+  local good, message = pcall(f, ...)
+  if good then error('no error, expected one with ' .. show(part), 2) end
+  if not tostring(message):find(part, 1, true) then
+    error('the error ' .. show(tostring(message)) .. ' does not contain ' .. show(part), 2)
+  end
+  return message
+end
+
+-- The number is an integer in the sense of this Lua.
+function checks.integer(x)
+  if type(x) ~= 'number' or (math.type and math.type(x) ~= 'integer') then
+    error('not an integer: ' .. show(x), 2)
+  end
+end
+
+local function remove(path)
+  os.remove(path)
+  os.remove(path .. '-shm')
+  os.remove(path .. '-wal.1')
+end
+
+local function run(name, f)
+  local path = os.tmpname()
+  os.remove(path)
+  path = path .. '.db'
+  local db = perilune.open(path, {durability = 'none'})
+  perilune.use(db)
+  checks.path = path
+  local good, message = xpcall(function() f(db, checks) end, function(e)
+    return tostring(e) .. '\n' .. debug.traceback('', 2)
+  end)
+  pcall(db.close, db)
+  remove(path)
+  if good then
+    passed = passed + 1
+  else
+    failed = failed + 1
+    io.write('FAILED ', name, '\n    ', (tostring(message):gsub('\n', '\n    ')), '\n')
+  end
+end
+
+-- `arg` of the interpreter, or of a program that runs this file.
+for _, file in ipairs(arg) do
+  local short = file:match '([^/]+)_spec%.lua$' or file
+  dofile(file)(function(name, f) run(short .. ': ' .. name, f) end)
+end
+
+local version = rawget(_G, 'jit') and jit.version or _VERSION
+io.write(version, ': ', passed, ' passed, ', failed, ' failed\n')
+os.exit(failed == 0 and passed > 0 and 0 or 1)

@@ -1,0 +1,165 @@
+-- Values: types that come back, counters, compare and set, batches.
+
+return function(spec)
+  spec('every type comes back as it went in', function(db, t)
+    local n = db.node('^v').x
+    for _, value in ipairs {'', 'text', '5', 'a\0b', 0, 1, -7, 2 ^ 53, 1.5, -0.25, 1e300, 1e-300, true, false,
+      ('x'):rep(100000), t.perilune.null, t.perilune.empty_list, t.perilune.empty_map, '1e5', '007'} do
+      n.__ = value
+      t.equal(n.__, value)
+      t.equal(type(n.__), type(value))
+      t.equal(n:get(), value)
+      n:set(nil)
+      t.equal(n.__, nil)
+      t.equal(n:set(value), value)
+      db.node('^v')[5].__ = value
+      t.equal(db.node('^v')[5].__, value)
+      t.equal(db.node('^v')[5]:get('no'), value)
+    end
+  end)
+
+  spec('floats with an integral value are integers', function(db, t)
+    local n = db.node('^v')
+    n[10 / 2].__ = 10 / 2
+    t.integer(n[5].__)
+    t.equal(n[5].__, 5)
+    n.x.__ = -0.0
+    t.equal(tostring(n.x.__), '0')
+    n.y.__ = 2 ^ 62
+    t.equal(tonumber(n.y.__), 2 ^ 62)
+  end)
+
+  spec('64-bit integers are exact', function(db, t)
+    local n = db.node('^v').x
+    n:fromjson('9223372036854775807')
+    if math.type then
+      t.equal(n.__, math.maxinteger)
+      n.__ = math.mininteger
+      t.equal(n.__, math.mininteger)
+      n[math.maxinteger].__ = 1
+      t.equal(n:next(), math.maxinteger)
+      db.node('^v')[math.mininteger].__ = 2
+      t.equal(db.node('^v'):next(), math.mininteger)
+    else
+      t.equal(n.__, '9223372036854775807')
+      n[n.__].__ = 1
+      t.equal(n:next(), '9223372036854775807')
+      t.equal(n['9223372036854775807'].__, 1)
+    end
+  end)
+
+  spec('counters are decimal and exact', function(db, t)
+    local n = db.node('^c')
+    t.equal(n:incr(), 1)
+    t.integer(n.__)
+    t.equal(n:incr(-3), -2)
+    t.equal(n:incr(0.5), -1.5)
+    t.equal(n:incr('0.25'), -1.25)
+    n.a.__ = 0.1
+    t.equal(n.a:incr(0.2), 0.3)
+    t.equal(n.a.__, 0.3)
+    t.equal(n[7]:incr(5), 5)
+    t.equal(n[7]:incr(), 6)
+    n.t.__ = '12'
+    t.equal(n.t:incr(), 13)
+    t.equal(db:incr(n, 'deep', 3, 2), 2)
+    t.equal(n.deep[3].__, 2)
+    t.equal(db:incr('^c', 'deep', 3, nil), 3)
+    n.bad.__ = 'abc'
+    t.fails('number', n.bad.incr, n.bad)
+    t.equal(n.bad.__, 'abc')
+    t.fails('number', function() n:incr('abc') end)
+    t.fails('increment must be', function() n:incr(true) end)
+    t.fails('increment must be', function() n:incr({}) end)
+  end)
+
+  spec('compare and set', function(db, t)
+    local n = db.node('^c').x
+    t.equal(n:cas(nil, 1), true)
+    t.equal(n:cas(nil, 2), false)
+    t.equal(n:cas(1, 'two'), true)
+    t.equal(n:cas(1, 3), false)
+    t.equal(n:cas('two', nil), true)
+    t.equal(n.__, nil)
+    t.fails('two values', function() n:cas(1) end)
+  end)
+
+  spec('data, delete, kill', function(db, t)
+    local n = db.node('^d')
+    t.equal(n:data(), 0)
+    n.a.__ = 1
+    n.a.b.__ = 2
+    t.equal({n:data(), n.a:data(), n.a.b:data()}, {10, 11, 1})
+    t.equal({n:has_value(), n:has_tree(), n.a:has_value(), n.a.b:has_tree()}, {false, true, true, false})
+    t.equal(n.a:delete(), true)
+    t.equal(n.a:delete(), false)
+    t.equal(n.a:data(), 10)
+    n.a.c.__ = 3
+    n.a:kill()
+    t.equal(n:data(), 0)
+    n.x.__ = 1
+    n.x.__ = nil
+    t.equal(n:data(), 0)
+  end)
+
+  spec('default of get is given back as it is', function(db, t)
+    local n = db.node('^d')
+    local default = {}
+    t.equal(n:get(), nil)
+    t.equal(rawequal(n:get(default), default), true)
+    t.equal(n[3]:get(false), false)
+    t.equal(n.x:get(0), 0)
+    n.x.__ = false
+    t.equal(n.x:get(5), false)
+    t.equal(n.x.__, false)
+  end)
+
+  spec('addresses without nodes', function(db, t)
+    db:set('^a', 1, 'x', 'value')
+    t.equal(db:get('^a', 1, 'x'), 'value')
+    t.equal(db:get(db.node('^a'), 1, 'x'), 'value')
+    t.equal(db:get(db.node('^a')[1], 'x'), 'value')
+    t.equal(db:get('^a'), nil)
+    t.equal(db:data('^a', 1), 10)
+    db:set('^a', 1, 'x', nil)
+    t.equal(db:data('^a'), 0)
+    t.fails('subscript', db.get, db, '^a', {})
+    t.fails('subscript', db.get, db, '^a', nil)
+    t.fails('argument 2', db.get, db, 5)
+  end)
+
+  spec('batches', function(db, t)
+    local n = db.node('^b')
+    db:set_many({n.a, n[2], n.c}, {1, 'two', 3})
+    t.equal(db:get_many {n.a, n[2], n.none, n.c}, {1, 'two', nil, 3})
+    db:set_many({n.a, n[2]}, {[2] = 'zwei'})
+    t.equal({n.a:data(), n[2].__}, {0, 'zwei'})
+    t.equal(db:get_many {}, {})
+    t.fails('entry 2', db.get_many, db, {n, 5})
+    t.fails('list of nodes', db.get_many, db, 5)
+    t.fails('value 1', db.set_many, db, {n}, {print})
+    local other = t.perilune.open(t.path .. '2')
+    t.fails('entry 1', db.get_many, db, {other.node('^b')})
+    other:close()
+    os.remove(t.path .. '2')
+  end)
+
+  spec('copy, merge, count', function(db, t)
+    local a, b = db.node('^a'), db.node('^b')
+    a:settree {x = 1, y = {1, 2, 3}}
+    b.old.__ = 1
+    t.equal(a:copy(b.new), b.new)
+    t.equal(b.new:gettree(), {x = 1, y = {1, 2, 3}})
+    a:copy(b)
+    t.equal(b.old.__, nil)
+    b.y[2].__ = 'mine'
+    b.z.__ = 1
+    a:merge(b)
+    t.equal({b.y[2].__, b.z.__}, {2, 1})
+    t.equal(a:count(), 2)
+    t.equal(a:count('nodes'), 4)
+    t.equal(a[77]:count(), 0)
+    t.fails('children', a.count, a, 'x')
+    t.fails('', a.copy, a, a.x)
+  end)
+end
