@@ -7,7 +7,8 @@
 -- Invariants
 -- - Only statuses 0 and 1 are handled here; on any other the C function makes the call again, and
 --   raises, dooms the transaction or opens a session after fork().
--- - The structs mirror those of src/module.h; `magic` is checked before a userdata is read.
+-- - The structs mirror those of src/module.h. Nothing is read of a userdata whose metatable is no class of
+--   nodes, nor of a method node without a key (its magic differs).
 
 local ffi = require 'ffi'
 
@@ -47,6 +48,17 @@ local type, tonumber, getmetatable = type, tonumber, getmetatable
 
 local places, get_value, set_value, get_integer, set_integer, classes, child_of
 local c_index, c_newindex, c_get, c_set, c_lt, c_le, c_tostring, c_call
+
+-- Classes, as keys.
+local known = setmetatable({}, {__mode = 'k'})
+
+-- What lies in the userdata of a node; nil for anything else.
+local function inside(node)
+  if known[getmetatable(node) or 0] then
+    local n = cast(node_pointer, node)
+    if n.magic == NODE_MAGIC then return n end
+  end
+end
 
 -- The node in a userdata, as C's functions take it.
 local function full(node)
@@ -125,8 +137,8 @@ local function get_light(node, default)
 end
 
 local function get_full(node, default)
-  local n = cast(node_pointer, node)
-  if n.magic == NODE_MAGIC then
+  local n = inside(node)
+  if n then
     local live = n.db.live
     if live ~= nil then
       local status = get_value(live, n.key, value)
@@ -161,8 +173,8 @@ end
 
 local function set(node, new)
   if type(node) == 'userdata' then
-    local n = cast(node_pointer, node)
-    if n.magic == NODE_MAGIC then
+    local n = inside(node)
+    if n then
       local live = n.db.live
       if live ~= nil and take(new) and set_value(live, n.key, value) == OK then return new end
     end
@@ -180,8 +192,8 @@ local function index(node, key)
       local child = children[key]
       if child then return child end
     end
-    local n = cast(node_pointer, node)
-    if n.magic == NODE_MAGIC then
+    local n = inside(node)
+    if n then
       if type(key) == 'number' then
         local place = n.place
         if place ~= 0 and key % 1 == 0 and key >= -LIMIT and key < LIMIT then return light(key, place, 0) end
@@ -200,8 +212,8 @@ end
 
 local function newindex(node, key, new)
   if key == '__' and type(node) == 'userdata' then
-    local n = cast(node_pointer, node)
-    if n.magic == NODE_MAGIC and n.derived == 0 then
+    local n = inside(node)
+    if n and n.derived == 0 then
       set(node, new)
       return
     end
@@ -218,8 +230,8 @@ end
 local function call(method, ...)
   local node, argument = ...
   if type(method) == 'userdata' and (type(node) == 'userdata' or istype(light, node)) then
-    local m = cast(node_pointer, method)
-    if m.magic == NODE_MAGIC then
+    local m = inside(method)
+    if m then
       if m.derived == 0 then
         if m.method == GET then return get(node, argument) end
         if m.method == SET then return set(node, argument) end
@@ -234,8 +246,11 @@ end
 
 local function call_light(method, node, ...)
   if method.method ~= 0 and istype(light, node) then
-    local member = classes[method.place][names[method.method]]
-    return member(node, ...)
+    local class = classes[method.place]
+    if class then
+      local member = class[names[method.method]]
+      return member(node, ...)
+    end
   end
   return c_call(full(method), node, ...)
 end
@@ -276,6 +291,7 @@ ffi.metatype(light, {
 
 -- Gives a new class the functions above.
 local function extend_class(class)
+  known[class] = true
   c_index = c_index or class.__index
   c_newindex = c_newindex or class.__newindex
   c_call = c_call or class.__call

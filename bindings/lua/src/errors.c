@@ -38,6 +38,18 @@ static int error_tostring(lua_State *L)
     return 1;
 }
 
+/* The place in the user's program, which is not in LuaJIT's part of this module. */
+static void push_where(lua_State *L)
+{
+    for (int level = 1; level < 8; level++) {
+        luaL_where(L, level);
+        if (strstr(lua_tostring(L, -1), "perilune/ffi.lua:") == NULL)
+            return;
+        lua_pop(L, 1);
+    }
+    lua_pushliteral(L, "");
+}
+
 /* Raises the message on the top of the stack with the node's text below it (or nil). */
 static int raise(lua_State *L, int status)
 {
@@ -52,7 +64,7 @@ static int raise(lua_State *L, int status)
     lua_setfield(L, -2, "code");
     lua_pushinteger(L, status);
     lua_setfield(L, -2, "status");
-    luaL_where(L, 1);
+    push_where(L);
     lua_setfield(L, -2, "where");
     lua_pushlightuserdata(L, (void *)&errors_key);
     lua_rawget(L, LUA_REGISTRYINDEX);

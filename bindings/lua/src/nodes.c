@@ -401,6 +401,9 @@ static int call_method(lua_State *L, const handle *h)
     perilune_value name;
     if (perilune_node_subscript(h->key, h->key->depth, &name) != PERILUNE_OK || name.type != PERILUNE_STRING)
         return raise_argument(L, "a node is called with subscripts, or as a method: node:get()");
+    handle self;
+    if (!to_handle(L, 2, &self))
+        return raise_argument(L, "a subscript must be a string or a number, not %s", luaL_typename(L, 2));
     push_class(L, 2);
     lua_pushlstring(L, name.as.s.p, name.as.s.n);
     lua_gettable(L, -2);
