@@ -1,0 +1,545 @@
+//! The operations that are killed: each with the state it begins in and what it must lead to.
+//!
+//! A case that is about a way through the engine (a split, a merge, growth) says how to see that its
+//! operation has gone that way: a case that no longer does fails.
+
+use perilune_engine::instrument::{Shape, Tree, INLINE_BYTES, KEY_BYTES, PAGE_BYTES};
+use perilune_store::Result;
+
+use crate::scene::{Plan, Scene, Write};
+
+/// A named case.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) build: fn(&mut Scene) -> Result<Plan>,
+}
+
+const MAIN: Tree = Tree::Main;
+const VOLATILE: Tree = Tree::Volatile;
+
+/// A short key.
+fn key(index: usize) -> Vec<u8> {
+    format!("node{index:05}").into_bytes()
+}
+
+/// A key so long that few separators fill an inner page.
+fn long_key(index: usize) -> Vec<u8> {
+    let mut key = vec![b'k'; KEY_BYTES - 5];
+    key.extend_from_slice(format!("{index:05}").as_bytes());
+    key
+}
+
+/// A value of `len` bytes that differs from others in most.
+fn value(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|index| (index * 7 + seed * 13) as u8).collect()
+}
+
+fn any(_: &Shape, _: &Shape) -> bool {
+    true
+}
+
+/// Sets one key.
+fn set(tree: Tree, key: Vec<u8>, value: Vec<u8>, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let stages = vec![vec![Write { tree, key: key.clone(), value: Some(value.clone()) }]];
+    Plan { act: Box::new(move |party| party.set(tree, &key, &value)), stages, took }
+}
+
+/// Removes one key.
+fn remove(tree: Tree, key: Vec<u8>, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let stages = vec![vec![Write { tree, key: key.clone(), value: None }]];
+    Plan { act: Box::new(move |party| party.remove(tree, &key)), stages, took }
+}
+
+/// One leaf with forty records of 40 bytes.
+fn forty(scene: &mut Scene, tree: Tree) -> Result<()> {
+    for index in 0..40 {
+        scene.set(tree, &key(index * 2), &value(40, index))?;
+    }
+    Ok(())
+}
+
+/// A tree of some leaves in order, filled by values of 900 bytes.
+fn leaves(scene: &mut Scene, tree: Tree, count: usize) -> Result<()> {
+    for index in 0..count * PAGE_BYTES / 900 {
+        scene.set(tree, &key(index * 10), &value(900, index))?;
+    }
+    Ok(())
+}
+
+/// Sets keys after that of `from` until there is less room in their leaf than for `len` bytes more.
+fn fill(scene: &mut Scene, from: usize, len: usize) -> Result<usize> {
+    let mut index = from;
+    while scene.actor.leaf_room(&key(from + 9))?.0 >= len + 100 {
+        index += 1;
+        assert!(index % 10 != 9, "a leaf does not fill");
+        scene.set(MAIN, &key(index), &value(len, index))?;
+    }
+    Ok(index + 1)
+}
+
+/// Plays the sets of `write` on a scene of its own until `wanted` is true of one; answers its number.
+fn until(
+    prepare: impl Fn(&mut Scene) -> Result<()>,
+    write: impl Fn(&mut Scene, usize) -> Result<()>,
+    wanted: fn(&Shape, &Shape) -> bool,
+) -> Result<usize> {
+    let mut scene = Scene::new()?;
+    prepare(&mut scene)?;
+    let mut before = scene.actor.shape()?;
+    for index in 0..4000 {
+        write(&mut scene, index)?;
+        let after = scene.actor.shape()?;
+        if wanted(&before, &after) {
+            return Ok(index);
+        }
+        before = after;
+    }
+    panic!("the operation that the case is about does not come about");
+}
+
+/// As [`until`], then repeats on `scene` all writes before that one.
+fn just_before(
+    scene: &mut Scene,
+    prepare: impl Fn(&mut Scene) -> Result<()>,
+    write: impl Fn(&mut Scene, usize) -> Result<()>,
+    wanted: fn(&Shape, &Shape) -> bool,
+) -> Result<usize> {
+    let last = until(&prepare, &write, wanted)?;
+    prepare(scene)?;
+    for index in 0..last {
+        write(scene, index)?;
+    }
+    Ok(last)
+}
+
+fn nothing(_: &mut Scene) -> Result<()> {
+    Ok(())
+}
+
+fn set_long_key(scene: &mut Scene, index: usize) -> Result<()> {
+    scene.set(MAIN, &long_key(index), &value(INLINE_BYTES, index))
+}
+
+fn has_split(before: &Shape, after: &Shape) -> bool {
+    after.splits > before.splits
+}
+
+fn has_split_inner(before: &Shape, after: &Shape) -> bool {
+    after.inner_pages == before.inner_pages + 1 && after.level == before.level && after.splits > before.splits
+}
+
+fn has_grown_level(before: &Shape, after: &Shape) -> bool {
+    after.level > before.level
+}
+
+fn has_merged(before: &Shape, after: &Shape) -> bool {
+    after.merges > before.merges
+}
+
+fn has_lowered(before: &Shape, after: &Shape) -> bool {
+    after.level < before.level && before.level > 1
+}
+
+fn has_copied(before: &Shape, after: &Shape) -> bool {
+    after.copies >= before.copies + 1 + u64::from(before.level)
+}
+
+fn has_grown_files(before: &Shape, after: &Shape) -> bool {
+    after.pages > before.pages
+}
+
+/// The number of long keys that make a tree of three levels.
+fn tall(scene: &mut Scene) -> Result<usize> {
+    let last = until(nothing, set_long_key, |_, after| after.level >= 2)?;
+    for index in 0..=last {
+        set_long_key(scene, index)?;
+    }
+    Ok(last)
+}
+
+/// All cases.
+pub(crate) const CASES: &[Case] = &[
+    Case { name: "set-first", build: |_| Ok(set(MAIN, key(1), value(40, 1), any)) },
+    Case {
+        name: "set-new",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(set(MAIN, key(11), value(60, 1), any))
+        },
+    },
+    Case {
+        name: "set-same-size",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(set(MAIN, key(12), value(40, 99), any))
+        },
+    },
+    Case {
+        name: "set-shorter",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(set(MAIN, key(12), value(7, 99), any))
+        },
+    },
+    Case {
+        name: "set-longer",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(set(MAIN, key(12), value(200, 99), any))
+        },
+    },
+    Case {
+        name: "compact-insert",
+        build: |scene| {
+            for index in 0..7 {
+                scene.set(MAIN, &key(index), &value(PAGE_BYTES / 8, index))?;
+            }
+            for index in [1, 3, 4] {
+                scene.remove(MAIN, &key(index))?;
+            }
+            let (room, garbage) = scene.actor.leaf_room(&key(3))?;
+            let len = PAGE_BYTES / 5;
+            assert!(room > len + 100 && room - garbage < len, "the leaf needs no compaction");
+            Ok(set(MAIN, key(3), value(len, 9), |before, after| before.splits == after.splits))
+        },
+    },
+    Case {
+        name: "compact-replace",
+        build: |scene| {
+            for index in 0..7 {
+                scene.set(MAIN, &key(index), &value(PAGE_BYTES / 8, index))?;
+            }
+            for index in [1, 3, 4] {
+                scene.remove(MAIN, &key(index))?;
+            }
+            let (room, garbage) = scene.actor.leaf_room(&key(3))?;
+            let len = PAGE_BYTES / 5;
+            assert!(room > len + 100 && room - garbage < len, "the leaf needs no compaction");
+            Ok(set(MAIN, key(2), value(len, 9), |before, after| before.splits == after.splits))
+        },
+    },
+    Case {
+        name: "remove",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(remove(MAIN, key(12), any))
+        },
+    },
+    Case {
+        name: "remove-missing",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(remove(MAIN, key(13), any))
+        },
+    },
+    Case {
+        name: "update",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, b"counter", &7u64.to_le_bytes())?;
+            let written = Some(12u64.to_le_bytes().to_vec());
+            let stages = vec![vec![Write { tree: MAIN, key: b"counter".to_vec(), value: written }]];
+            Ok(Plan { act: Box::new(|party| party.add(MAIN, b"counter", 5)), stages, took: any })
+        },
+    },
+    Case {
+        name: "compare-and-set",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            let (old, new) = (value(40, 6), value(30, 6));
+            let stages = vec![vec![Write { tree: MAIN, key: key(12), value: Some(new.clone()) }]];
+            let act = move |party: &perilune_engine::instrument::Party| {
+                party.swap(MAIN, &key(12), Some(&old), Some(&new))
+            };
+            Ok(Plan { act: Box::new(act), stages, took: any })
+        },
+    },
+    Case {
+        name: "volatile-set",
+        build: |scene| {
+            forty(scene, VOLATILE)?;
+            Ok(set(VOLATILE, key(11), value(60, 1), any))
+        },
+    },
+    Case {
+        name: "volatile-split",
+        build: |scene| {
+            let write =
+                |scene: &mut Scene, index: usize| scene.set(VOLATILE, &key(index), &value(500, index));
+            let wanted = |before: &Shape, after: &Shape| after.volatile_pages == before.volatile_pages + 1;
+            let last = just_before(scene, |scene| leaves(scene, VOLATILE, 3), write, wanted)?;
+            Ok(set(VOLATILE, key(last), value(500, last), wanted))
+        },
+    },
+    Case {
+        name: "volatile-merge",
+        build: |scene| {
+            let prepare = |scene: &mut Scene| leaves(scene, VOLATILE, 4);
+            let write = |scene: &mut Scene, index: usize| scene.remove(VOLATILE, &key(index * 10));
+            let last = just_before(scene, prepare, write, has_merged)?;
+            Ok(remove(VOLATILE, key(last * 10), has_merged))
+        },
+    },
+    Case {
+        name: "leaf-split-middle",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            let next = fill(scene, 100, PAGE_BYTES / 10)?;
+            Ok(set(MAIN, key(next), value(PAGE_BYTES / 10 + 90, next), has_split))
+        },
+    },
+    Case {
+        name: "leaf-split-right-edge",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.set(MAIN, &key(index), &value(500, index));
+            let wanted = |before: &Shape, after: &Shape| has_split(before, after) && before.level > 0;
+            let last = just_before(scene, nothing, write, wanted)?;
+            Ok(set(MAIN, key(last), value(500, last), wanted))
+        },
+    },
+    Case {
+        name: "leaf-split-of-few",
+        build: |scene| {
+            for index in 0..3 {
+                scene.set(MAIN, &key(index * 2), &value(INLINE_BYTES, index))?;
+            }
+            Ok(set(MAIN, key(3), value(INLINE_BYTES, 3), has_split))
+        },
+    },
+    Case {
+        name: "root-split-leaf",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.set(MAIN, &key(index), &value(500, index));
+            let last = just_before(scene, nothing, write, has_grown_level)?;
+            Ok(set(MAIN, key(last), value(500, last), has_grown_level))
+        },
+    },
+    Case {
+        name: "root-split-inner",
+        build: |scene| {
+            let wanted = |before: &Shape, after: &Shape| has_grown_level(before, after) && before.level > 0;
+            let last = just_before(scene, nothing, set_long_key, wanted)?;
+            Ok(set(MAIN, long_key(last), value(INLINE_BYTES, last), wanted))
+        },
+    },
+    Case {
+        name: "inner-split",
+        build: |scene| {
+            let last = just_before(scene, nothing, set_long_key, has_split_inner)?;
+            Ok(set(MAIN, long_key(last), value(INLINE_BYTES, last), has_split_inner))
+        },
+    },
+    Case {
+        name: "merge",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
+            let last = just_before(scene, |scene| leaves(scene, MAIN, 5), write, has_merged)?;
+            Ok(remove(MAIN, key(last * 10), has_merged))
+        },
+    },
+    Case {
+        name: "merge-inner",
+        build: |scene| {
+            let prepare = |scene: &mut Scene| tall(scene).map(drop);
+            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &long_key(index));
+            let wanted = |before: &Shape, after: &Shape| after.inner_pages < before.inner_pages;
+            let last = just_before(scene, prepare, write, wanted)?;
+            Ok(remove(MAIN, long_key(last), wanted))
+        },
+    },
+    Case {
+        name: "lower-root",
+        build: |scene| {
+            let prepare = |scene: &mut Scene| tall(scene).map(drop);
+            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &long_key(index));
+            let last = just_before(scene, prepare, write, has_lowered)?;
+            Ok(remove(MAIN, long_key(last), has_lowered))
+        },
+    },
+    Case {
+        name: "lower-root-to-leaf",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
+            let wanted = |before: &Shape, after: &Shape| before.level == 1 && after.level == 0;
+            let last = just_before(scene, |scene| leaves(scene, MAIN, 2), write, wanted)?;
+            Ok(remove(MAIN, key(last * 10), wanted))
+        },
+    },
+    Case {
+        name: "first-touch-leaf-root",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.actor.cut()?;
+            Ok(set(MAIN, key(11), value(60, 1), has_copied))
+        },
+    },
+    Case {
+        name: "first-touch-path",
+        build: |scene| {
+            let last = tall(scene)?;
+            scene.actor.cut()?;
+            Ok(set(MAIN, long_key(last / 2), value(60, 1), has_copied))
+        },
+    },
+    Case {
+        name: "first-touch-twice",
+        build: |scene| {
+            let last = tall(scene)?;
+            scene.actor.cut()?;
+            scene.set(MAIN, &long_key(0), &value(60, 1))?;
+            scene.actor.cut()?;
+            Ok(set(MAIN, long_key(last), value(60, 1), has_copied))
+        },
+    },
+    Case {
+        name: "first-touch-update",
+        build: |scene| {
+            scene.set(MAIN, b"counter", &7u64.to_le_bytes())?;
+            leaves(scene, MAIN, 2)?;
+            scene.actor.cut()?;
+            let written = Some(12u64.to_le_bytes().to_vec());
+            let stages = vec![vec![Write { tree: MAIN, key: b"counter".to_vec(), value: written }]];
+            Ok(Plan { act: Box::new(|party| party.add(MAIN, b"counter", 5)), stages, took: has_copied })
+        },
+    },
+    Case {
+        name: "first-touch-split",
+        build: |scene| {
+            let last = just_before(scene, nothing, set_long_key, has_split_inner)?;
+            scene.actor.cut()?;
+            let wanted =
+                |before: &Shape, after: &Shape| has_split(before, after) && after.copies > before.copies;
+            Ok(set(MAIN, long_key(last), value(INLINE_BYTES, last), wanted))
+        },
+    },
+    Case {
+        name: "first-touch-merge",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
+            let last = just_before(scene, |scene| leaves(scene, MAIN, 5), write, has_merged)?;
+            scene.actor.cut()?;
+            Ok(remove(MAIN, key(last * 10), |before, after| after.copies > before.copies))
+        },
+    },
+    Case {
+        name: "first-touch-lower-root",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
+            let wanted = |before: &Shape, after: &Shape| before.level == 1 && after.level == 0;
+            let last = just_before(scene, |scene| leaves(scene, MAIN, 2), write, wanted)?;
+            scene.actor.cut()?;
+            Ok(remove(MAIN, key(last * 10), |before, after| after.copies > before.copies))
+        },
+    },
+    Case {
+        name: "long-new",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(set(MAIN, key(11), value(PAGE_BYTES * 2 + 1234, 3), |before, after| {
+                after.extent_pages == before.extent_pages + 3
+            }))
+        },
+    },
+    Case {
+        name: "long-replaces-long",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+            Ok(set(MAIN, key(11), value(PAGE_BYTES + 77, 5), |before, after| {
+                before.extent_pages == 2 && after.extent_pages == 2
+            }))
+        },
+    },
+    Case {
+        name: "long-replaces-older",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+            scene.actor.cut()?;
+            Ok(set(MAIN, key(11), value(PAGE_BYTES + 77, 5), has_copied))
+        },
+    },
+    Case {
+        name: "long-becomes-short",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+            Ok(set(MAIN, key(11), value(40, 5), |_, after| after.extent_pages == 0))
+        },
+    },
+    Case {
+        name: "short-becomes-long",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            Ok(set(MAIN, key(12), value(PAGE_BYTES + 1, 5), |_, after| after.extent_pages == 2))
+        },
+    },
+    Case {
+        name: "long-removed",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+            Ok(remove(MAIN, key(11), |before, after| before.extent_pages == 2 && after.extent_pages == 0))
+        },
+    },
+    Case {
+        name: "long-splits-leaf",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            let next = fill(scene, 100, PAGE_BYTES / 10)?;
+            let (room, _) = scene.actor.leaf_room(&key(next))?;
+            scene.set(MAIN, &key(next), &value(room - 40, next))?;
+            Ok(set(MAIN, key(next + 1), value(PAGE_BYTES * 2, 3), has_split))
+        },
+    },
+    Case {
+        name: "volatile-long",
+        build: |scene| {
+            forty(scene, VOLATILE)?;
+            Ok(set(VOLATILE, key(11), value(PAGE_BYTES + 5, 3), |_, after| after.extent_pages == 2))
+        },
+    },
+    Case {
+        name: "reuse-freed-page",
+        build: |scene| {
+            for index in 0..60 {
+                scene.set(MAIN, &key(index), &value(PAGE_BYTES * 4, index))?;
+            }
+            for index in 0..60 {
+                scene.remove(MAIN, &key(index))?;
+            }
+            leaves(scene, MAIN, 4)?;
+            let next = fill(scene, 100, PAGE_BYTES / 10)?;
+            Ok(set(MAIN, key(next), value(PAGE_BYTES / 10 + 90, next), has_split))
+        },
+    },
+    Case {
+        name: "reuse-freed-run",
+        build: |scene| {
+            for index in 0..20 {
+                scene.set(MAIN, &key(index), &value(PAGE_BYTES * 2, index))?;
+            }
+            for index in (0..20).step_by(2) {
+                scene.remove(MAIN, &key(index))?;
+            }
+            Ok(set(MAIN, key(3), value(PAGE_BYTES * 2, 77), any))
+        },
+    },
+    Case {
+        name: "growth-by-split",
+        build: |scene| {
+            let write = |scene: &mut Scene, index: usize| scene.set(MAIN, &key(index), &value(500, index));
+            let last = just_before(scene, nothing, write, has_grown_level)?;
+            scene.actor.spend_pages(1);
+            Ok(set(MAIN, key(last), value(500, last), has_grown_files))
+        },
+    },
+    Case {
+        name: "growth-by-run",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.actor.spend_pages(1);
+            Ok(set(MAIN, key(11), value(PAGE_BYTES * 2 + 1, 3), has_grown_files))
+        },
+    },
+];

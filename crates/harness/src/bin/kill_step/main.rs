@@ -1,0 +1,127 @@
+//! A kill after every instruction of every operation leaves the old or the new state, and trees that
+//! verify.
+//!
+//! For each case a forked child performs one operation on shared files, one instruction at a time.
+//! After each the parent looks at the files through a private mapping, as the processes that survive
+//! would if the child had been killed there: it repairs the child's session, verifies both trees and
+//! compares all content with what it was and what it is to become. Then it forgets its own view, and
+//! the child goes on.
+//!
+//! `kill_step [--list] [--quick] [--every N] [--case TEXT]`; see `make kill-step`.
+
+#![deny(unsafe_code)]
+
+mod cases;
+mod play;
+mod repairs;
+mod scene;
+mod tracee;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use cases::CASES;
+use play::{Pace, Report};
+
+/// Instructions between two kills of a quick run.
+const QUICK: u64 = 7;
+
+struct Arguments {
+    pace: Pace,
+    only: Option<String>,
+    list: bool,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let seed = perilune_harness::seed();
+    let mut arguments = Arguments { pace: Pace { every: 1, seed }, only: None, list: false };
+    let mut given = std::env::args().skip(1);
+    while let Some(argument) = given.next() {
+        let mut operand = || given.next().ok_or(format!("{argument} needs an operand"));
+        match argument.as_str() {
+            "--list" => arguments.list = true,
+            "--quick" => arguments.pace.every = QUICK,
+            "--every" => {
+                let number = operand()?;
+                arguments.pace.every = number.parse().ok().filter(|every| *every > 0).ok_or_else(|| {
+                    format!("--every takes a number of instructions from 1 on, not `{number}`")
+                })?;
+            }
+            "--case" => arguments.only = Some(operand()?),
+            _ => {
+                return Err(format!(
+                    "unknown option {argument}; there are --list, --quick, --every N, --case TEXT"
+                ))
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+fn main() -> ExitCode {
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            eprintln!("kill_step: {problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let wanted = |name: &str| arguments.only.as_deref().is_none_or(|text| name.contains(text));
+    if arguments.list {
+        CASES.iter().map(|case| case.name.to_owned()).chain(repairs::names()).for_each(|name| {
+            println!("{name}");
+        });
+        return ExitCode::SUCCESS;
+    }
+    tracee::stay_on_one_processor();
+    std::panic::set_hook(Box::new(|_| {}));
+    println!(
+        "kill-step: a kill after every {} instruction(s), seed {}",
+        arguments.pace.every, arguments.pace.seed
+    );
+    let mut reports = Vec::new();
+    for case in CASES.iter().filter(|case| wanted(case.name)) {
+        reports.push(timed(case.name, || play::play(case, &arguments.pace)));
+    }
+    for name in repairs::names().filter(|name| wanted(name)) {
+        reports.push(timed(&name, || repairs::play(&name, &arguments.pace)));
+    }
+    summary(&reports)
+}
+
+/// Runs one case and prints its line.
+fn timed(name: &str, run: impl FnOnce() -> Report) -> Report {
+    let terminal = std::io::stdout().is_terminal();
+    if terminal {
+        print!("{name:<34} ...");
+        let _ = std::io::stdout().flush();
+    }
+    let begin = Instant::now();
+    let report = run();
+    if terminal {
+        print!("\r");
+    }
+    println!(
+        "{name:<34} {:>9} instructions {:>9} kill points {:>6} failed {:>7.1} s",
+        report.instructions,
+        report.points,
+        report.failed,
+        begin.elapsed().as_secs_f64()
+    );
+    report.problems.iter().for_each(|problem| println!("    {problem}"));
+    report
+}
+
+fn summary(reports: &[Report]) -> ExitCode {
+    let points: u64 = reports.iter().map(|report| report.points).sum();
+    let failures: u64 = reports.iter().map(|report| report.failed).sum();
+    let failed = reports.iter().filter(|report| report.failed > 0 || report.points == 0).count();
+    println!("kill-step: {} cases, {points} kill points, {failures} failed", reports.len());
+    println!("{} passed, {failed} failed", reports.len() - failed);
+    if failed == 0 && !reports.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

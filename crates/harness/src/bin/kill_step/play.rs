@@ -1,0 +1,230 @@
+//! Playing one case: step, look, compare.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use perilune_engine::instrument::{Party, Tree};
+use perilune_store::Result;
+
+use crate::cases::Case;
+use crate::scene::{Content, Plan, Scene, ACTOR, WITNESS};
+use crate::tracee::{self, Step, Tracee};
+
+/// Of the looks, one in so many also writes.
+const WRITE_EVERY: u64 = 16;
+/// Problems told of one case.
+const PROBLEMS_MAX: usize = 4;
+/// No look takes so long, even on a busy machine.
+const SECONDS_MAX: u32 = 300;
+
+/// How many kill points are tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// One in so many instructions.
+    pub(crate) every: u64,
+    /// Where to begin counting, together with the case's name.
+    pub(crate) seed: u64,
+}
+
+impl Pace {
+    fn phase(&self, name: &str) -> u64 {
+        let hash = name
+            .bytes()
+            .fold(self.seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        (hash ^ hash >> 32) % self.every
+    }
+}
+
+/// What has come of a case.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) instructions: u64,
+    pub(crate) points: u64,
+    pub(crate) failed: u64,
+    /// The first problems, in words.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn problem(&mut self, problem: String) {
+        self.failed += 1;
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Takes up what has come of a part.
+    pub(crate) fn add(&mut self, part: Report) {
+        self.instructions += part.instructions;
+        self.points += part.points;
+        self.failed += part.failed;
+        self.problems.extend(part.problems);
+        self.problems.truncate(PROBLEMS_MAX);
+    }
+
+    /// The report of `body`, which runs in a process of its own.
+    pub(crate) fn of(body: impl FnOnce(&mut Report) -> Result<()>) -> Report {
+        let text = tracee::apart(|| {
+            let mut report = Report::default();
+            tracee::expect_progress(SECONDS_MAX);
+            match catch_unwind(AssertUnwindSafe(|| body(&mut report))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => report.problem(format!("the case cannot be played: {error}")),
+                Err(panic) => report.problem(format!("the case cannot be played: {}", words(&*panic))),
+            }
+            report.to_text()
+        });
+        let read = text.and_then(|text| Report::from_text(&text).ok_or(format!("not a report: {text}")));
+        read.unwrap_or_else(|problem| Report { failed: 1, problems: vec![problem], ..Report::default() })
+    }
+
+    fn to_text(&self) -> String {
+        let problems = self.problems.iter().map(|problem| problem.replace('\n', " "));
+        let numbers = format!("{} {} {}", self.instructions, self.points, self.failed);
+        std::iter::once(numbers).chain(problems).collect::<Vec<_>>().join("\n")
+    }
+
+    fn from_text(text: &str) -> Option<Report> {
+        let mut lines = text.lines();
+        let mut numbers = lines.next()?.split(' ').map_while(|number| number.parse().ok());
+        let (instructions, points, failed) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        Some(Report { instructions, points, failed, problems: lines.map(str::to_owned).collect() })
+    }
+}
+
+/// The state of a place as its survivors find it.
+pub(crate) struct Witness {
+    party: Party,
+    dead: Vec<u16>,
+    states: Vec<Content>,
+    /// The last state found: later looks find no earlier one.
+    reached: usize,
+    looks: u64,
+}
+
+impl Witness {
+    pub(crate) fn new(scene: &Scene, dead: &[u16], states: Vec<Content>) -> Result<Witness> {
+        let party = scene.place.watch(WITNESS, dead)?;
+        Ok(Witness { party, dead: dead.to_vec(), states, reached: 0, looks: 0 })
+    }
+
+    /// Looks at the place as if those who are to be dead had just died; answers which state it is.
+    pub(crate) fn look(&mut self) -> std::result::Result<usize, String> {
+        tracee::expect_progress(SECONDS_MAX);
+        self.looks += 1;
+        match catch_unwind(AssertUnwindSafe(|| self.find())) {
+            Ok(found) => found,
+            Err(panic) => Err(format!("panic: {}", words(&*panic))),
+        }
+    }
+
+    fn find(&mut self) -> std::result::Result<usize, String> {
+        let told = |what: &'static str| move |error| format!("{what}: {error}");
+        self.party.forget().map_err(told("forget"))?;
+        for dead in &self.dead {
+            self.party.repair(*dead).map_err(told("repair"))?;
+        }
+        self.party.verify().map_err(told("verify"))?;
+        let found = self.state().map_err(told("read"))?;
+        self.reached = found;
+        if self.looks % WRITE_EVERY == 0 {
+            self.write().map_err(told("write"))?;
+        }
+        Ok(found)
+    }
+
+    fn state(&self) -> Result<usize> {
+        for (index, state) in self.states.iter().enumerate().skip(self.reached) {
+            if state.is_seen_by(&self.party)? {
+                return Ok(index);
+            }
+        }
+        let seen = Content::seen_by(&self.party)?;
+        let earlier = self.states.iter().position(|state| *state == seen);
+        Err(perilune_store::Error::Internal(match earlier {
+            Some(index) => format!("state {index} after state {} had been reached", self.reached),
+            None => format!("{} records, neither the old nor a new state", seen.count()),
+        }))
+    }
+
+    /// Another session can write: over a value there is, and one more.
+    fn write(&self) -> Result<()> {
+        let old = self.states[self.reached].any();
+        if let Some((key, value)) = old {
+            self.party.set(Tree::Main, key, value)?;
+        }
+        self.party.set(Tree::Main, b"\x01witness", b"saw it")?;
+        self.party.verify()
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// The states that a plan may lead through.
+pub(crate) fn states(scene: &Scene, plan: &Plan) -> Vec<Content> {
+    let mut states = vec![scene.content.clone()];
+    for stage in &plan.stages {
+        let mut next = states[states.len() - 1].clone();
+        stage.iter().for_each(|write| next.apply(write));
+        states.push(next);
+    }
+    states
+}
+
+/// Plays a case at the given pace.
+pub(crate) fn play(case: &Case, pace: &Pace) -> Report {
+    Report::of(|report| act(case, pace, report))
+}
+
+fn act(case: &Case, pace: &Pace, report: &mut Report) -> Result<()> {
+    let mut scene = Scene::new()?;
+    let plan = (case.build)(&mut scene)?;
+    let states = states(&scene, &plan);
+    let before = scene.actor.shape()?;
+    let mut witness = Witness::new(&scene, &[ACTOR], states)?;
+    let child = Tracee::start(|| (plan.act)(&scene.actor).expect("the operation succeeds"));
+    watch(&mut child.map_err(broken)?, &mut witness, pace, case.name, report);
+    let after = scene.actor.shape()?;
+    let wanted = witness.states.len() - 1;
+    if !witness.states[wanted].is_seen_by(&scene.actor)? {
+        report.problem("the operation has not done what it should".to_owned());
+    }
+    if !(plan.took)(&before, &after) {
+        report.problem(format!("the operation took another way: {before:?} {after:?}"));
+    }
+    Ok(())
+}
+
+pub(crate) fn broken(error: std::io::Error) -> perilune_store::Error {
+    perilune_store::Error::Internal(format!("tracing: {error}"))
+}
+
+/// Steps the child to its end and looks after each step that the pace names.
+pub(crate) fn watch(child: &mut Tracee, witness: &mut Witness, pace: &Pace, name: &str, report: &mut Report) {
+    let phase = pace.phase(name);
+    loop {
+        let step = match child.step() {
+            Ok(step) => step,
+            Err(error) => return report.problem(format!("tracing: {error}")),
+        };
+        if let Step::Broken(status) = step {
+            return report.problem(format!("instruction {}: the child broke: {status}", report.instructions));
+        }
+        report.instructions += 1;
+        if step == Step::Over || report.instructions % pace.every == phase {
+            report.points += 1;
+            if let Err(problem) = witness.look() {
+                report.problem(format!(
+                    "killed after instruction {} at {:#x}: {problem}",
+                    report.instructions,
+                    child.address().wrapping_sub(play as *const () as u64)
+                ));
+            }
+        }
+        if step == Step::Over {
+            return;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Killing the repairer, and the repairer's repairer.
+//!
+//! An operation is killed in each of its stages: just before what its session notes changes (latches,
+//! pages, the record, the step's phase). What is left is repaired by another party, one instruction at
+//! a time, and after each a witness looks at the place as if both were dead. The same once more: that
+//! repairer is killed in each of *its* stages, and a third party repairs both.
+//!
+//! Whatever the operation's death has decided, no death of a repairer may change.
+
+use perilune_store::Result;
+
+use crate::cases::{Case, CASES};
+use crate::play::{broken, states, watch, Pace, Report, Witness};
+use crate::scene::{Plan, Scene, ACTOR};
+use crate::tracee::{Step, Tracee};
+
+/// The party that repairs the actor, and the one that repairs both.
+const REPAIRERS: [u16; 2] = [1, 2];
+
+/// The cases whose repair is killed.
+const REPAIRED: &[&str] = &[
+    "set-new",
+    "compact-replace",
+    "volatile-set",
+    "leaf-split-middle",
+    "root-split-leaf",
+    "merge",
+    "lower-root-to-leaf",
+    "first-touch-leaf-root",
+    "first-touch-update",
+    "long-replaces-older",
+    "long-removed",
+];
+/// Those whose repair's repair is.
+const REPAIRED_TWICE: &[&str] = &["set-new", "lower-root-to-leaf", "long-replaces-older"];
+/// Stages of an operation that are killed; those of longer ones are thinned out.
+const STAGES_MAX: usize = 24;
+/// Stages of a repairer that are.
+const REPAIR_STAGES_MAX: usize = 6;
+
+const ONCE: &str = "repair-of-";
+const TWICE: &str = "repair-of-repair-of-";
+
+/// The names of all cases here.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    let once = REPAIRED.iter().map(|name| format!("{ONCE}{name}"));
+    once.chain(REPAIRED_TWICE.iter().map(|name| format!("{TWICE}{name}")))
+}
+
+/// Plays one of them.
+pub(crate) fn play(name: &str, pace: &Pace) -> Report {
+    let (base, twice) = match name.strip_prefix(TWICE) {
+        Some(base) => (base, true),
+        None => (name.strip_prefix(ONCE).unwrap_or(name), false),
+    };
+    Report::of(|report| {
+        let case = CASES.iter().find(|case| case.name == base).expect("the case exists");
+        for stage in thin(stages(case, &[])?, STAGES_MAX) {
+            if twice {
+                for second in thin(stages(case, &[stage])?, REPAIR_STAGES_MAX) {
+                    repair(case, &[stage, second], pace, report)?;
+                }
+            } else {
+                repair(case, &[stage], pace, report)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn thin(stages: Vec<u64>, most: usize) -> Vec<u64> {
+    let every = stages.len().div_ceil(most).max(1);
+    // The last ones: a change is settled at its end.
+    stages.into_iter().rev().step_by(every).collect()
+}
+
+/// A scene on which the operation, and after it repairers, have been killed after so many instructions.
+fn killed(case: &Case, deaths: &[u64]) -> Result<(Scene, Plan)> {
+    let mut scene = Scene::new()?;
+    let plan = (case.build)(&mut scene)?;
+    for (number, instructions) in deaths.iter().enumerate() {
+        let mut child = start(&scene, &plan, number)?;
+        for _ in 0..*instructions {
+            if child.step().map_err(broken)? != Step::Instruction {
+                return Err(perilune_store::Error::Internal("it does not take the same way twice".into()));
+            }
+        }
+    }
+    Ok((scene, plan))
+}
+
+/// The operation (0), its repairer (1), or the repairer's repairer.
+fn start(scene: &Scene, plan: &Plan, number: usize) -> Result<Tracee> {
+    let Some(repairer) = number.checked_sub(1) else {
+        let child = Tracee::start(|| (plan.act)(&scene.actor).expect("the operation succeeds"));
+        return child.map_err(broken);
+    };
+    let dead: Vec<u16> = std::iter::once(ACTOR).chain(REPAIRERS[..repairer].iter().copied()).collect();
+    let party = scene.place.join(REPAIRERS[repairer], &dead)?;
+    let child = Tracee::start(|| {
+        for dead in &dead {
+            party.repair(*dead).expect("repair succeeds");
+        }
+    });
+    child.map_err(broken)
+}
+
+/// The instructions, of the one who comes after `deaths`, after which the actor's notes change next.
+fn stages(case: &Case, deaths: &[u64]) -> Result<Vec<u64>> {
+    let (scene, plan) = killed(case, deaths)?;
+    let mut child = start(&scene, &plan, deaths.len())?;
+    let mut stages = Vec::new();
+    let mut before = scene.actor.signature(ACTOR);
+    for count in 0.. {
+        let after = scene.actor.signature(ACTOR);
+        if after != before {
+            stages.push(count - 1);
+            before = after;
+        }
+        match child.step().map_err(broken)? {
+            Step::Instruction => {}
+            Step::Over => break,
+            Step::Broken(status) => {
+                return Err(perilune_store::Error::Internal(format!("the child broke: {status}")))
+            }
+        }
+    }
+    Ok(stages)
+}
+
+/// Repairs after `deaths` and looks after each instruction.
+fn repair(case: &Case, deaths: &[u64], pace: &Pace, report: &mut Report) -> Result<()> {
+    let (scene, plan) = killed(case, deaths)?;
+    let dead: Vec<u16> = std::iter::once(ACTOR).chain(REPAIRERS[..deaths.len()].iter().copied()).collect();
+    let mut all = states(&scene, &plan);
+    let mut first = Witness::new(&scene, &dead, all.clone())?;
+    let place = match first.look() {
+        Ok(decided) => all.swap_remove(decided),
+        Err(problem) => {
+            report.problem(format!("killed after {deaths:?}: {problem}"));
+            return Ok(());
+        }
+    };
+    let mut witness = Witness::new(&scene, &dead, vec![place])?;
+    let mut child = start(&scene, &plan, deaths.len())?;
+    let mut part = Report::default();
+    watch(&mut child, &mut witness, pace, case.name, &mut part);
+    part.problems.iter_mut().for_each(|problem| *problem = format!("{problem} (deaths before: {deaths:?})"));
+    report.add(part);
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What a case plays on: a place with known content, one party that acts, and what is to come of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use perilune_engine::instrument::{Party, Place, Shape, Tree};
+use perilune_store::Result;
+
+/// The party whose operation is killed.
+pub(crate) const ACTOR: u16 = 0;
+/// The party that looks at what is left, on a private mapping.
+pub(crate) const WITNESS: u16 = 5;
+
+/// All records of both trees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Content([BTreeMap<Vec<u8>, Vec<u8>>; 2]);
+
+impl Content {
+    fn of(&mut self, tree: Tree) -> &mut BTreeMap<Vec<u8>, Vec<u8>> {
+        &mut self.0[tree as usize]
+    }
+
+    /// Applies one change.
+    pub(crate) fn apply(&mut self, write: &Write) {
+        match &write.value {
+            Some(value) => self.of(write.tree).insert(write.key.clone(), value.clone()),
+            None => self.of(write.tree).remove(&write.key),
+        };
+    }
+
+    /// Whether this is what `party` sees.
+    pub(crate) fn is_seen_by(&self, party: &Party) -> Result<bool> {
+        for tree in [Tree::Main, Tree::Volatile] {
+            let mut expected = self.0[tree as usize].iter();
+            let mut same = true;
+            party.scan(tree, |key, value| {
+                same = expected.next().is_some_and(|(k, v)| k == key && v == value);
+                same
+            })?;
+            if !same || expected.next().is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What `party` sees.
+    pub(crate) fn seen_by(party: &Party) -> Result<Content> {
+        let mut content = Content::default();
+        for tree in [Tree::Main, Tree::Volatile] {
+            party.scan(tree, |key, value| {
+                content.of(tree).insert(key.to_vec(), value.to_vec());
+                true
+            })?;
+        }
+        Ok(content)
+    }
+
+    /// Some key of the main tree, and its value.
+    pub(crate) fn any(&self) -> Option<(&[u8], &[u8])> {
+        self.0[0].iter().next().map(|(key, value)| (&key[..], &value[..]))
+    }
+
+    /// How many records there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.iter().map(BTreeMap::len).sum()
+    }
+}
+
+/// One change that an operation is to make.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub(crate) tree: Tree,
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+/// What is done and what must come of it.
+pub(crate) struct Plan {
+    /// The operation, in one call.
+    pub(crate) act: Box<dyn Fn(&Party) -> Result<()>>,
+    /// The states after the old one that may be met, each by its changes to the one before.
+    pub(crate) stages: Vec<Vec<Write>>,
+    /// Whether the operation went the way that the case is about, by the shapes before and after.
+    pub(crate) took: fn(&Shape, &Shape) -> bool,
+}
+
+/// A directory in memory that goes when dropped.
+pub(crate) struct Directory(PathBuf);
+
+impl Directory {
+    /// Makes one, on tmpfs if there is one.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub(crate) fn new() -> std::io::Result<Directory> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let memory = Path::new("/dev/shm");
+        let above = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = above.join(format!("perilune-kill-step-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Directory(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A place being prepared by the acting party, whose undo area and ring are thus in use.
+pub(crate) struct Scene {
+    pub(crate) place: Place,
+    pub(crate) actor: Party,
+    pub(crate) content: Content,
+    _directory: Directory,
+}
+
+/// Data pages of a scene at its begin.
+const PAGES: u64 = 600;
+/// Pages it may grow to.
+const PAGES_MAX: u64 = 3000;
+
+impl Scene {
+    /// An empty place.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(crate) fn new() -> Result<Scene> {
+        let directory = Directory::new().map_err(|source| perilune_store::Error::Io {
+            action: "make a directory",
+            path: "/dev/shm".into(),
+            source,
+        })?;
+        let place = Place::create(directory.path(), PAGES, PAGES_MAX)?;
+        let actor = place.join(ACTOR, &[])?;
+        Ok(Scene { place, actor, content: Content::default(), _directory: directory })
+    }
+
+    /// Sets a value.
+    pub(crate) fn set(&mut self, tree: Tree, key: &[u8], value: &[u8]) -> Result<()> {
+        self.actor.set(tree, key, value)?;
+        self.content.apply(&Write { tree, key: key.into(), value: Some(value.into()) });
+        Ok(())
+    }
+
+    /// Removes a value.
+    pub(crate) fn remove(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
+        self.actor.remove(tree, key)?;
+        self.content.apply(&Write { tree, key: key.into(), value: None });
+        Ok(())
+    }
+}
