@@ -79,7 +79,7 @@ pub(crate) const WARDEN_PERIOD: Duration = Duration::from_millis(50);
 /// The highest version of a page, and generation of a file, before it must be reopened.
 pub(crate) const VERSION_MAX: u64 = (1 << 48) - (1 << 20);
 /// See [`VERSION_MAX`].
-pub(crate) const GENERATION_MAX: u64 = (1 << 32) - 16;
+pub(crate) const GENERATION_MAX: u64 = (1 << 31) - 16;
 /// The generation of pages that belong to no snapshot (the volatile tree's).
 pub(crate) const VOLATILE: u32 = u32::MAX;
 

@@ -96,9 +96,12 @@ fn is_alive_briefly(image: &Image, by: Owner) -> bool {
     }
 }
 
-/// The highest session number ever claimed.
+/// The highest session number ever claimed. A reader of a read-only mapping only loads it; all others
+/// read by a read-modify-write, which a claim under way cannot miss (see `control::freeze`).
 pub(crate) fn sessions_high(image: &Image) -> u16 {
-    image.control(control::SESSIONS_HIGH).load(Acquire).min(SESSIONS as u64) as u16
+    let mark = image.control(control::SESSIONS_HIGH);
+    let high = if image.read_only { mark.load(Acquire) } else { mark.fetch_add(0, AcqRel) };
+    high.min(SESSIONS as u64) as u16
 }
 
 /// Repairs one session; its owner is dead, or is the panicking caller.

@@ -36,3 +36,23 @@ fn conformance_isolation() {
 fn conformance_limits() {
     conformance::limits(&fresh);
 }
+
+#[test]
+fn conformance_locks() {
+    conformance::locks(&fresh);
+}
+
+#[test]
+fn conformance_watches() {
+    conformance::watches(&fresh);
+}
+
+#[test]
+fn conformance_messages() {
+    conformance::messages(&fresh);
+}
+
+#[test]
+fn golden_scripts() {
+    perilune_harness::script::check_dir(perilune_harness::script::scripts(), fresh);
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use perilune_store::{Limits, Result, Store};
 
+use super::facilities::Facilities;
 use super::Session;
 use crate::image::layout::control;
 use crate::limits::{PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
@@ -25,6 +26,8 @@ static LIMITS: Limits = Limits {
 /// A handle of a database; clones are the same database. The last one dropped detaches the process.
 #[derive(Clone)]
 pub struct Database {
+    // NB: dropped in this order: the warden ends before the process detaches.
+    facilities: Arc<Facilities>,
     attachment: Arc<Attachment>,
 }
 
@@ -64,7 +67,8 @@ impl Database {
     /// Each says what to do: a missing directory, a foreign file, a newer format, a file system that
     /// is refused, too many processes, a crash of the machine while it was open.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Database> {
-        Ok(Database { attachment: Attachment::open(path, options)? })
+        let attachment = Attachment::open(path, options)?;
+        Ok(Database { facilities: Facilities::new(&attachment)?, attachment })
     }
 
     /// Detaches, if this is the last handle; the last process of all takes a checkpoint.
@@ -72,7 +76,9 @@ impl Database {
     /// # Errors
     /// What kept the checkpoint from being taken; nothing is lost as long as the machine runs.
     pub fn close(self) -> Result<()> {
-        self.attachment.close()
+        let Database { facilities, attachment } = self;
+        drop(facilities);
+        attachment.close()
     }
 
     /// Verifies the whole structure. Nobody may be writing meanwhile.
@@ -118,7 +124,7 @@ impl Store for Database {
     type Session = Session;
 
     fn session(&self) -> Result<Session> {
-        Session::new(self.attachment.clone())
+        Session::new(self.attachment.clone(), &self.facilities)
     }
 
     fn limits(&self) -> &Limits {

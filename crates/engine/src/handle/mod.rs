@@ -8,9 +8,11 @@
 //! - While a transaction is open all operations of its session belong to it.
 
 mod database;
+mod facilities;
 mod hook;
 mod operations;
 mod transactions;
+mod waiting;
 
 pub use database::{Database, Statistics};
 
@@ -23,6 +25,9 @@ use crate::access::Access;
 use crate::open::{claim_session, release_session, Attachment};
 use crate::session::Seat;
 use crate::txn::{Series, Transaction};
+use crate::watch::SessionWatches;
+use facilities::Facilities;
+use waiting::{LockTaken, Posted};
 
 /// A transaction of the user's, with the levels' bookkeeping.
 struct Running {
@@ -39,6 +44,8 @@ pub struct Session {
     mark: ForkMark,
     access: Access,
     running: Option<Box<Running>>,
+    /// The memory of the last transaction, for the next.
+    spare: Option<Box<Running>>,
     /// The series of tries that goes on with the next `begin`.
     series: Option<Series>,
     lost_lease: bool,
@@ -46,10 +53,16 @@ pub struct Session {
     forked_levels: usize,
     hook: Option<CommitHook>,
     scratch: Vec<u8>,
+    facilities: Arc<Facilities>,
+    watches: SessionWatches,
+    /// Locks taken and messages posted inside the open transaction.
+    locks_taken: Vec<LockTaken>,
+    posted: Vec<Posted>,
 }
 
 impl Session {
-    fn new(attachment: Arc<Attachment>) -> Result<Session> {
+    fn new(attachment: Arc<Attachment>, facilities: &Arc<Facilities>) -> Result<Session> {
+        let facilities = facilities.here(&attachment)?;
         let image = attachment.image()?.clone();
         // Readers of a database opened read-only have no seat and write nothing.
         let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
@@ -58,11 +71,16 @@ impl Session {
             mark: ForkMark::current(),
             access: Access::new(seat),
             running: None,
+            spare: None,
             series: None,
             lost_lease: false,
             forked_levels: 0,
             hook: None,
             scratch: Vec::new(),
+            watches: SessionWatches::new(facilities.watches.clone()),
+            facilities,
+            locks_taken: Vec::new(),
+            posted: Vec::new(),
         })
     }
 
@@ -81,6 +99,10 @@ impl Session {
             let image = self.attachment.image()?.clone();
             let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
             self.access = Access::new(seat);
+            self.facilities = self.facilities.here(&self.attachment)?;
+            self.watches = SessionWatches::new(self.facilities.watches.clone());
+            self.locks_taken.clear();
+            self.posted.clear();
             self.mark = ForkMark::current();
             self.series = None;
             if let Some(running) = self.running.take() {
@@ -114,7 +136,9 @@ impl Drop for Session {
             }
             return;
         }
-        self.running = None;
+        if self.running.take().is_some() {
+            self.release_locks_of(0);
+        }
         if self.access.seat.id != 0 {
             release_session(&self.access.seat);
         }

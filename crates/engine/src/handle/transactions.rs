@@ -8,6 +8,7 @@ use super::hook::HookWrites;
 use super::{Running, Session};
 use crate::access::Access;
 use crate::limits::TRANSACTION_DEPTH;
+use crate::message;
 use crate::txn::{Series, Transaction};
 
 /// A time limit beyond this is none.
@@ -38,12 +39,21 @@ impl Session {
         }
         let series = self.series.take().unwrap_or_else(|| Series::new(options.timeout.min(LONGEST)));
         let lease = series.lease(&self.access)?;
-        self.running = Some(Box::new(Running {
-            txn: Transaction::with_lease(lease),
-            options: options.clone(),
-            series,
-            operations: 0,
-        }));
+        self.running = Some(match self.spare.take() {
+            Some(mut spare) => {
+                spare.txn.reset(lease);
+                spare.options.clone_from(options);
+                spare.series = series;
+                spare.operations = 0;
+                spare
+            }
+            None => Box::new(Running {
+                txn: Transaction::with_lease(lease),
+                options: options.clone(),
+                series,
+                operations: 0,
+            }),
+        });
         Ok(())
     }
 
@@ -67,17 +77,25 @@ impl Session {
         let Some(running) = &mut self.running else {
             return Err(Error::TransactionState("there is no transaction to commit: begin one first"));
         };
-        if running.txn.overlay.depth() > 1 {
+        let depth = running.txn.overlay.depth();
+        if depth > 1 {
             running.txn.overlay.merge_level();
+            self.merge_waiting_of(depth);
             return Ok(());
         }
-        let result = call_hook(&mut self.hook, &self.access, &mut running.txn).and_then(|()| {
-            let deadline = running.series.deadline();
-            self.access.commit(&mut running.txn, Some(deadline))
+        let posts = self.posted.drain(..).try_for_each(|posted| {
+            message::post_in(&self.access, &mut running.txn, &posted.name, &posted.body).map(|_| ())
         });
+        let result =
+            posts.and_then(|()| call_hook(&mut self.hook, &self.access, &mut running.txn)).and_then(|()| {
+                let deadline = running.series.deadline();
+                self.access.commit(&mut running.txn, Some(deadline))
+            });
         match result {
             Ok(_) => {
-                self.running = None;
+                running.txn.drop_lease();
+                self.locks_taken.clear();
+                self.spare = self.running.take();
                 Ok(())
             }
             Err(error) => {
@@ -97,8 +115,11 @@ impl Session {
         let Some(running) = &mut self.running else {
             return Err(Error::TransactionState("there is no transaction to roll back"));
         };
-        if running.txn.overlay.depth() > 1 {
+        let depth = running.txn.overlay.depth();
+        if depth > 1 {
             running.txn.overlay.drop_level();
+            self.posted.retain(|posted| posted.level < depth);
+            self.release_locks_of(depth);
         } else {
             self.end_try(true);
         }
@@ -107,10 +128,14 @@ impl Session {
 
     /// Ends this try; `again`: its series may go on.
     fn end_try(&mut self, again: bool) {
-        if let Some(running) = self.running.take() {
+        if let Some(mut running) = self.running.take() {
             self.lost_lease = running.txn.has_lost_lease();
+            running.txn.drop_lease();
             self.series = again.then_some(running.series);
+            self.spare = Some(running);
         }
+        self.posted.clear();
+        self.release_locks_of(0);
     }
 }
 

@@ -133,7 +133,7 @@ impl Image {
     /// `NoSpace`, `Io`, or `LimitReached` at `max_size`.
     pub(crate) fn grow(&self, least: u64) -> Result<(), Error> {
         let old = self.npages();
-        let step = old.clamp((4 << 20) / PAGE as u64, GROWTH_PAGES).max(least + SEGMENT_RESERVED);
+        let step = old.max((4 << 20) / PAGE as u64).min(GROWTH_PAGES).max(least + SEGMENT_RESERVED);
         let new = (old + step).min(self.pages_max);
         if new < old + least {
             return Err(Error::LimitReached { what: "pages: raise max_size", limit: self.pages_max });

@@ -88,6 +88,12 @@ pub(crate) struct Fingers {
 }
 
 impl Fingers {
+    /// Points at a leaf that is likely to be wanted next.
+    #[inline(always)]
+    pub(crate) fn point(&self, which: Which, leaf: u32) {
+        self.slot(which).set(leaf);
+    }
+
     #[inline(always)]
     fn slot(&self, which: Which) -> &Cell<u32> {
         &self.leaf[which as usize]

@@ -136,6 +136,9 @@ impl Access {
         held: &mut Held,
     ) -> std::result::Result<u64, (Stop, Option<usize>)> {
         for target in targets {
+            if let Some(leaf) = txn.reads.leaf_of(target.which, target.key) {
+                self.fingers.point(target.which, leaf);
+            }
             self.latch_target(target, held).map_err(|stop| (stop, Some(target.op)))?;
             if held.leaves.len() > COMMIT_LEAVES_MAX && txn.lease.is_none() {
                 return Err((Stop::Lease, None));

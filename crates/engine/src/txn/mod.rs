@@ -55,6 +55,15 @@ impl Transaction {
         Transaction { lease, ..Transaction::new() }
     }
 
+    /// Makes it as new, keeping its memory.
+    pub(crate) fn reset(&mut self, lease: Option<Lease>) {
+        self.overlay.clear();
+        self.reads.clear();
+        self.visited.clear();
+        self.lease = lease;
+        self.doomed = false;
+    }
+
     /// Gives exclusive mode back (before a wait).
     pub(crate) fn drop_lease(&mut self) {
         self.lease = None;
@@ -287,6 +296,7 @@ impl crate::tree::Visit for Fresh<'_> {
 }
 
 /// The tries of one transaction.
+#[derive(Clone, Copy)]
 pub(crate) struct Series {
     limit: Duration,
     deadline: Instant,

@@ -66,6 +66,18 @@ impl Overlay {
         Overlay { levels: vec![Default::default()] }
     }
 
+    /// Makes it one level without writes.
+    pub(crate) fn clear(&mut self) {
+        self.levels.truncate(1);
+        for writes in self.levels.iter_mut().flatten() {
+            writes.values.clear();
+            writes.removals.clear();
+        }
+        if self.levels.is_empty() {
+            self.push();
+        }
+    }
+
     /// Number of levels.
     pub(crate) fn depth(&self) -> usize {
         self.levels.len()

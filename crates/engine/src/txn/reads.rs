@@ -72,9 +72,27 @@ pub(crate) fn digest(found: bool, parts: [&[u8]; 2]) -> u64 {
 }
 
 impl Reads {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.leaves.clear();
+        self.index.clear();
+        self.queries.clear();
+        self.touches.clear();
+        self.keys.clear();
+    }
+
     /// Number of leaves read.
     pub(crate) fn leaf_count(&self) -> usize {
         self.leaves.len()
+    }
+
+    /// The leaf on which one of the last queries for exactly `key` rests: where a write of it will go.
+    pub(crate) fn leaf_of(&self, which: Which, key: &[u8]) -> Option<u32> {
+        let recent = self.queries.iter().rev().take(LINEAR);
+        let query =
+            recent.into_iter().find(|query| query.which == which && self.keys[query.key.clone()] == *key)?;
+        let leaf = *self.touches.get(query.leaves.start)?;
+        Some(self.leaves[leaf].number)
     }
 
     fn find(&mut self, number: u32) -> Option<usize> {

@@ -1,0 +1,47 @@
+//! What the sessions of one process share besides the image: locks' names, watches, the warden.
+
+use std::sync::{Arc, OnceLock};
+
+use perilune_shm::fork::ForkMark;
+use perilune_store::Result;
+
+use crate::lock::Locks;
+use crate::open::Attachment;
+use crate::warden::Warden;
+use crate::watch::Watches;
+
+/// Of one process. A forked child has its own, made on first use.
+pub(super) struct Facilities {
+    mark: ForkMark,
+    pub(super) locks: Locks,
+    pub(super) watches: Arc<Watches>,
+    /// Sweeps for dead processes as long as it lives; readers of a read-only database have none.
+    _warden: Option<Warden>,
+    heir: OnceLock<Arc<Facilities>>,
+}
+
+impl Facilities {
+    pub(super) fn new(attachment: &Attachment) -> Result<Arc<Facilities>> {
+        let image = attachment.image()?;
+        let warden = if image.read_only { None } else { Some(Warden::start(image.clone())?) };
+        Ok(Arc::new(Facilities {
+            mark: ForkMark::current(),
+            locks: Locks::new(image.clone()),
+            watches: Arc::new(Watches::new(image.clone())),
+            _warden: warden,
+            heir: OnceLock::new(),
+        }))
+    }
+
+    /// Those of the calling process.
+    pub(super) fn here(self: &Arc<Self>, attachment: &Attachment) -> Result<Arc<Facilities>> {
+        if self.mark.is_same_process() {
+            return Ok(self.clone());
+        }
+        if let Some(heir) = self.heir.get() {
+            return heir.here(attachment);
+        }
+        let heir = Facilities::new(attachment)?;
+        self.heir.get_or_init(|| heir).here(attachment)
+    }
+}
