@@ -352,3 +352,31 @@ fn random_locks_never_overlap() {
     bench.assert_empty();
     crate::verify::verify(&bench.image).unwrap();
 }
+
+/// With many waiters transactions meet the queue and what waiters want on different leaves, while both
+/// change: a read set that took a leaf for unchanged once saw a place in the queue without its waiter.
+#[test]
+fn a_hot_lock_is_handed_on_among_many() {
+    const ROUNDS: u64 = 1_000;
+    let bench = Bench::new();
+    let counter = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for id in 1..=7 {
+            let (bench, counter) = (&bench, &counter);
+            scope.spawn(move || {
+                let access = bench.access(id);
+                let owner = bench.locks.new_owner();
+                for _ in 0..ROUNDS {
+                    assert!(bench.lock_for(&access, owner, &[1], Exclusive, LONG).unwrap());
+                    // A load and a store apart: only the lock makes them one.
+                    let count = counter.load(Relaxed);
+                    std::hint::spin_loop();
+                    counter.store(count + 1, Relaxed);
+                    assert!(bench.unlock(&access, owner, &[1]));
+                }
+            });
+        }
+    });
+    assert_eq!(counter.into_inner(), 7 * ROUNDS);
+    bench.assert_empty();
+}

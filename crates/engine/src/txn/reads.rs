@@ -185,12 +185,19 @@ impl Reads {
             let number = self.leaves[*at].number;
             self.leaves[*at].word = latch::load(access.seat.image.latch(number));
         }
-        for (at, visited) in again {
-            for seen in &visited {
-                if let Some(leaf) = self.find(seen.number) {
-                    self.leaves[leaf].word = seen.word;
+        // NB: of two queries that met a leaf under two words the earlier word is noted: what that query
+        // was told need not hold under the later one, so the next pass must see the leaf as changed.
+        let mut met: HashMap<usize, LatchWord> = HashMap::new();
+        for seen in again.iter().flat_map(|(_, visited)| visited) {
+            if let Some(leaf) = self.find(seen.number) {
+                let word = met.entry(leaf).or_insert(seen.word);
+                if seen.word.version() < word.version() {
+                    *word = seen.word;
                 }
+                self.leaves[leaf].word = *word;
             }
+        }
+        for (at, visited) in again {
             let first = self.touches.len();
             self.touch(&visited);
             self.queries[at].leaves = first..self.touches.len();
