@@ -1,7 +1,8 @@
 rockspec_format = '3.0'
 package = 'perilune'
 version = '0.1.0-1'
-source = {url = 'git+file:///work/main', tag = 'v0.1.0'}
+-- For `luarocks make bindings/lua/perilune-0.1.0-1.rockspec` in a checkout.
+source = {url = 'git+file://.'}
 description = {
    summary = 'An embedded database of an ordered tree of nodes, shared by processes',
    detailed = [[

@@ -24,12 +24,6 @@
 
 #include <stdlib.h>
 
-#ifdef LUAJIT
-#define USES_LIGHT 0
-#else
-#define USES_LIGHT (sizeof(void *) == 8)
-#endif
-
 #define LIGHT_TAG UINT64_C(0xb5)
 #define INTEGER_BITS 38
 #define INTEGER_LIMIT (INT64_C(1) << (INTEGER_BITS - 1))
@@ -119,10 +113,10 @@ int push_light_method(lua_State *L, int parent, const handle *of, int method)
 }
 
 /* Whether `key`, whose last subscript names `method`, would be light if its name has a place. */
-int may_be_light(const perilune_node *key, int method)
+int may_be_light(lua_State *L, const perilune_node *key, int method)
 {
     perilune_value subscript;
-    if (!USES_LIGHT || key->depth > 2 || (key->depth == 2) != (method != 0))
+    if (state_of(L)->forms != FORMS_LIGHT || key->depth > 2 || (key->depth == 2) != (method != 0))
         return 0;
     return perilune_node_subscript(key, 1, &subscript) == PERILUNE_OK && subscript.type == PERILUNE_INT
            && subscript.as.i >= -INTEGER_LIMIT && subscript.as.i < INTEGER_LIMIT;
@@ -131,7 +125,7 @@ int may_be_light(const perilune_node *key, int method)
 int push_light_key(lua_State *L, uint32_t number, const perilune_node *key)
 {
     perilune_value subscript;
-    if (!USES_LIGHT || number == 0 || key->depth < 1 || key->depth > 2)
+    if (state_of(L)->forms != FORMS_LIGHT || number == 0 || key->depth < 1 || key->depth > 2)
         return 0;
     if (perilune_node_subscript(key, 1, &subscript) != PERILUNE_OK || subscript.type != PERILUNE_INT
         || subscript.as.i < -INTEGER_LIMIT || subscript.as.i >= INTEGER_LIMIT)
@@ -244,11 +238,11 @@ static int light_tostring(lua_State *L)
 int open_light(lua_State *L)
 {
     state *s = lua_touserdata(L, UPVALUE_STATE);
-#ifdef LUAJIT
-    s->forms = FORMS_FFI;
-#else
-    s->forms = USES_LIGHT ? FORMS_LIGHT : FORMS_FULL;
-#endif
+    /* Asked at run time: LuaJIT loads modules that were compiled for Lua 5.1. */
+    lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+    lua_getfield(L, -1, "jit");
+    s->forms = lua_istable(L, -1) ? FORMS_FFI : sizeof(void *) == 8 ? FORMS_LIGHT : FORMS_FULL;
+    lua_pop(L, 2);
     if (s->forms != FORMS_LIGHT)
         return 0;
     lua_pushlightuserdata(L, NULL);

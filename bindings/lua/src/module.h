@@ -192,7 +192,7 @@ const place *light_parts(lua_State *L, int index, int64_t *subscript);
 int push_light_integer(lua_State *L, const handle *of, int64_t subscript);
 int push_light_method(lua_State *L, int parent, const handle *of, int method);
 /* The light form of `key`, if it has one: pushes it and returns 1. */
-int may_be_light(const perilune_node *key, int method);
+int may_be_light(lua_State *L, const perilune_node *key, int method);
 int push_light_key(lua_State *L, uint32_t number, const perilune_node *key);
 uint32_t place_of(lua_State *L, database *db, int class, uint16_t class_id, int derived, const perilune_node *root);
 void forget_places(lua_State *L, const database *db);

@@ -154,7 +154,7 @@ void push_node(lua_State *L, database *db, int class, const perilune_node *key)
         return;
     }
     int method = method_of_key(L, key);
-    if (may_be_light(key, method)) {
+    if (may_be_light(L, key, method)) {
         uint64_t root[64];
         size_t size;
         int status = perilune_node_ancestor(root, sizeof root, key, 0, &size);
