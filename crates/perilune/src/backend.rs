@@ -2,22 +2,35 @@
 
 use std::path::Path;
 
-use perilune_harness::memory::{MemorySession, MemoryStore};
+use perilune_store::Error as StoreError;
 
 use crate::{OpenOptions, Result};
 
 /// The store below.
-pub(crate) type Backend = MemoryStore;
+pub(crate) type Backend = perilune_engine::Database;
 /// A session of the store below.
-pub(crate) type BackendSession = MemorySession;
+pub(crate) type BackendSession = perilune_engine::Session;
 
 /// Opens the store at `path`.
-pub(crate) fn open(_path: &Path, options: &OpenOptions) -> Result<Backend> {
-    options.level()?;
-    Ok(MemoryStore::new())
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Backend> {
+    let engine = perilune_engine::OpenOptions {
+        create: options.create,
+        read_only: options.read_only,
+        durability: options.level()?,
+        max_size: options.max_size,
+        timeout: options.timeout,
+        file_mode: options.file_mode,
+        shm_dir: options.shm_dir.clone(),
+        allow_any_filesystem: options.allow_any_filesystem,
+    };
+    Ok(Backend::open(path, &engine)?)
 }
 
 /// What is wrong with the store's own structure.
-pub(crate) fn verify(_backend: &Backend) -> Result<Vec<String>> {
-    Ok(Vec::new())
+pub(crate) fn verify(backend: &Backend) -> Result<Vec<String>> {
+    match backend.verify() {
+        Ok(_) => Ok(Vec::new()),
+        Err(StoreError::Corrupt { place }) => Ok(vec![place]),
+        Err(error) => Err(error.into()),
+    }
 }

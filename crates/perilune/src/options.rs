@@ -56,7 +56,7 @@ impl OpenOptions {
         self
     }
 
-    /// What commits wait for; if not told, what $PERILUNE_DURABILITY says, or else periodic.
+    /// What commits wait for; if not told, what $PERILUNE_DURABILITY says, or else none.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
         self
@@ -133,12 +133,12 @@ impl OpenOptions {
         Database::open_with(path.as_ref(), self)
     }
 
-    /// What commits wait for: as told, by the environment, or periodic.
+    /// What commits wait for: as told, by the environment, or none (this version has no other level yet).
     pub(crate) fn level(&self) -> Result<Durability> {
         match (self.durability, std::env::var("PERILUNE_DURABILITY")) {
             (Some(durability), _) => Ok(durability),
             (None, Ok(text)) => Ok(text.parse()?),
-            (None, Err(_)) => Ok(Durability::Periodic),
+            (None, Err(_)) => Ok(Durability::None),
         }
     }
 }
