@@ -28,6 +28,11 @@ tidy:
 doc:
 	$(CARGO) doc --workspace --no-deps
 
+## bench-engine: the engine beside LMDB, redb, SQLite and BTreeMap (ARGS='--quick')
+.PHONY: bench-engine
+bench-engine:
+	$(CARGO) run --quiet --release -p perilune-bench -- engine $(ARGS)
+
 ## install: libperilune, perilune.h and perilune.pc under PREFIX (LIBDIR, DESTDIR)
 install:
 	$(CARGO) build --release -p perilune-capi

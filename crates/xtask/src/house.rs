@@ -91,7 +91,7 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "bench",
-        uses: &["perilune", "libc"],
+        uses: &["perilune", "clap", "indicatif", "libloading", "redb", "rustix", "serde", "serde_json"],
         tests_use: &[],
         // Calls into the C libraries of the peers.
         unsafety: Unsafety::Named(&["bench/src/peers/"]),

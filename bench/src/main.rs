@@ -1,0 +1,185 @@
+//! `perilune-bench`: Perilune beside its peers, sides alternating in one run.
+//!
+//! `engine` runs the suite of the engine; the guide is `docs/guide/benchmarks.md`. Deliberately absent:
+//! servers, and languages other than Rust.
+
+#![deny(unsafe_code)]
+
+mod archive;
+mod clock;
+mod crew;
+mod data;
+mod engine;
+mod machine;
+mod peers;
+mod plan;
+mod report;
+mod row;
+mod scratch;
+mod statistics;
+mod subject;
+mod targets;
+mod workload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::plan::Wish;
+use crate::report::{Score, Table};
+use crate::subject::{Class, Peer, Result};
+
+#[derive(Parser)]
+#[command(name = "perilune-bench", version, about = "Measures Perilune beside its peers")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The engine by its Rust API, beside LMDB, redb, SQLite and BTreeMap
+    Engine(EngineArguments),
+    /// One worker process of a run
+    #[command(hide = true)]
+    Worker {
+        #[arg(long)]
+        peer: String,
+        #[arg(long)]
+        class: Class,
+        #[arg(long)]
+        processes: usize,
+        #[arg(long)]
+        dir: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct EngineArguments {
+    /// Under a minute: short rounds, 3n+1 over 10,000, no 10M keys
+    #[arg(long)]
+    quick: bool,
+    /// Write raw rows to FILE, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Sizes of the tree, as 10k,1M,10M
+    #[arg(long, value_delimiter = ',', value_parser = size)]
+    keys: Vec<u64>,
+    /// Only workloads whose names contain one of these
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only these peers; Perilune as well if it is among them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// What a crash of the machine may lose: the class that is compared
+    #[arg(long, default_value = "d4")]
+    class: Class,
+    /// Rounds of each cell
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    rounds: u16,
+    /// Length of a round by time; 1000, or 50 with --quick
+    #[arg(long, value_name = "MS")]
+    milliseconds: Option<u64>,
+    /// Where databases are made and removed again
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write README.md, raw.jsonl and summary.md to this new directory
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Engine(arguments) => engine(&arguments),
+        Command::Worker { peer, class, processes, dir } => {
+            crew::worker::serve(&peer, class, &dir, processes).map(|()| ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("perilune-bench: {error}");
+        ExitCode::from(3)
+    })
+}
+
+/// Runs the suite; 1 if results were wrong or targets missed nothing of which stops the report.
+fn engine(arguments: &EngineArguments) -> Result<ExitCode> {
+    let wish = Wish {
+        quick: arguments.quick,
+        class: arguments.class,
+        keys: arguments.keys.clone(),
+        only: arguments.only.clone(),
+    };
+    let groups = plan::groups(&wish);
+    if groups.is_empty() {
+        return Err("no workload has such a name: get, set, next, scan, increment, counter, transfer, \
+                    lock and collatz are there"
+            .into());
+    }
+    let peers = chosen(arguments)?;
+    let directory = arguments.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let mut facts = machine::facts(&directory);
+    facts.extend(machine::about(&peers, arguments.class));
+    let measure = engine::Measure {
+        rounds: usize::from(arguments.rounds),
+        milliseconds: arguments.milliseconds.unwrap_or(if arguments.quick { 50 } else { 1_000 }),
+        directory,
+    };
+    facts.push((
+        "rounds".to_owned(),
+        format!("{} of {} ms, after a tenth of that to warm up", measure.rounds, measure.milliseconds),
+    ));
+    for (name, value) in &facts {
+        println!("{name:<12} {value}");
+    }
+    let present: Vec<Peer> =
+        peers.iter().filter(|(_, version)| version.is_ok()).map(|(peer, _)| *peer).collect();
+    let results = engine::run(&groups, &present, &measure)?;
+    let backends: Vec<&str> = present.iter().map(|peer| peer.name).collect();
+    let (tables, score) = report::tables(&groups, &results.rows, &backends);
+    show(&tables, score, &results.problems);
+    if let Some(path) = &arguments.json {
+        archive::write_rows(path, &results.rows)?;
+    }
+    if let Some(path) = &arguments.run_dir {
+        archive::write_run(path, &facts, &results.rows, &tables, &results.problems)?;
+    }
+    Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
+}
+
+/// The peers asked for, with their versions or why they are missing.
+fn chosen(arguments: &EngineArguments) -> Result<Vec<(Peer, std::result::Result<String, String>)>> {
+    let all = peers::all(arguments.class);
+    if let Some(unknown) = arguments.peers.iter().find(|name| all.iter().all(|peer| peer.name != **name)) {
+        let names: Vec<&str> = all.iter().map(|peer| peer.name).collect();
+        return Err(format!("there is no peer `{unknown}` in this class: {} are", names.join(", ")).into());
+    }
+    let wanted =
+        |peer: &Peer| arguments.peers.is_empty() || arguments.peers.iter().any(|name| name == peer.name);
+    let version = |peer: Peer| (peer, (peer.version)().map_err(|error| error.to_string()));
+    Ok(all.into_iter().filter(wanted).map(version).collect())
+}
+
+fn show(tables: &[Table], score: Score, problems: &[String]) {
+    for table in tables {
+        println!("\n{}", table.text().trim_end());
+    }
+    for problem in problems {
+        println!("\nNOT COUNTED: {problem}");
+    }
+    let Score { met, missed, open } = score;
+    println!("\ntargets: {met} met, {missed} missed, {open} not measured; {} sides wrong", problems.len());
+}
+
+/// Reads a size: `10k`, `1M` or plain.
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let (digits, times) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
+        _ => (text, 1),
+    };
+    let count = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(times));
+    count
+        .filter(|count| (2..=1_000_000_000).contains(count))
+        .ok_or_else(|| format!("`{text}` is no size from 2 to 1000M: write it as 10000, 10k or 1M"))
+}

@@ -1,0 +1,39 @@
+//! The sides of the comparison, one file a peer: what it is set to, and its operations.
+//!
+//! A new peer is a file here with its `PEERS` and a line in [`all`]. The C libraries are those of the
+//! system, loaded at run time: a peer whose library is missing is left out and named. Calls into them are the only unsafe code of the
+//! suite.
+
+mod btree;
+#[allow(unsafe_code)]
+mod lmdb;
+mod perilune;
+mod redb;
+#[allow(unsafe_code)]
+mod sqlite;
+
+use crate::subject::{Class, Peer};
+
+/// Our own name in rows and ratios.
+pub(crate) const OURS: &str = "perilune";
+
+/// Every peer of a class, ours first.
+pub(crate) fn all(class: Class) -> Vec<Peer> {
+    let files = [perilune::PEERS, lmdb::PEERS, redb::PEERS, sqlite::PEERS, btree::PEERS];
+    files.into_iter().flatten().filter(|peer| peer.class == class).copied().collect()
+}
+
+/// The version of a crate as Cargo.lock has it.
+fn locked_version(name: &str) -> String {
+    let mut lines = include_str!("../../../Cargo.lock").lines();
+    lines
+        .by_ref()
+        .find(|line| *line == format!("name = \"{name}\""))
+        .and_then(|_| lines.next())
+        .and_then(|line| line.split('"').nth(1))
+        .unwrap_or("of an unknown version")
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Perilune by its Rust API: a node for each tree, the number as its subscript.
+
+use perilune::{
+    Cursor, Database as Store, Durability, KeyMark, LockMode, Node, OpenOptions, Session as StoreSession,
+    Subscript, TransactionOptions,
+};
+
+use crate::data::essence;
+use crate::subject::{missing, Abilities, Class, Database, Pair, Passage, Peer, Result, Session, Tree};
+
+/// This version has the durability level `none` only: it takes part in D4 alone.
+pub(crate) const PEERS: &[Peer] = &[Peer {
+    name: super::OURS,
+    class: Class::D4,
+    settings: "durability none, file mapping",
+    abilities: Abilities { processes: true, threads: true, locks: true },
+    version: || Ok(env!("CARGO_PKG_VERSION").to_owned()),
+    open: |directory, _processes| {
+        // The directory may be on any file system; the report says which.
+        let options = OpenOptions::default().durability(Durability::None).allow_any_filesystem(true);
+        Ok(Box::new(Opened(options.open(directory.join("bench.db"))?)))
+    },
+}];
+
+struct Opened(Store);
+
+impl Database for Opened {
+    fn session(&self) -> Result<Box<dyn Session + '_>> {
+        let mut trees = Vec::new();
+        for tree in Tree::ALL {
+            let node = Node::new(&format!("^{}", format!("{tree:?}").to_lowercase()))?;
+            trees.push((node.mark(), node));
+        }
+        let pair = [Node::new("^pair")?, Node::new("^pair")?];
+        Ok(Box::new(Open { session: self.0.session()?, trees, pair, lock: Node::new("^lock")?.child(0)? }))
+    }
+}
+
+struct Open {
+    session: StoreSession,
+    /// The node of each tree, with whatever subscript it had last, and where to cut it.
+    trees: Vec<(KeyMark, Node)>,
+    pair: [Node; 2],
+    lock: Node,
+}
+
+/// The node of `number`, in place.
+#[inline]
+fn node(trees: &mut [(KeyMark, Node)], tree: Tree, number: u64) -> Result<&Node> {
+    let (mark, node) = &mut trees[tree as usize];
+    node.truncate(*mark);
+    node.push(number as i64)?;
+    Ok(node)
+}
+
+impl Open {
+    fn parent(&mut self, tree: Tree) -> &Node {
+        let (mark, node) = &mut self.trees[tree as usize];
+        node.truncate(*mark);
+        node
+    }
+}
+
+/// The number that is the subscript.
+#[inline]
+fn number(subscript: &Subscript<'_>) -> Result<u64> {
+    match subscript.as_i64() {
+        Some(number) => Ok(number as u64),
+        None => Err("a subscript is no integer".into()),
+    }
+}
+
+impl Session for Open {
+    #[inline]
+    fn get(&mut self, tree: Tree, number: u64) -> Result<Option<i64>> {
+        Ok(self.session.get_int(node(&mut self.trees, tree, number)?)?)
+    }
+
+    #[inline]
+    fn set(&mut self, tree: Tree, number: u64, value: i64) -> Result<()> {
+        Ok(self.session.set(node(&mut self.trees, tree, number)?, value)?)
+    }
+
+    #[inline]
+    fn increment(&mut self, tree: Tree, number: u64, by: i64) -> Result<i64> {
+        let sum = self.session.increment(node(&mut self.trees, tree, number)?, by)?;
+        sum.as_i64().ok_or_else(|| "a counter is no integer".into())
+    }
+
+    fn update_pair(
+        &mut self,
+        tree: Tree,
+        numbers: [u64; 2],
+        change: &mut dyn FnMut(Pair) -> Pair,
+    ) -> Result<()> {
+        for (place, number) in self.pair.iter_mut().zip(numbers) {
+            place.clone_from(node(&mut self.trees, tree, number)?);
+        }
+        let [first, second] = &self.pair;
+        Ok(self.session.transaction(|session| {
+            let new = change([session.get_int(first)?, session.get_int(second)?]);
+            for (node, value) in [first, second].into_iter().zip(new) {
+                if let Some(value) = value {
+                    session.set(node, value)?;
+                }
+            }
+            Ok(())
+        })?)
+    }
+
+    fn get_snapshot(&mut self, tree: Tree, numbers: &[u64]) -> Result<u64> {
+        let (mark, node) = &mut self.trees[tree as usize];
+        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
+        let sum = self.session.transaction_with(&options, |session| {
+            let mut sum = 0u64;
+            for number in numbers {
+                node.truncate(*mark);
+                node.push(*number as i64)?;
+                match session.get_int(&*node)? {
+                    Some(value) => sum = sum.wrapping_add(essence(value)),
+                    None => return Ok(None),
+                }
+            }
+            Ok(Some(sum))
+        })?;
+        sum.ok_or_else(|| missing(numbers[0]))
+    }
+
+    fn walk(&mut self, tree: Tree) -> Result<Passage> {
+        let mut passage = Passage::default();
+        let mut node = self.parent(tree).child("")?;
+        while let Some(next) = self.session.next(&node)? {
+            passage.entries += 1;
+            node = next;
+        }
+        Ok(passage)
+    }
+
+    fn scan(&mut self, tree: Tree) -> Result<Passage> {
+        let mut passage = Passage::default();
+        let mut cursor = Cursor::children(self.parent(tree));
+        while cursor.next(&mut self.session)? {
+            passage.entries += 1;
+            passage.numbers = passage.numbers.wrapping_add(number(&cursor.subscript()?)?);
+            let value = cursor.value()?.and_then(|value| value.as_i64());
+            let value = value.ok_or("a value is no integer")?;
+            passage.values = passage.values.wrapping_add(essence(value));
+        }
+        Ok(passage)
+    }
+
+    fn fill(&mut self, tree: Tree, pairs: &mut dyn Iterator<Item = (u64, i64)>) -> Result<()> {
+        for (number, value) in pairs {
+            self.set(tree, number, value)?;
+        }
+        Ok(())
+    }
+
+    fn lock_unlock(&mut self, _number: u64) -> Result<()> {
+        let taken = self.session.lock(&self.lock, LockMode::Exclusive, None)?;
+        let held = self.session.unlock(&self.lock)?;
+        if taken && held {
+            Ok(())
+        } else {
+            Err("a lock was not to be had though it was waited for".into())
+        }
+    }
+}

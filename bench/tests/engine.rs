@@ -1,0 +1,68 @@
+//! Runs the suite as a user does, small: processes, checks, rows, the directory of a run.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::{env, fs};
+
+/// A directory that goes with the test.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn scratch(name: &str) -> Scratch {
+    let path = env::temp_dir().join(format!("bench-test-{name}-{}", std::process::id()));
+    fs::create_dir(&path).unwrap();
+    Scratch(path)
+}
+
+fn bench(scratch: &Scratch, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
+    command.args(["engine", "--quick", "--rounds", "2", "--milliseconds", "2", "--dir"]).arg(&scratch.0);
+    command.args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_small_run_leaves_rows_tables_and_nothing_else() {
+    let scratch = scratch("run");
+    let run = scratch.0.join("run");
+    let run_text = run.to_str().unwrap();
+    let output = bench(
+        &scratch,
+        &["--keys", "1k", "--only", "get,set,transfer", "--peers", "redb,btreemap", "--run-dir", run_text],
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("0 sides wrong"), "{text}");
+    let raw = fs::read_to_string(run.join("raw.jsonl")).unwrap();
+    // get, get-snapshot, get-same, get-leaf, set and transfer by one process, two sides, two rounds.
+    assert_eq!(raw.lines().count(), 6 * 2 * 2, "{raw}");
+    for key in
+        ["suite", "workload", "backend", "class", "keys", "procs", "round", "unit", "value", "cpu_seconds"]
+    {
+        assert!(raw.lines().all(|line| line.contains(&format!("\"{key}\":"))), "{key} in\n{raw}");
+    }
+    assert!(fs::read_to_string(run.join("summary.md")).unwrap().contains("| get | 1k | 1 | ns/op |"));
+    assert!(fs::read_to_string(run.join("README.md")).unwrap().contains("--peers redb,btreemap"));
+    let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["run"]);
+    let again = bench(&scratch, &["--only", "lock", "--run-dir", run_text]);
+    assert_eq!(again.status.code(), Some(3), "a run is never overwritten");
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    let scratch = scratch("wrong");
+    for (arguments, part) in [
+        (["--only", "nothing"], "no workload"),
+        (["--peers", "oracle"], "no peer"),
+        (["--keys", "1q"], "no size"),
+    ] {
+        let output = bench(&scratch, &arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains(part), "{arguments:?}: {error}");
+    }
+}
