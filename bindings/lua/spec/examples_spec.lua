@@ -1,0 +1,49 @@
+-- The guide and the examples run, and print what they should.
+
+local here = debug.getinfo(1, 'S').source:match '^@(.*)examples_spec'
+
+-- What the chunk prints, run with `arguments` and `print` of its own.
+local function output(chunk, ...)
+  local lines = {}
+  local old = print
+  print = function(...)
+    local words = {}
+    for i = 1, select('#', ...) do words[i] = tostring((select(i, ...))) end
+    lines[#lines + 1] = table.concat(words, ' ')
+  end
+  local good, message = pcall(chunk, ...)
+  print = old
+  if not good then error(message, 0) end
+  return table.concat(lines, '\n')
+end
+
+return function(spec)
+  local expected = {
+    tour = 'older 38',
+    job_queue = 'put back 1\njob 1 mail user1\njob 2 mail user2\njob 3 mail user3\njob 99 of a worker that died \nleft 0 0',
+    sessions = 'expired 2\nid1 user1 1100\nid4 user4 1040\nid5 user5 1050',
+    leaderboard = 'player0 550, player9 540, player8 530',
+    counters = '/ 20 2026-01-01=10 2026-01-02=10\n/about 10 2026-01-01=5 2026-01-02=5',
+    cache = '144 computed\n144 found',
+    csv_import = 'rows 2\n1 Ada 36 London\n2 Grace 85 Arlington, "VA"',
+  }
+  for name, text in pairs(expected) do
+    spec(name .. '.lua', function(_, t)
+      local printed = output(assert(loadfile(here .. '../../../examples/' .. name .. '.lua')), t.path)
+      t.equal(printed:find(text, 1, true) and text or printed, text)
+    end)
+  end
+
+  spec('the code of the guide', function(_, t)
+    local file = assert(io.open(here .. '../../../docs/guide/lua.md'))
+    local guide = file:read '*a'
+    file:close()
+    local code = {}
+    for block in guide:gmatch '```lua\n(.-)```' do code[#code + 1] = block end
+    local all = table.concat(code, '\n'):gsub("'people%.db'", string.format('%q', t.path))
+      :gsub('job:wait%(10%)', 'job:wait(0)')
+    local printed = output(assert((loadstring or load)(all, '=guide')))
+    t.equal(printed:find('Ada nobody\n^person(21,"age")', 1, true), 1)
+    t.equal(printed:find('cobol', 1, true) ~= nil, true)
+  end)
+end
