@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use perilune_store::{Change, Error, Presence, Result};
 
-use crate::control::wait_lease;
+use crate::control::{holds_lease, take_lease, wait_lease};
 use crate::error::{Attempt, Stop};
 use crate::limits::{HEIGHT_MAX, INLINE_MAX};
 use crate::repair::{self, Patience};
@@ -20,6 +20,9 @@ use crate::tree::{self, Action, Fingers, Neighbour, Outcome, Seen, Visit, Which}
 
 /// Single operations wait this long for somebody's exclusive mode before they look again.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
+
+/// Rounds after which a reader that is overtaken again and again asks for exclusive mode for one try.
+const STARVED: u32 = 400;
 
 /// A seat and the fingers of the thread that sits on it.
 pub(crate) struct Access {
@@ -72,6 +75,9 @@ impl Access {
                 Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
                 _ => patience.wait(&self.seat.image, || 0)?,
             }
+            let starved =
+                patience.rounds() % STARVED == 0 && !self.seat.image.read_only && !holds_lease(&self.seat);
+            let _lease = if starved { take_lease(&self.seat, 0, Instant::now() + LEASE_WAIT)? } else { None };
             match attempt() {
                 Ok(result) => return Ok(result),
                 Err(again) => stop = again,

@@ -152,6 +152,12 @@ pub(crate) fn take_lease(seat: &Seat, class: u64, deadline: Instant) -> Result<O
     }
 }
 
+/// Whether the session is in exclusive mode.
+pub(crate) fn holds_lease(seat: &Seat) -> bool {
+    let word = seat.image.control(control::LEASE).load(Acquire);
+    word != 0 && lease_session(word) == seat.id
+}
+
 /// Waits until nobody else has the lease.
 ///
 /// # Errors

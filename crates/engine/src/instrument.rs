@@ -15,21 +15,26 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::{Access as Mapping, Region};
-use perilune_store::{Decision, Error, Result};
+use perilune_store::{Decision, Error, LockMode, LockOwner, LockRequest, Message, Result};
 
 use crate::access::Access;
-use crate::image::layout::{control, session, Owner, ProcessState};
+use crate::image::layout::{control, phase, session, Owner, ProcessState};
 use crate::image::{io_error, Image};
 use crate::limits::{PAGE, SEGMENT_RESERVED, VOLATILE};
+use crate::lock::Locks;
 use crate::session::{Counter, Seat};
 use crate::tree::{Action, Neighbour, Which};
-use crate::{control as handshake, page, repair, verify};
+use crate::{control as handshake, message, page, repair, verify};
 
 /// Parties of a place.
 pub const PARTIES: u16 = 6;
+
+/// How long a transaction may take; single steps take their time.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = PAGE;
@@ -59,6 +64,17 @@ impl Tree {
             Tree::Volatile => Which::Volatile,
         }
     }
+}
+
+/// One write of a transaction.
+#[derive(Clone, Debug)]
+pub enum Write<'a> {
+    /// The key gets this value.
+    Set(Tree, &'a [u8], &'a [u8]),
+    /// The key's value goes.
+    Remove(Tree, &'a [u8]),
+    /// No key with this prefix has a value.
+    RemovePrefix(Tree, &'a [u8]),
 }
 
 /// What a session has done, and what the trees look like.
@@ -234,6 +250,63 @@ impl Party {
         self.access.write(tree.which(), key, Action::Swap { expected, new }).map(drop)
     }
 
+    /// Commits all of `writes` in one transaction, which has read the keys in `reads`.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn transact(&self, reads: &[(Tree, &[u8])], writes: &[Write<'_>]) -> Result<()> {
+        self.access.atomically(Instant::now() + PATIENCE, |access, txn| {
+            let mut value = Vec::new();
+            for (tree, key) in reads {
+                access.txn_get(txn, tree.which(), key, &mut value)?;
+            }
+            for write in writes {
+                match write {
+                    Write::Set(tree, key, value) => txn.set(tree.which(), key, value),
+                    Write::Remove(tree, key) => txn.remove(tree.which(), key),
+                    Write::RemovePrefix(tree, prefix) => txn.remove_prefix(tree.which(), prefix),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes locks on `names`, exclusively or shared, for owner 1 of this party.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn lock(&self, names: &[(&[u8], LockMode)], timeout: Duration) -> Result<bool> {
+        let requests: Vec<LockRequest<'_>> =
+            names.iter().map(|(name, mode)| LockRequest { name, ancestors: &[], mode: *mode }).collect();
+        let locks = Locks::new(self.image().clone());
+        locks.lock(&self.access, LockOwner(1), &requests, Some(timeout), None)
+    }
+
+    /// Counts the lock of owner 1 on `name` down.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn unlock(&self, name: &[u8]) -> Result<bool> {
+        Locks::new(self.image().clone()).unlock(&self.access, LockOwner(1), name)
+    }
+
+    /// Posts a message.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn post(&self, channel: &[u8], body: &[u8]) -> Result<u64> {
+        message::post(&self.access, channel, body)
+    }
+
+    /// Takes the oldest message.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn receive(&self, channel: &[u8]) -> Result<Option<Message>> {
+        let deadline = Instant::now() + PATIENCE;
+        self.access.atomically(deadline, |access, txn| message::receive_in(access, txn, channel))
+    }
+
     /// Begins a new generation.
     ///
     /// # Errors
@@ -321,7 +394,9 @@ impl Party {
         ];
         let noted = counts.iter().fold(0, |sum, index| sum << 8 | word(*index).min(255));
         let is_open = u64::from(seat.applied() != seat.head());
-        noted << 8 | word(session::IN_OP) << 4 | is_open << 3 | seat.phase()
+        // The undo area grows through a step; at rest its length means nothing.
+        let saved = if seat.phase() == phase::CHANGING { word(session::UNDO_LEN) << 48 } else { 0 };
+        saved ^ noted << 8 | word(session::IN_OP) << 4 | is_open << 3 | seat.phase()
     }
 
     /// Free and wasted bytes of the main tree's leaf that covers `key`.

@@ -17,6 +17,7 @@ mod image;
 pub mod instrument;
 mod limits;
 mod lock;
+mod message;
 mod meta;
 mod open;
 mod page;
@@ -26,6 +27,8 @@ mod session;
 mod tree;
 mod txn;
 mod verify;
+mod warden;
+mod watch;
 
 pub use handle::{Database, Session, Statistics};
 pub use open::OpenOptions;

@@ -57,6 +57,8 @@ pub(crate) const WATCH_BUCKETS: usize = 512;
 
 /// Leaves a transaction reads before it asks for exclusive mode.
 pub(crate) const READ_LEAVES_MAX: usize = if cfg!(feature = "tiny") { 16 } else { 1024 };
+/// Leaves a transaction in exclusive mode reads before it no longer notes what it reads.
+pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
 pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
 /// Levels of nested transactions.

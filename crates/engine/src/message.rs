@@ -95,9 +95,9 @@ impl State {
 
     fn from_bytes(bytes: &[u8]) -> Option<State> {
         let bytes: &[u8; STATE] = bytes.try_into().ok()?;
-        let (words, _) = bytes.as_chunks::<8>();
+        let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
         let [messages, limit, first, last, bytes_now, dropped] =
-            std::array::from_fn(|index| words.get(index).map_or(0, |word| u64::from_le_bytes(*word)));
+            std::array::from_fn(|_| words.next().unwrap_or_default());
         let when_full = if bytes[STATE - 1] == 0 { WhenFull::Refuse } else { WhenFull::DropOldest };
         let options = ChannelOptions { messages, bytes: limit, when_full };
         let is_sound = first >= 1 && last < u64::MAX && first <= last + 1;

@@ -126,9 +126,6 @@ pub(crate) fn session(seat: &Seat) -> Result<()> {
             Err(Stop::Fail(error)) => return Err(error),
             Err(_) => return Err(Error::Internal(format!("session {} does not hold its leaves", seat.id))),
         }
-        for run in tree::own_runs(&ops, &seat.image) {
-            seat.publish_run(Run::from_word(run), record.generation);
-        }
         least = record.seq;
         seat.set_applied();
     }

@@ -152,11 +152,12 @@ impl Walk<'_> {
     }
 
     fn reach_extent(&mut self, number: u32) -> Result<(), Error> {
-        let which = std::mem::replace(&mut self.which, Which::Main);
-        let result = self.reach(number, State::Extent);
-        self.which = which;
-        self.report.extent_pages += 1;
-        result
+        if self.which == Which::Main {
+            self.report.extent_pages += 1;
+        } else {
+            self.report.volatile_pages += 1;
+        }
+        self.reach(number, State::Extent)
     }
 
     fn inner(&mut self, number: u32, level: u8, lo: &[u8], hi: &[u8]) -> Result<(), Error> {

@@ -40,7 +40,6 @@ struct Running {
 
 /// One thread's access to a database; see [`perilune_store::Session`].
 pub struct Session {
-    attachment: Arc<Attachment>,
     mark: ForkMark,
     access: Access,
     running: Option<Box<Running>>,
@@ -58,6 +57,8 @@ pub struct Session {
     /// Locks taken and messages posted inside the open transaction.
     locks_taken: Vec<LockTaken>,
     posted: Vec<Posted>,
+    // NB: dropped last: the warden ends before the process detaches, also if a session is the last to go.
+    attachment: Arc<Attachment>,
 }
 
 impl Session {

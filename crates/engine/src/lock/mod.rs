@@ -39,6 +39,7 @@ use perilune_store::{Decision, Error, LockOwner, LockRequest, Result};
 use crate::access::Access;
 use crate::image::Image;
 use crate::limits::LOCK_COUNT_MAX;
+use crate::session::Counter;
 use crate::tree::Which;
 use crate::txn::Transaction;
 use entry::{Holder, Want};
@@ -124,6 +125,7 @@ impl Locks {
             Outcome::TooMany => return Err(too_many()),
         };
         if granted {
+            access.seat.count(Counter::Locks);
             self.names().entry(owner).or_default().extend(wants.into_iter().map(|want| want.name));
         }
         Ok(granted)

@@ -33,6 +33,9 @@ struct Related {
     waiting: Vec<Entry>,
 }
 
+/// Is shown an entry, taken apart, with its key and its value; true ends the scan.
+type Visit<'v, 'a> = dyn FnMut(&mut View<'a>, Parts<'_>, &[u8], &[u8]) -> bool + 'v;
+
 /// One attempt's view.
 pub(super) struct View<'a> {
     access: &'a Access,
@@ -70,12 +73,7 @@ impl<'a> View<'a> {
 
     /// Calls `visit` with the entries under `tag` of the name wanted, its descendants and ancestors;
     /// stops when it answers true.
-    fn scan(
-        &mut self,
-        tag: u8,
-        want: &Want,
-        visit: &mut dyn FnMut(&mut Self, Parts<'_>, &[u8], &[u8]) -> bool,
-    ) -> Result<bool> {
+    fn scan(&mut self, tag: u8, want: &Want, visit: &mut Visit<'_, 'a>) -> Result<bool> {
         let mut start = Vec::new();
         entry::begin_range(&mut start, tag, &want.name);
         if self.scan_range(&start, want.name.len()..usize::MAX, visit)? {
@@ -96,7 +94,7 @@ impl<'a> View<'a> {
         &mut self,
         start: &[u8],
         lengths: std::ops::Range<usize>,
-        visit: &mut dyn FnMut(&mut Self, Parts<'_>, &[u8], &[u8]) -> bool,
+        visit: &mut Visit<'_, 'a>,
     ) -> Result<bool> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let mut from = std::borrow::Cow::Borrowed(start);

@@ -21,6 +21,7 @@ use crate::image::layout::{control, LOCK_BUCKETS_AT};
 use crate::image::Image;
 use crate::limits::{LOCK_BUCKETS, SESSIONS, WAIT_SLICE};
 use crate::repair;
+use crate::session::Counter;
 use crate::tree::Which;
 use crate::txn::Transaction;
 
@@ -119,6 +120,7 @@ struct Waiter<'a> {
 /// `Deadlock`, `LimitReached`; what writing can answer. No place in the queue is left.
 pub(super) fn wait(access: &Access, me: Holder, wants: &[Want], until: Option<Instant>) -> Result<bool> {
     let image = &access.seat.image;
+    access.seat.count(Counter::LockWaits);
     let counted = Counted::new(image, wants);
     let ticket = image.control(control::SERIAL).fetch_add(1, AcqRel);
     let mut waiter = Waiter { access, me, wants, ticket, queued: false, known: BTreeSet::new() };

@@ -366,7 +366,7 @@ impl Seat {
             let word = self.image.latch(number);
             let seen = latch::load(word);
             if seen.is_locked_by(self.id) && seen.state() == State::Dead {
-                self.image.life_word(number).store(Life { born: generation, died: 0 }.to_word(), Relaxed);
+                self.bear(number, generation);
                 ordered();
                 latch::release(word, State::Extent, seen.version() + 1);
             }

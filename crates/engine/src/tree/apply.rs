@@ -13,7 +13,7 @@ use perilune_shm::words;
 use super::{descend, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::{phase, Run};
-use crate::limits::{FREED, PAGE, VALUE_RUNS};
+use crate::limits::{FREED, PAGE, VALUE_RUNS, VOLATILE};
 use crate::page::{self, find, leaf_count, NoSave, Page, Save, RECORD_BIG};
 use crate::session::extent;
 use crate::session::record::{Kind, Op};
@@ -88,8 +88,10 @@ pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, o
 fn settle(seat: &Seat, op: &Op<'_>, generation: u32) {
     if op.big {
         if let Some((_, runs)) = extent::parse(&seat.image, op.value) {
+            // NB: what the volatile tree holds belongs to no snapshot.
+            let born = if op.volatile { VOLATILE } else { generation };
             for run in runs {
-                seat.publish_run(run, generation);
+                seat.publish_run(run, born);
             }
         }
     }

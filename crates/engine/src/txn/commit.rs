@@ -145,10 +145,7 @@ impl Access {
             }
         }
         let mut epoch = self.admitted(ops, targets, held)?;
-        txn.reads.pass(self, self.seat.id).map_err(|error| {
-            txn.doomed = true;
-            (Stop::Fail(error), None)
-        })?;
+        txn.validate_holding(self, self.seat.id).map_err(|error| (Stop::Fail(error), None))?;
         if let Some(op) = self.short_of_room(overlay, ops, held) {
             return Err((Stop::Split, Some(op)));
         }
@@ -404,7 +401,11 @@ impl Taken<'_> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        if !self.published && !std::thread::panicking() {
+        if std::thread::panicking() {
+            // Repair of the own session follows, by the notes.
+            return;
+        }
+        if !self.published {
             for (_, _, list) in &self.lists {
                 self.seat.give_back_runs(&list.runs);
             }

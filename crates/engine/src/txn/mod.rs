@@ -23,11 +23,14 @@ use perilune_store::{Error, Result};
 
 use crate::access::Access;
 use crate::control::{take_lease, Lease};
-use crate::limits::{READ_LEAVES_MAX, TRIES_BEFORE_LEASE};
+use crate::limits::{READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
 use crate::session::Counter;
 use crate::tree::{removal_end, Neighbour, Seen, Which};
 use overlay::{Lookup, Overlay};
 use reads::{digest, Ask, Reads};
+
+/// How long a transaction that reads very much waits for exclusive mode at a time.
+const LEASE_WAIT: Duration = Duration::from_secs(10);
 
 /// A transaction under way.
 pub(crate) struct Transaction {
@@ -36,6 +39,10 @@ pub(crate) struct Transaction {
     lease: Option<Lease>,
     /// What was read is no longer one state; only a rollback is left.
     doomed: bool,
+    /// So much has been read in exclusive mode that it is no longer noted.
+    unnoted: bool,
+    /// How often exclusive mode has been asked for because of many reads.
+    class: u64,
     visited: Vec<Seen>,
 }
 
@@ -46,6 +53,8 @@ impl Transaction {
             reads: Reads::default(),
             lease: None,
             doomed: false,
+            unnoted: false,
+            class: 0,
             visited: Vec::new(),
         }
     }
@@ -62,6 +71,8 @@ impl Transaction {
         self.visited.clear();
         self.lease = lease;
         self.doomed = false;
+        self.unnoted = false;
+        self.class = 0;
     }
 
     /// Gives exclusive mode back (before a wait).
@@ -91,23 +102,39 @@ impl Transaction {
     /// # Errors
     /// `Conflict` when it is not; the transaction is doomed.
     pub(crate) fn validate(&mut self, access: &Access) -> Result<()> {
-        if self.doomed {
+        self.validate_holding(access, 0)
+    }
+
+    /// The same while session `me` holds latches (0: none).
+    fn validate_holding(&mut self, access: &Access, me: u16) -> Result<()> {
+        let alone = self.lease.as_ref().is_some_and(Lease::is_held);
+        if self.doomed || self.unnoted && !alone {
+            self.doomed = true;
             return Err(Error::Conflict);
         }
-        self.reads.pass(access, 0).inspect_err(|_| self.doomed = true)
+        self.reads.pass(access, me).inspect_err(|_| self.doomed = true)
     }
 
     /// Notes a query; keeps everything read one state.
     fn noted(&mut self, access: &Access, ask: Ask, which: Which, key: &[u8], digest: u64) -> Result<()> {
+        let alone = self.lease.as_ref().is_some_and(Lease::is_held);
+        if self.unnoted || alone && self.reads.leaf_count() > READ_LEAVES_NOTED {
+            // Nobody else publishes while the lease lasts; without it, this try has failed.
+            self.unnoted = true;
+            if alone {
+                return Ok(());
+            }
+            self.doomed = true;
+            return Err(Error::Conflict);
+        }
         let due = self.reads.note(ask, which, key, digest, &self.visited);
-        if self.lease.as_ref().is_some_and(Lease::is_held) {
-            // Nobody else has published since the lease was had.
+        if alone {
             return Ok(());
         }
-        let alone = self.reads.leaf_count() > READ_LEAVES_MAX && !access.seat.image.read_only;
-        if alone && self.lease.is_none() {
-            // Passes over ever more leaves would cost their square: go on alone.
-            self.lease = take_lease(&access.seat, 1, Instant::now() + Duration::from_secs(10))?;
+        if self.reads.leaf_count() > READ_LEAVES_MAX && !access.seat.image.read_only {
+            // Passes over ever more leaves would cost their square: go on alone, longer each time.
+            self.class += 1;
+            self.lease = take_lease(&access.seat, self.class, Instant::now() + LEASE_WAIT)?;
             return self.validate(access);
         }
         if due {
