@@ -1,6 +1,6 @@
 //! The liveness anchor: it goes when its process goes, and not before.
 
-mod helper;
+mod process;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use helper::{directories, fork, role, say, succeeded, within, Helper, ScratchFile};
+use process::{directories, fork, role, say, succeeded, within, Helper, ScratchFile};
 use perilune_shm::anchor::{Anchor, Probe};
 use perilune_shm::lockbyte;
 use perilune_shm::region::Access;
@@ -39,17 +39,17 @@ fn helper_process() {
             let anchor = exclusive(&path).unwrap();
             close_from_three();
             say("ready");
-            helper::wait_for_end_of_input();
+            process::wait_for_end_of_input();
             drop(anchor);
         }
         "hold and leave a child" => {
             let _anchor = exclusive(&path).unwrap();
             let child = fork(|| {
-                helper::wait_for_end_of_input();
+                process::wait_for_end_of_input();
                 true
             });
             say(&format!("child {child}"));
-            helper::wait_for_end_of_input();
+            process::wait_for_end_of_input();
         }
         "probe without descriptors" => probe_without_descriptors(&path),
         "fork against a thread" => fork_against_a_thread(&path),

@@ -1,8 +1,8 @@
 //! The fork mark: a child is another process, and so is its child.
 
-mod helper;
+mod process;
 
-use helper::{fork, succeeded};
+use process::{fork, succeeded};
 use perilune_shm::fork::{generation, ForkMark};
 
 #[test]

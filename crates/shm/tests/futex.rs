@@ -1,11 +1,11 @@
 //! Futexes between two processes that map one file.
 
-mod helper;
+mod process;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use helper::{role, within, Helper, ScratchFile};
+use process::{role, within, Helper, ScratchFile};
 use perilune_shm::futex::{wait, wake, Wait};
 use perilune_shm::region::{Access, Region};
 

@@ -1,10 +1,10 @@
 //! Byte locks: who conflicts with whom.
 
-mod helper;
+mod process;
 
 use std::fs::File;
 
-use helper::ScratchFile;
+use process::ScratchFile;
 use perilune_shm::lockbyte::{
     exclusive_blocking, holder_exists, shared_blocking, try_exclusive, try_shared, unlock,
 };

@@ -1,13 +1,13 @@
 //! What the kernel tells: boot, clocks, file systems, file space, event descriptors.
 
-mod helper;
+mod process;
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use helper::{fork, succeeded, ScratchFile};
+use process::{fork, succeeded, ScratchFile};
 use perilune_shm::platform::{
     allocate, block_all_signals_in_this_thread, boot_id, data_ranges, filesystem, monotonic_nanos, page_size,
     pid, punch_hole, random_u64, sleep, sync_data, thread_cpu_nanos, EventFd, FileSystem,

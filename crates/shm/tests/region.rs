@@ -1,13 +1,13 @@
 //! Regions: what is shared, what is private, and where they end.
 
-mod helper;
+mod process;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 
-use helper::{fork, succeeded, ScratchFile};
+use process::{fork, succeeded, ScratchFile};
 use perilune_shm::region::{Access, Region};
 
 const LEN: usize = 16384;
