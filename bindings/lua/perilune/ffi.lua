@@ -24,7 +24,7 @@ ffi.cdef [[
 typedef struct { uint64_t magic; void *db; void *session; void *live; } perilune_lua_database;
 typedef struct {
   uint32_t magic; uint16_t class_id; uint8_t method; uint8_t derived;
-  perilune_lua_database *db; uint32_t place; uint32_t keeps; uint64_t key[1];
+  perilune_lua_database *db; uint32_t place; uint32_t keeps; uint64_t serial; uint64_t key[1];
 } perilune_lua_node;
 typedef struct {
   perilune_lua_database *db; uint16_t class_id; uint8_t derived; void *root;

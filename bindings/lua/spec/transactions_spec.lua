@@ -13,7 +13,7 @@ return function(spec)
     t.equal({db:transaction(f, 1, 2)}, {1, nil, 2, nil})
     t.equal(n.x.__, 1)
     t.equal(db:level(), 0)
-    t.equal(db:transaction({durability = 'fsync', timeout = 5}, f, 7), 7)
+    t.equal(db:transaction({durability = 'none', timeout = 5}, f, 7), 7)
     t.equal(db:transaction('batch', f, 8), 8)
   end)
 

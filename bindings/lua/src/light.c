@@ -67,7 +67,7 @@ int light_of(lua_State *L, int index, handle *out)
     out->derived = at->derived;
     out->method = (uint8_t)((bits >> INTEGER_BITS) & 63);
     out->place = 0;
-    out->identity = (uintptr_t)bits;
+    out->identity = bits;
     out->key = &out->block.head;
     size_t size;
     int status = perilune_node_child_int(&out->block, sizeof out->block, at->root, integer_of(bits), &size);

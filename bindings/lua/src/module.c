@@ -120,8 +120,8 @@ int luaopen__perilune(lua_State *L)
     lua_pushcfunction(L, state_gc);
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
-    lua_createtable(L, STRING_SLOTS + INTEGER_SLOTS, 0);
-    for (int i = 1; i <= STRING_SLOTS + INTEGER_SLOTS; i++) {
+    lua_createtable(L, CACHE_PLACES, 0);
+    for (int i = 1; i <= CACHE_PLACES; i++) {
         lua_pushboolean(L, 0);
         lua_rawseti(L, -2, i);
     }

@@ -41,6 +41,7 @@ typedef struct node {
     database *db;      /* alive as long as the class, which the metatable is */
     uint32_t place;    /* number of a name whose integer children are light; 0: none */
     uint32_t keeps; /* 1: likely to be used again (no integer below a name), worth a table of its children */
+    uint64_t serial; /* given once in a Lua state: names this object in the cache */
     perilune_node key;
 } node;
 
@@ -54,7 +55,7 @@ typedef struct handle {
     uint8_t derived;
     uint8_t method;
     uint32_t place;
-    uintptr_t identity; /* differs for different nodes that live at the same time */
+    uint64_t identity; /* of the object: its serial number, or a light node's word */
     union {
         perilune_node head;
         uint64_t bytes[64];
@@ -92,16 +93,20 @@ typedef struct place {
 
 enum { PLACES_MAX = 4096, STRING_SLOTS = 512, INTEGER_SLOTS = 512, TEXT_MAX = 40 };
 
+/* Where the cache's Lua table has what belongs to slot i: children by text, by integer, and the texts. */
+#define STRING_CHILD(i) ((int)(i) + 1)
+#define INTEGER_CHILD(i) (STRING_SLOTS + (int)(i) + 1)
+#define STRING_TEXT(i) (STRING_SLOTS + INTEGER_SLOTS + (int)(i) + 1)
+#define CACHE_PLACES (STRING_SLOTS + INTEGER_SLOTS + STRING_SLOTS)
+
 typedef struct string_slot {
-    uintptr_t parent;
-    const char *string; /* address only */
+    uint64_t parent;
+    const char *string;
     const node *child;
-    uint32_t size;
-    char text[TEXT_MAX];
 } string_slot;
 
 typedef struct integer_slot {
-    uintptr_t parent;
+    uint64_t parent;
     int64_t subscript;
     const node *child;
 } integer_slot;
@@ -113,6 +118,7 @@ enum {
 };
 
 struct state {
+    uint64_t serial; /* the last one given */
     int place_count;
     int class_count;
     int forms;     /* FORMS_*: how integer children of names are made */
@@ -199,13 +205,14 @@ void forget_places(lua_State *L, const database *db);
 int open_light(lua_State *L);
 
 /* cache.c */
-int cached_string(lua_State *L, const handle *of, const char *string, size_t size);
-void keep_string(lua_State *L, const handle *of, const char *string, size_t size, const node *child);
+int cached_string(lua_State *L, const handle *of, const char *string);
+void keep_string(lua_State *L, const handle *of, int text, const node *child);
 int cached_integer(lua_State *L, const handle *of, int64_t subscript);
 void keep_integer(lua_State *L, const handle *of, int64_t subscript, const node *child);
 void forget_cached(lua_State *L, const database *db);
 
 /* methods.c */
+enum { METHOD_GET = 1 }; /* its number */
 extern const luaL_Reg node_methods[];
 /* The C function of a method's number. */
 lua_CFunction method_function(int method);

@@ -39,7 +39,7 @@ static inline void handle_of(node *n, handle *out)
     out->derived = n->derived;
     out->method = n->method;
     out->place = n->place;
-    out->identity = (uintptr_t)n;
+    out->identity = n->serial;
 }
 
 /* The method node of a node that can have no child: good for a call and nothing else. */
@@ -109,6 +109,7 @@ static node *new_node(lua_State *L, int class, const handle *like, const perilun
     n->db = like->db;
     n->place = 0;
     n->keeps = 0;
+    n->serial = ++like->db->state->serial;
     memcpy(&n->key, key, size);
     lua_pushvalue(L, class);
     lua_setmetatable(L, -2);
@@ -125,6 +126,8 @@ static void class_handle(lua_State *L, database *db, int class, handle *out)
     lua_rawgeti(L, class, 2);
     out->derived = (uint8_t)lua_toboolean(L, -1);
     lua_pop(L, 2);
+    /* As the parent of its names; serial numbers do not come as far, and light nodes' words are above. */
+    out->identity = (UINT64_C(1) << 60) | out->class_id;
 }
 
 static int method_of_key(lua_State *L, const perilune_node *key)
@@ -197,7 +200,7 @@ static const perilune_node *encode(lua_State *L, block *b, const perilune_node *
 
 static int push_string_child(lua_State *L, int parent, const handle *of, const char *string, size_t size, int subscript)
 {
-    if (cached_string(L, of, string, size))
+    if (cached_string(L, of, string))
         return 1;
     lua_pushvalue(L, subscript);
     lua_rawget(L, UPVALUE_METHODS);
@@ -228,7 +231,7 @@ static int push_string_child(lua_State *L, int parent, const handle *of, const c
     node *n = new_node(L, lua_gettop(L), of, key);
     n->method = (uint8_t)method;
     n->keeps = 1;
-    keep_string(L, of, string, size, n);
+    keep_string(L, of, subscript, n);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return 1;
@@ -268,14 +271,14 @@ void push_named(lua_State *L, database *db, int class, int name, int first)
     class = lua_absindex(L, class);
     handle none;
     class_handle(L, db, class, &none);
-    if (!cached_string(L, &none, text, size)) {
+    if (!cached_string(L, &none, text)) {
         block b;
         size_t written;
         int status = perilune_node_root(&b, sizeof b, text, size, &written);
         if (status != PERILUNE_OK)
             raise_thread(L, status);
         push_node(L, db, class, &b.head);
-        keep_string(L, &none, text, size, lua_touserdata(L, -1));
+        keep_string(L, &none, name, lua_touserdata(L, -1));
     }
     descend(L, first, last);
 }
@@ -421,6 +424,16 @@ static int node_call(lua_State *L)
     int type = lua_type(L, 2);
     node *n = full_node(L, 1);
     if (n != NULL && n->method != 0 && !n->derived && type == LUA_TUSERDATA) {
+        const node *self = n->method == METHOD_GET ? full_node(L, 2) : NULL;
+        if (self != NULL) {
+            perilune_value value;
+            int status;
+            TRY(status, L, self->db, &self->key, perilune_get(self->db->live, &self->key, &value));
+            lua_settop(L, 3);
+            if (status == PERILUNE_OK)
+                push_value(L, &value);
+            return 1;
+        }
         lua_remove(L, 1);
         return method_function(n->method)(L);
     }
