@@ -25,7 +25,7 @@ fn records_take_any_bytes() {
         let counts = [1, 2, u64::from(u32::MAX), 1 << 32 | 1, random.next()][random.below(5)];
         word(position).store(u64::from(len), Relaxed);
         word(position + 24).store(counts, Relaxed);
-        let head = position + if random.below(2) == 0 { len as usize + 7 & !7 } else { RING };
+        let head = position + if random.below(2) == 0 { (len as usize).next_multiple_of(8) } else { RING };
         seat.head_words()[session::HEAD].store(head as u64, Relaxed);
         let Ok(record) = seat.read_record(position as u64) else { return 0 };
         let Ok(ops) = record.ops() else { return 0 };
