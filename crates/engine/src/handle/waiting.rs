@@ -104,6 +104,10 @@ impl Locks for Session {
 
     fn lock_count(&mut self, owner: LockOwner, name: &[u8]) -> Result<u32> {
         self.here()?;
+        if self.access.seat.image.read_only {
+            // A reader holds no locks; on read-only media there is no volatile tree to ask either.
+            return Ok(0);
+        }
         self.facilities.locks.count(&self.access, owner, name)
     }
 }
