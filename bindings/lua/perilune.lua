@@ -127,10 +127,12 @@
 ---@field _VERSION string
 local perilune = require '_perilune'
 
-if rawget(_G, 'jit') and perilune.extend then
-  local good, extend = pcall(require, 'perilune.ffi')
-  if good then extend(perilune) end
-  perilune.extend = nil
+-- LuaJIT's part needs its FFI; without it the functions in C do all.
+local extend = perilune.extend
+perilune.extend = nil
+if rawget(_G, 'jit') and extend then
+  local good, with_ffi = pcall(require, 'perilune.ffi')
+  if good then with_ffi(extend) end
 end
 
 return perilune

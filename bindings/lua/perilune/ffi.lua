@@ -303,9 +303,9 @@ local function extend_class(class)
   end
 end
 
--- Makes `module` (_perilune) use them.
-return function(module)
-  local places_at, get_at, set_at, get_integer_at, set_integer_at, of, child, methods = module.extend(either, extend_class)
+-- Makes _perilune, whose function `extend` is given, use them.
+return function(extend)
+  local places_at, get_at, set_at, get_integer_at, set_integer_at, of, child, methods = extend(either, extend_class)
   places = cast('perilune_lua_place *', places_at)
   get_value, set_value = cast('perilune_lua_get', get_at), cast('perilune_lua_set', set_at)
   get_integer = cast('perilune_lua_get_int', get_integer_at)

@@ -17,6 +17,9 @@
 
 #if LUA_VERSION_NUM == 501
 #define lua_rawlen lua_objlen
+#ifndef LUA_OK
+#define LUA_OK 0
+#endif
 #define RIDX_GLOBALS LUA_GLOBALSINDEX
 static inline int lua_absindex(lua_State *L, int index)
 {
