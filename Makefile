@@ -51,6 +51,10 @@ cross-test:
 tidy:
 	@$(CARGO) xtask tidy
 
+## kill-step: kill after every instruction of every operation; KILL_STEP='--quick', '--case NAME', ...
+kill-step:
+	@$(CARGO) run --quiet --release -p perilune-harness --features kill-step --bin kill_step -- $(KILL_STEP)
+
 ## doc: the API documentation in target/doc
 doc:
 	$(CARGO) doc --workspace --no-deps

@@ -14,11 +14,11 @@ pub(crate) struct Case {
     pub(crate) build: fn(&mut Scene) -> Result<Plan>,
 }
 
-const MAIN: Tree = Tree::Main;
-const VOLATILE: Tree = Tree::Volatile;
+pub(crate) const MAIN: Tree = Tree::Main;
+pub(crate) const VOLATILE: Tree = Tree::Volatile;
 
 /// A short key.
-fn key(index: usize) -> Vec<u8> {
+pub(crate) fn key(index: usize) -> Vec<u8> {
     format!("node{index:05}").into_bytes()
 }
 
@@ -30,11 +30,11 @@ fn long_key(index: usize) -> Vec<u8> {
 }
 
 /// A value of `len` bytes that differs from others in most.
-fn value(len: usize, seed: usize) -> Vec<u8> {
+pub(crate) fn value(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|index| (index * 7 + seed * 13) as u8).collect()
 }
 
-fn any(_: &Shape, _: &Shape) -> bool {
+pub(crate) fn any(_: &Shape, _: &Shape) -> bool {
     true
 }
 
@@ -59,7 +59,7 @@ fn forty(scene: &mut Scene, tree: Tree) -> Result<()> {
 }
 
 /// A tree of some leaves in order, filled by values of 900 bytes.
-fn leaves(scene: &mut Scene, tree: Tree, count: usize) -> Result<()> {
+pub(crate) fn leaves(scene: &mut Scene, tree: Tree, count: usize) -> Result<()> {
     for index in 0..count * PAGE_BYTES / 900 {
         scene.set(tree, &key(index * 10), &value(900, index))?;
     }
@@ -98,7 +98,7 @@ fn until(
 }
 
 /// As [`until`], then repeats on `scene` all writes before that one.
-fn just_before(
+pub(crate) fn just_before(
     scene: &mut Scene,
     prepare: impl Fn(&mut Scene) -> Result<()>,
     write: impl Fn(&mut Scene, usize) -> Result<()>,
@@ -120,7 +120,7 @@ fn set_long_key(scene: &mut Scene, index: usize) -> Result<()> {
     scene.set(MAIN, &long_key(index), &value(INLINE_BYTES, index))
 }
 
-fn has_split(before: &Shape, after: &Shape) -> bool {
+pub(crate) fn has_split(before: &Shape, after: &Shape) -> bool {
     after.splits > before.splits
 }
 
@@ -132,7 +132,7 @@ fn has_grown_level(before: &Shape, after: &Shape) -> bool {
     after.level > before.level
 }
 
-fn has_merged(before: &Shape, after: &Shape) -> bool {
+pub(crate) fn has_merged(before: &Shape, after: &Shape) -> bool {
     after.merges > before.merges
 }
 
@@ -140,11 +140,11 @@ fn has_lowered(before: &Shape, after: &Shape) -> bool {
     after.level < before.level && before.level > 1
 }
 
-fn has_copied(before: &Shape, after: &Shape) -> bool {
+pub(crate) fn has_copied(before: &Shape, after: &Shape) -> bool {
     after.copies >= before.copies + 1 + u64::from(before.level)
 }
 
-fn has_grown_files(before: &Shape, after: &Shape) -> bool {
+pub(crate) fn has_grown_files(before: &Shape, after: &Shape) -> bool {
     after.pages > before.pages
 }
 
@@ -157,8 +157,13 @@ fn tall(scene: &mut Scene) -> Result<usize> {
     Ok(last)
 }
 
-/// All cases.
-pub(crate) const CASES: &[Case] = &[
+/// All cases, also those of `commits`.
+pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(crate::commits::CASES)
+}
+
+/// Operations on one key.
+const CASES: &[Case] = &[
     Case { name: "set-first", build: |_| Ok(set(MAIN, key(1), value(40, 1), any)) },
     Case {
         name: "set-new",
@@ -496,7 +501,10 @@ pub(crate) const CASES: &[Case] = &[
         name: "volatile-long",
         build: |scene| {
             forty(scene, VOLATILE)?;
-            Ok(set(VOLATILE, key(11), value(PAGE_BYTES + 5, 3), |_, after| after.extent_pages == 2))
+            Ok(set(VOLATILE, key(11), value(PAGE_BYTES + 5, 3), |before, after| {
+                let long = |shape: &Shape| shape.extent_pages + shape.volatile_pages;
+                long(after) == long(before) + 2
+            }))
         },
     },
     Case {

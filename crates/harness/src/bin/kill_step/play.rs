@@ -6,7 +6,7 @@ use perilune_engine::instrument::{Party, Tree};
 use perilune_store::Result;
 
 use crate::cases::Case;
-use crate::scene::{Content, Plan, Scene, ACTOR, WITNESS};
+use crate::scene::{Content, Plan, Scene, Write, ACTOR, WITNESS};
 use crate::tracee::{self, Step, Tracee};
 
 /// Of the looks, one in so many also writes.
@@ -142,7 +142,10 @@ impl Witness {
         let earlier = self.states.iter().position(|state| *state == seen);
         Err(perilune_store::Error::Internal(match earlier {
             Some(index) => format!("state {index} after state {} had been reached", self.reached),
-            None => format!("{} records, neither the old nor a new state", seen.count()),
+            None => {
+                let odd: Vec<_> = self.states.iter().map(|state| differences(&seen, state)).collect();
+                format!("{} records, neither the old nor a new state: {}", seen.count(), odd.join("; "))
+            }
         }))
     }
 
@@ -155,6 +158,16 @@ impl Witness {
         self.party.set(Tree::Main, b"\x01witness", b"saw it")?;
         self.party.verify()
     }
+}
+
+/// What distinguishes two states, in short.
+fn differences(seen: &Content, state: &Content) -> String {
+    let mut names = Vec::new();
+    for Write { key, value, .. } in seen.changes_to(state).iter().take(3) {
+        let len = value.as_ref().map(Vec::len);
+        names.push(format!("`{}` should be {len:?} bytes", key.escape_ascii()));
+    }
+    names.join(", ")
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {

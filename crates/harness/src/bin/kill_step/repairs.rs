@@ -1,7 +1,7 @@
 //! Killing the repairer, and the repairer's repairer.
 //!
-//! An operation is killed in each of its stages: just before what its session notes changes (latches,
-//! pages, the record, the step's phase). What is left is repaired by another party, one instruction at
+//! An operation is killed in each of its stages: just after what its session notes has changed (latches,
+//! pages, the record, saved bytes, the step's phase). What is left is repaired by another party, one instruction at
 //! a time, and after each a witness looks at the place as if both were dead. The same once more: that
 //! repairer is killed in each of *its* stages, and a third party repairs both.
 //!
@@ -9,7 +9,7 @@
 
 use perilune_store::Result;
 
-use crate::cases::{Case, CASES};
+use crate::cases::{self, Case};
 use crate::play::{broken, states, watch, Pace, Report, Witness};
 use crate::scene::{Plan, Scene, ACTOR};
 use crate::tracee::{Step, Tracee};
@@ -30,13 +30,18 @@ const REPAIRED: &[&str] = &[
     "first-touch-update",
     "long-replaces-older",
     "long-removed",
+    "transaction-leaves",
+    "transaction-mixed",
+    "remove-prefix",
 ];
 /// Those whose repair's repair is.
-const REPAIRED_TWICE: &[&str] = &["set-new", "lower-root-to-leaf", "long-replaces-older"];
+const REPAIRED_TWICE: &[&str] = &["set-new", "lower-root-to-leaf", "transaction-mixed"];
 /// Stages of an operation that are killed; those of longer ones are thinned out.
-const STAGES_MAX: usize = 24;
+const STAGES_MAX: usize = 12;
+/// The same where not every instruction is.
+const STAGES_QUICK: usize = 4;
 /// Stages of a repairer that are.
-const REPAIR_STAGES_MAX: usize = 6;
+const REPAIR_STAGES_MAX: usize = 3;
 
 const ONCE: &str = "repair-of-";
 const TWICE: &str = "repair-of-repair-of-";
@@ -54,8 +59,9 @@ pub(crate) fn play(name: &str, pace: &Pace) -> Report {
         None => (name.strip_prefix(ONCE).unwrap_or(name), false),
     };
     Report::of(|report| {
-        let case = CASES.iter().find(|case| case.name == base).expect("the case exists");
-        for stage in thin(stages(case, &[])?, STAGES_MAX) {
+        let case = cases::all().find(|case| case.name == base).expect("the case exists");
+        let most = if pace.every > 1 { STAGES_QUICK } else { STAGES_MAX };
+        for stage in thin(stages(case, &[])?, most) {
             if twice {
                 for second in thin(stages(case, &[stage])?, REPAIR_STAGES_MAX) {
                     repair(case, &[stage, second], pace, report)?;
@@ -70,7 +76,7 @@ pub(crate) fn play(name: &str, pace: &Pace) -> Report {
 
 fn thin(stages: Vec<u64>, most: usize) -> Vec<u64> {
     let every = stages.len().div_ceil(most).max(1);
-    // The last ones: a change is settled at its end.
+    // From the end: there is the most to be repaired.
     stages.into_iter().rev().step_by(every).collect()
 }
 
@@ -78,10 +84,10 @@ fn thin(stages: Vec<u64>, most: usize) -> Vec<u64> {
 fn killed(case: &Case, deaths: &[u64]) -> Result<(Scene, Plan)> {
     let mut scene = Scene::new()?;
     let plan = (case.build)(&mut scene)?;
-    for (number, instructions) in deaths.iter().enumerate() {
+    for (number, stages) in deaths.iter().enumerate() {
         let mut child = start(&scene, &plan, number)?;
-        for _ in 0..*instructions {
-            if child.step().map_err(broken)? != Step::Instruction {
+        for _ in 0..*stages {
+            if !next_stage(&scene, &mut child)? {
                 return Err(perilune_store::Error::Internal("it does not take the same way twice".into()));
             }
         }
@@ -105,27 +111,30 @@ fn start(scene: &Scene, plan: &Plan, number: usize) -> Result<Tracee> {
     child.map_err(broken)
 }
 
-/// The instructions, of the one who comes after `deaths`, after which the actor's notes change next.
-fn stages(case: &Case, deaths: &[u64]) -> Result<Vec<u64>> {
-    let (scene, plan) = killed(case, deaths)?;
-    let mut child = start(&scene, &plan, deaths.len())?;
-    let mut stages = Vec::new();
-    let mut before = scene.actor.signature(ACTOR);
-    for count in 0.. {
-        let after = scene.actor.signature(ACTOR);
-        if after != before {
-            stages.push(count - 1);
-            before = after;
-        }
+/// Lets a child go on until what the actor's session notes has changed; false when it is over.
+fn next_stage(scene: &Scene, child: &mut Tracee) -> Result<bool> {
+    let before = scene.actor.signature(ACTOR);
+    loop {
         match child.step().map_err(broken)? {
+            Step::Instruction if scene.actor.signature(ACTOR) != before => return Ok(true),
             Step::Instruction => {}
-            Step::Over => break,
+            Step::Over => return Ok(false),
             Step::Broken(status) => {
                 return Err(perilune_store::Error::Internal(format!("the child broke: {status}")))
             }
         }
     }
-    Ok(stages)
+}
+
+/// The stages of the one who comes after `deaths`.
+fn stages(case: &Case, deaths: &[u64]) -> Result<Vec<u64>> {
+    let (scene, plan) = killed(case, deaths)?;
+    let mut child = start(&scene, &plan, deaths.len())?;
+    let mut count = 0;
+    while next_stage(&scene, &mut child)? {
+        count += 1;
+    }
+    Ok((1..=count).collect())
 }
 
 /// Repairs after `deaths` and looks after each instruction.

@@ -29,6 +29,11 @@ impl Content {
         };
     }
 
+    /// Removes all keys with a prefix.
+    pub(crate) fn remove_prefix(&mut self, tree: Tree, prefix: &[u8]) {
+        self.of(tree).retain(|key, _| !key.starts_with(prefix));
+    }
+
     /// Whether this is what `party` sees.
     pub(crate) fn is_seen_by(&self, party: &Party) -> Result<bool> {
         for tree in [Tree::Main, Tree::Volatile] {
@@ -62,6 +67,21 @@ impl Content {
         self.0[0].iter().next().map(|(key, value)| (&key[..], &value[..]))
     }
 
+    /// The changes that lead from here to `other`.
+    pub(crate) fn changes_to(&self, other: &Content) -> Vec<Write> {
+        let mut writes = Vec::new();
+        for tree in [Tree::Main, Tree::Volatile] {
+            let (here, there) = (&self.0[tree as usize], &other.0[tree as usize]);
+            for key in here.keys().filter(|key| !there.contains_key(*key)) {
+                writes.push(Write { tree, key: key.clone(), value: None });
+            }
+            for (key, value) in there.iter().filter(|(key, value)| here.get(*key) != Some(value)) {
+                writes.push(Write { tree, key: key.clone(), value: Some(value.clone()) });
+            }
+        }
+        writes
+    }
+
     /// How many records there are.
     pub(crate) fn count(&self) -> usize {
         self.0.iter().map(BTreeMap::len).sum()
@@ -76,10 +96,12 @@ pub(crate) struct Write {
     pub(crate) value: Option<Vec<u8>>,
 }
 
+/// An operation, in one call.
+pub(crate) type Act = Box<dyn Fn(&Party) -> Result<()>>;
+
 /// What is done and what must come of it.
 pub(crate) struct Plan {
-    /// The operation, in one call.
-    pub(crate) act: Box<dyn Fn(&Party) -> Result<()>>,
+    pub(crate) act: Act,
     /// The states after the old one that may be met, each by its changes to the one before.
     pub(crate) stages: Vec<Vec<Write>>,
     /// Whether the operation went the way that the case is about, by the shapes before and after.
@@ -142,6 +164,12 @@ impl Scene {
         let place = Place::create(directory.path(), PAGES, PAGES_MAX)?;
         let actor = place.join(ACTOR, &[])?;
         Ok(Scene { place, actor, content: Content::default(), _directory: directory })
+    }
+
+    /// Takes note of what the actor has done by other means than [`Scene::set`] and [`Scene::remove`].
+    pub(crate) fn refresh(&mut self) -> Result<()> {
+        self.content = Content::seen_by(&self.actor)?;
+        Ok(())
     }
 
     /// Sets a value.

@@ -1,0 +1,294 @@
+//! Commits of several keys: transactions, subtrees, locks, messages.
+
+use std::time::Duration;
+
+use perilune_engine::instrument::{
+    Party, Shape, Tree, Write as Part, INLINE_BYTES, PAGE_BYTES, RECORD_BYTES,
+};
+use perilune_store::{LockMode, Result};
+
+use crate::cases::{
+    any, has_copied, has_grown_files, has_merged, has_split, key, leaves, value, Case, MAIN, VOLATILE,
+};
+use crate::play::broken;
+use crate::scene::{Content, Plan, Scene, Write, ACTOR};
+use crate::tracee::{Step, Tracee};
+
+/// The name of a lock or channel: one component.
+const NAME: &[u8] = b"jobs\0";
+/// Single steps are slow: long enough to come to stand in the queue, whatever the pace.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Sets, removals (no value) and removals of prefixes in one transaction, that reads all keys first.
+fn transaction(
+    writes: Vec<Write>,
+    prefixes: Vec<(Tree, Vec<u8>)>,
+    scene: &Scene,
+    took: fn(&Shape, &Shape) -> bool,
+) -> Plan {
+    let mut after = scene.content.clone();
+    for (tree, prefix) in &prefixes {
+        after.remove_prefix(*tree, prefix);
+    }
+    writes.iter().for_each(|write| after.apply(write));
+    let stages = vec![scene.content.changes_to(&after)];
+    let act = move |party: &Party| {
+        let reads: Vec<(Tree, &[u8])> = writes.iter().map(|write| (write.tree, &write.key[..])).collect();
+        let removals = prefixes.iter().map(|(tree, prefix)| Part::RemovePrefix(*tree, prefix));
+        let others = writes.iter().map(|write| match &write.value {
+            Some(value) => Part::Set(write.tree, &write.key, value),
+            None => Part::Remove(write.tree, &write.key),
+        });
+        party.transact(&reads, &removals.chain(others).collect::<Vec<_>>())
+    };
+    Plan { act: Box::new(act), stages, took }
+}
+
+fn write(tree: Tree, index: usize, len: usize) -> Write {
+    Write { tree, key: key(index), value: Some(value(len, index + 5)) }
+}
+
+fn removal(tree: Tree, index: usize) -> Write {
+    Write { tree, key: key(index), value: None }
+}
+
+/// An operation whose states are learnt from a child that plays it, unharmed, on a scene of its own.
+fn learnt(
+    scene: &mut Scene,
+    prepare: fn(&mut Scene) -> Result<()>,
+    act: fn(&Party) -> Result<()>,
+) -> Result<Plan> {
+    prepare(scene)?;
+    scene.refresh()?;
+    let mut other = Scene::new()?;
+    prepare(&mut other)?;
+    let mut child = Tracee::start(|| act(&other.actor).expect("the operation succeeds")).map_err(broken)?;
+    let mut stages = Vec::new();
+    let mut before = scene.content.clone();
+    let mut was_at_rest = true;
+    loop {
+        let step = child.step().map_err(broken)?;
+        let is_at_rest = other.actor.signature(ACTOR) == 0;
+        if is_at_rest && !was_at_rest {
+            let after = Content::seen_by(&other.actor)?;
+            if after != before {
+                stages.push(before.changes_to(&after));
+                before = after;
+            }
+        }
+        was_at_rest = is_at_rest;
+        match step {
+            Step::Instruction => {}
+            Step::Over => return Ok(Plan { act: Box::new(act), stages, took: any }),
+            Step::Broken(status) => {
+                return Err(perilune_store::Error::Internal(format!("the child broke: {status}")))
+            }
+        }
+    }
+}
+
+fn exclusive(party: &Party, name: &[u8]) -> Result<bool> {
+    party.lock(&[(name, LockMode::Exclusive)], Duration::ZERO)
+}
+
+fn granted(got: Result<bool>) -> Result<()> {
+    assert!(got?, "the lock is not had");
+    Ok(())
+}
+
+fn refused(got: Result<bool>) -> Result<()> {
+    assert!(!got?, "the lock is had");
+    Ok(())
+}
+
+/// Another living party holds the lock.
+fn held_by_other(scene: &mut Scene) -> Result<()> {
+    granted(exclusive(&scene.place.join(3, &[])?, NAME))
+}
+
+fn posted(scene: &mut Scene) -> Result<()> {
+    for index in 0..3 {
+        scene.actor.post(NAME, &value(30, index))?;
+    }
+    Ok(())
+}
+
+/// Some leaves, of which several lie below the prefix `node001`.
+fn subtree(scene: &mut Scene) -> Result<()> {
+    leaves(scene, MAIN, 4)?;
+    (101..140)
+        .filter(|index| index % 10 != 0)
+        .try_for_each(|index| scene.set(MAIN, &key(index), &value(900, index)))
+}
+
+/// All cases here.
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "transaction-one",
+        build: |scene| {
+            leaves(scene, MAIN, 2)?;
+            Ok(transaction(vec![write(MAIN, 11, 40)], vec![], scene, any))
+        },
+    },
+    Case {
+        name: "transaction-leaves",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            let writes = [5, 100, 105, 200, 300].map(|index| write(MAIN, index, 50)).to_vec();
+            Ok(transaction(writes, vec![], scene, any))
+        },
+    },
+    Case {
+        name: "transaction-mixed",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            leaves(scene, VOLATILE, 2)?;
+            scene.set(MAIN, &key(13), &value(PAGE_BYTES + 9, 1))?;
+            scene.set(MAIN, &key(17), &value(PAGE_BYTES * 2, 1))?;
+            let mut writes = vec![write(MAIN, 13, PAGE_BYTES + 50), removal(MAIN, 17), write(MAIN, 200, 30)];
+            writes.extend([write(VOLATILE, 55, 20), removal(VOLATILE, 100), write(MAIN, 210, 900)]);
+            Ok(transaction(writes, vec![], scene, any))
+        },
+    },
+    Case {
+        name: "transaction-splits",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            let writes = (0..12).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 10)).collect();
+            Ok(transaction(writes, vec![], scene, has_split))
+        },
+    },
+    Case {
+        name: "transaction-first-touch",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            scene.set(MAIN, &key(13), &value(PAGE_BYTES * 2, 1))?;
+            scene.actor.cut()?;
+            let writes = vec![write(MAIN, 5, 50), write(MAIN, 13, PAGE_BYTES + 1), write(MAIN, 200, 50)];
+            Ok(transaction(writes, vec![], scene, has_copied))
+        },
+    },
+    Case {
+        name: "transaction-merges",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            let writes = (8..30).map(|index| removal(MAIN, index * 10)).collect();
+            Ok(transaction(writes, vec![], scene, has_merged))
+        },
+    },
+    Case {
+        name: "transaction-long-record",
+        build: |scene| {
+            let count = RECORD_BYTES / INLINE_BYTES + 1;
+            (0..count).try_for_each(|index| scene.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
+            let writes = (0..count).map(|index| write(MAIN, index, INLINE_BYTES)).collect();
+            Ok(transaction(writes, vec![], scene, |before, after| before.extent_pages == after.extent_pages))
+        },
+    },
+    Case {
+        name: "transaction-exclusive",
+        build: |scene| {
+            (0..220).try_for_each(|index| scene.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
+            let writes = (0..70).map(|index| write(MAIN, index * 3, 20)).collect();
+            Ok(transaction(writes, vec![], scene, any))
+        },
+    },
+    Case {
+        name: "transaction-grows",
+        build: |scene| {
+            leaves(scene, MAIN, 2)?;
+            scene.actor.spend_pages(1);
+            let writes = vec![write(MAIN, 5, PAGE_BYTES * 2), write(MAIN, 15, PAGE_BYTES)];
+            Ok(transaction(writes, vec![], scene, has_grown_files))
+        },
+    },
+    Case {
+        name: "remove-prefix",
+        build: |scene| {
+            subtree(scene)?;
+            scene.set(MAIN, b"node001:long", &value(PAGE_BYTES * 2, 1))?;
+            Ok(transaction(vec![], vec![(MAIN, b"node001".to_vec())], scene, any))
+        },
+    },
+    Case {
+        name: "remove-prefix-and-set",
+        build: |scene| {
+            subtree(scene)?;
+            let writes = vec![write(MAIN, 105, 60), write(MAIN, 250, 60)];
+            Ok(transaction(writes, vec![(MAIN, b"node001".to_vec())], scene, any))
+        },
+    },
+    Case {
+        name: "remove-prefix-first-touch",
+        build: |scene| {
+            subtree(scene)?;
+            scene.set(MAIN, b"node001:long", &value(PAGE_BYTES * 2, 1))?;
+            scene.actor.cut()?;
+            Ok(transaction(vec![], vec![(MAIN, b"node001".to_vec())], scene, has_copied))
+        },
+    },
+    Case {
+        name: "remove-everything",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            let lowered = |before: &Shape, after: &Shape| after.level < before.level;
+            Ok(transaction(vec![], vec![(MAIN, b"node".to_vec())], scene, lowered))
+        },
+    },
+    Case { name: "lock", build: |scene| learnt(scene, |_| Ok(()), |party| granted(exclusive(party, NAME))) },
+    Case {
+        name: "lock-again",
+        build: |scene| {
+            let prepare = |scene: &mut Scene| granted(exclusive(&scene.actor, NAME));
+            learnt(scene, prepare, |party| granted(exclusive(party, NAME)))
+        },
+    },
+    Case {
+        name: "lock-several",
+        build: |scene| {
+            learnt(
+                scene,
+                |_| Ok(()),
+                |party| {
+                    let names: [(&[u8], LockMode); 2] =
+                        [(NAME, LockMode::Shared), (b"other\0", LockMode::Exclusive)];
+                    granted(party.lock(&names, Duration::ZERO))
+                },
+            )
+        },
+    },
+    Case {
+        name: "lock-refused",
+        build: |scene| learnt(scene, held_by_other, |party| refused(exclusive(party, NAME))),
+    },
+    Case {
+        name: "unlock",
+        build: |scene| {
+            let prepare = |scene: &mut Scene| granted(exclusive(&scene.actor, NAME));
+            learnt(scene, prepare, |party| granted(party.unlock(NAME)))
+        },
+    },
+    Case {
+        name: "lock-waits",
+        build: |scene| {
+            learnt(scene, held_by_other, |party| refused(party.lock(&[(NAME, LockMode::Exclusive)], WAIT)))
+        },
+    },
+    Case {
+        name: "post-first",
+        build: |scene| learnt(scene, |_| Ok(()), |party| party.post(NAME, &value(30, 9)).map(drop)),
+    },
+    Case {
+        name: "post",
+        build: |scene| learnt(scene, posted, |party| party.post(NAME, &value(30, 9)).map(drop)),
+    },
+    Case {
+        name: "receive",
+        build: |scene| {
+            learnt(scene, posted, |party| {
+                assert!(party.receive(NAME)?.is_some(), "there is no message");
+                Ok(())
+            })
+        },
+    },
+];
