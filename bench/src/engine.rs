@@ -28,6 +28,8 @@ const ROUNDS_LONG: usize = 3;
 pub(crate) struct Measure {
     pub(crate) rounds: usize,
     pub(crate) milliseconds: u64,
+    /// Entries of one pass of walks and scans.
+    pub(crate) walk: u64,
     /// Where databases are made and removed again.
     pub(crate) directory: PathBuf,
 }
@@ -219,6 +221,7 @@ impl Run<'_> {
             job: cell.job,
             keys: cell.keys,
             threads: cell.threads,
+            walk: self.measure.walk,
             milliseconds: self.measure.milliseconds,
             seed: round as u64 + 1,
             stamp: round as u64 + 2,

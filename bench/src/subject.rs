@@ -144,11 +144,11 @@ pub(crate) trait Session {
     /// Reads all of `numbers` in one read transaction; the sum as in [`Session::get_each`].
     fn get_snapshot(&mut self, tree: Tree, numbers: &[u64]) -> Result<u64>;
 
-    /// Walks the tree from its beginning, a search by the number before at each step.
-    fn walk(&mut self, tree: Tree) -> Result<Passage>;
+    /// Walks the first `limit` entries of the tree, a search by the number before at each step.
+    fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage>;
 
-    /// Walks the tree from its beginning by the peer's cursor, with values.
-    fn scan(&mut self, tree: Tree) -> Result<Passage>;
+    /// Walks the first `limit` entries of the tree by the peer's cursor, with values.
+    fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage>;
 
     /// Loads pairs in ascending order, as fast as the peer can.
     fn fill(&mut self, tree: Tree, pairs: &mut dyn Iterator<Item = (u64, i64)>) -> Result<()>;

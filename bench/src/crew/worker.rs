@@ -84,7 +84,7 @@ fn reply(
             Ok(Reply::Done)
         }
         Request::Get(tree, number) => Ok(Reply::Value(session.get(tree, number)?)),
-        Request::Scan(tree) => Ok(Reply::Passage(session.scan(tree)?)),
+        Request::Scan(tree) => Ok(Reply::Passage(session.scan(tree, u64::MAX)?)),
         Request::Prepare(order) if order.threads > 1 => threads(database, order, lines).map(Reply::Outcome),
         Request::Prepare(order) => {
             let mut work = Work::new(order, 0, session);

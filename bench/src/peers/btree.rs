@@ -90,24 +90,25 @@ impl Session for Held<'_> {
         self.get_each(tree, numbers)
     }
 
-    fn walk(&mut self, tree: Tree) -> Result<Passage> {
+    fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let (low, high) = tree.bounds();
         let (high, mut passage) = (high.to_be_bytes(), Passage::default());
         let mut from = Bound::Included(low.to_be_bytes());
-        loop {
+        while passage.entries < limit {
             let from_bytes = from.as_ref().map(|key| key.as_slice());
             let mut range = self.0.range::<[u8], _>((from_bytes, Bound::Excluded(high.as_slice())));
-            let Some((key, _)) = range.next() else { return Ok(passage) };
+            let Some((key, _)) = range.next() else { break };
             passage.entries += 1;
             from = Bound::Excluded(integer(key)?.to_be_bytes());
         }
+        Ok(passage)
     }
 
-    fn scan(&mut self, tree: Tree) -> Result<Passage> {
+    fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let (low, high) = tree.bounds();
         let (low, high) = (low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec());
         let mut passage = Passage::default();
-        for (key, value) in self.0.range(low..high) {
+        for (key, value) in self.0.range(low..high).take(limit as usize) {
             passage.entries += 1;
             passage.numbers = passage.numbers.wrapping_add(Tree::number(integer(key)?));
             passage.values = passage.values.wrapping_add(essence(integer(value)? as i64));

@@ -286,25 +286,24 @@ impl Session for Open<'_> {
         })
     }
 
-    fn walk(&mut self, tree: Tree) -> Result<Passage> {
+    fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let f = self.of.functions;
         let mut passage = Passage::default();
         let (mut from, end) = tree.bounds();
-        while let Some((key, _)) = self.reading(|txn| {
-            // SAFETY: the reader is open, the cursor was made in it.
-            check(f, unsafe { (f.cursor_renew)(txn, self.cursor) })?;
-            self.step(from, library::SET_RANGE)
-        })? {
-            if key >= end {
-                break;
-            }
+        while passage.entries < limit {
+            let entry = self.reading(|txn| {
+                // SAFETY: the reader is open, the cursor was made in it.
+                check(f, unsafe { (f.cursor_renew)(txn, self.cursor) })?;
+                self.step(from, library::SET_RANGE)
+            })?;
+            let Some((key, _)) = entry.filter(|(key, _)| *key < end) else { break };
             passage.entries += 1;
             from = key + 1;
         }
         Ok(passage)
     }
 
-    fn scan(&mut self, tree: Tree) -> Result<Passage> {
+    fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let f = self.of.functions;
         let (from, end) = tree.bounds();
         self.reading(|txn| {
@@ -316,6 +315,9 @@ impl Session for Open<'_> {
                 passage.entries += 1;
                 passage.numbers = passage.numbers.wrapping_add(Tree::number(key));
                 passage.values = passage.values.wrapping_add(essence(value as i64));
+                if passage.entries == limit {
+                    break;
+                }
                 entry = self.step(0, library::NEXT)?;
             }
             Ok(passage)

@@ -126,20 +126,21 @@ impl Session for Open {
         sum.ok_or_else(|| missing(numbers[0]))
     }
 
-    fn walk(&mut self, tree: Tree) -> Result<Passage> {
+    fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let mut node = self.parent(tree).child("")?;
-        while let Some(next) = self.session.next(&node)? {
+        while passage.entries < limit {
+            let Some(next) = self.session.next(&node)? else { break };
             passage.entries += 1;
             node = next;
         }
         Ok(passage)
     }
 
-    fn scan(&mut self, tree: Tree) -> Result<Passage> {
+    fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let mut cursor = Cursor::children(self.parent(tree));
-        while cursor.next(&mut self.session)? {
+        while passage.entries < limit && cursor.next(&mut self.session)? {
             passage.entries += 1;
             passage.numbers = passage.numbers.wrapping_add(number(&cursor.subscript()?)?);
             let value = cursor.value()?.and_then(|value| value.as_i64());

@@ -118,22 +118,23 @@ impl Session for Open<'_> {
         Ok(sum)
     }
 
-    fn walk(&mut self, tree: Tree) -> Result<Passage> {
+    fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let (mut from, end) = tree.bounds();
-        loop {
+        while passage.entries < limit {
             let table = self.0.store.begin_read()?.open_table(TABLE)?;
-            let Some(entry) = table.range(from..end)?.next() else { return Ok(passage) };
+            let Some(entry) = table.range(from..end)?.next() else { break };
             passage.entries += 1;
             from = entry?.0.value() + 1;
         }
+        Ok(passage)
     }
 
-    fn scan(&mut self, tree: Tree) -> Result<Passage> {
+    fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let (from, end) = tree.bounds();
         let table = self.0.store.begin_read()?.open_table(TABLE)?;
-        for entry in table.range(from..end)? {
+        for entry in table.range(from..end)?.take(limit as usize) {
             let (key, value) = entry?;
             passage.entries += 1;
             passage.numbers = passage.numbers.wrapping_add(Tree::number(key.value()));

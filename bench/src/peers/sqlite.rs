@@ -63,7 +63,7 @@ impl Database for Opened {
                 "INSERT INTO bench VALUES (?1, ?2) ON CONFLICT (k) DO UPDATE SET v = v + ?2 RETURNING v",
             )?,
             next: prepare("SELECT k FROM bench WHERE k >= ?1 AND k < ?2 ORDER BY k LIMIT 1")?,
-            scan: prepare("SELECT k, v FROM bench WHERE k >= ?1 AND k < ?2 ORDER BY k")?,
+            scan: prepare("SELECT k, v FROM bench WHERE k >= ?1 AND k < ?2 ORDER BY k LIMIT ?3")?,
             read: prepare("BEGIN")?,
             write: prepare("BEGIN IMMEDIATE")?,
             commit: prepare("COMMIT")?,
@@ -143,21 +143,22 @@ impl Session for Open {
         self.within(|open| open.get_each(tree, numbers))
     }
 
-    fn walk(&mut self, tree: Tree) -> Result<Passage> {
+    fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let (from, end) = tree.bounds();
         let mut from = from as i64;
-        while let Some(key) = self.next.value(&[from, end as i64])? {
+        while passage.entries < limit {
+            let Some(key) = self.next.value(&[from, end as i64])? else { break };
             passage.entries += 1;
             from = key + 1;
         }
         Ok(passage)
     }
 
-    fn scan(&mut self, tree: Tree) -> Result<Passage> {
+    fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let (from, end) = tree.bounds();
-        self.scan.rows(&[from as i64, end as i64], |[key, value]| {
+        self.scan.rows(&[from as i64, end as i64, limit.min(i64::MAX as u64) as i64], |[key, value]| {
             passage.entries += 1;
             passage.numbers = passage.numbers.wrapping_add(Tree::number(key as u64));
             passage.values = passage.values.wrapping_add(essence(value));

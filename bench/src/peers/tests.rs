@@ -53,10 +53,12 @@ fn a_tree_is_walked_in_order_and_to_its_end() {
         session.fill(Tree::Data, &mut (0..1_000).map(|number| (number, value(number, 1)))).unwrap();
         let sum = |of: fn(u64) -> u64| (0..1_000).map(of).fold(0, u64::wrapping_add);
         let wanted = Passage { entries: 1_000, numbers: sum(|number| number), values: sum(essence_of) };
-        assert_eq!(session.scan(Tree::Data).unwrap(), wanted, "{name}");
-        assert_eq!(session.walk(Tree::Data).unwrap().entries, 1_000, "{name}");
-        assert_eq!(session.scan(Tree::Bank).unwrap(), Passage::default(), "{name}");
-        assert_eq!(session.walk(Tree::Taken).unwrap().entries, 0, "{name}");
+        assert_eq!(session.scan(Tree::Data, u64::MAX).unwrap(), wanted, "{name}");
+        assert_eq!(session.walk(Tree::Data, u64::MAX).unwrap().entries, 1_000, "{name}");
+        assert_eq!(session.scan(Tree::Data, 999).unwrap().entries, 999, "{name}");
+        assert_eq!(session.walk(Tree::Data, 999).unwrap().entries, 999, "{name}");
+        assert_eq!(session.scan(Tree::Bank, u64::MAX).unwrap(), Passage::default(), "{name}");
+        assert_eq!(session.walk(Tree::Taken, u64::MAX).unwrap().entries, 0, "{name}");
     });
 }
 

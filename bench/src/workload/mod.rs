@@ -31,9 +31,9 @@ pub(crate) enum Job {
     GetLeaf,
     /// Sets of random keys that exist, each its own transaction.
     Set,
-    /// The number after, by a search from the number before, through all keys.
+    /// The number after, by a search from the number before, through the first `walk` keys.
     Next,
-    /// All keys and values by the cursor.
+    /// The first `walk` keys and values by the cursor.
     Scan,
     /// Increments of one key by all workers.
     Increment,
@@ -52,6 +52,8 @@ pub(crate) struct Order {
     /// Keys in the tree; the numbers to solve for 3n+1.
     pub(crate) keys: u64,
     pub(crate) threads: usize,
+    /// Entries of one pass of walks and scans.
+    pub(crate) walk: u64,
     /// How long to run, for workloads that are no whole.
     pub(crate) milliseconds: u64,
     pub(crate) seed: u64,
@@ -99,14 +101,17 @@ impl<'a> Work<'a> {
         Work { order, session, random, keys: [0; BATCH], outcome: Outcome::default() }
     }
 
-    /// Runs for a tenth of the round; the whole once where there is no less. Not for 3n+1, which
-    /// starts on an empty tree.
+    /// Runs for a tenth of the round, passes for a tenth of their entries. Not for 3n+1, which starts
+    /// on an empty tree.
     ///
     /// # Errors
     /// The peer's, or a wrong result.
     pub(crate) fn warm_up(&mut self) -> Result<()> {
         if self.order.job != Job::Collatz {
+            let walk = self.order.walk;
+            self.order.walk = (walk / 10).max(1);
             self.outcome.applied = self.repeat(self.order.milliseconds / 10)?;
+            self.order.walk = walk;
         }
         Ok(())
     }
@@ -167,8 +172,8 @@ impl<'a> Work<'a> {
                 self.session.set_each(Tree::Data, &self.keys[..WRITES], stamp)?;
                 Ok(WRITES as u64)
             }
-            Job::Next => self.whole(|session| Ok(session.walk(Tree::Data)?.entries)),
-            Job::Scan => self.whole(|session| Ok(session.scan(Tree::Data)?.entries)),
+            Job::Next => self.whole(|session, limit| Ok(session.walk(Tree::Data, limit)?.entries)),
+            Job::Scan => self.whole(|session, limit| Ok(session.scan(Tree::Data, limit)?.entries)),
             Job::Increment => {
                 self.session.increment_each(Tree::Counter, 0, WRITES as u64)?;
                 Ok(WRITES as u64)
@@ -204,12 +209,13 @@ impl<'a> Work<'a> {
         Ok(WRITES as u64)
     }
 
-    fn whole(&mut self, pass: impl FnOnce(&mut dyn Session) -> Result<u64>) -> Result<u64> {
-        let entries = pass(self.session)?;
-        if entries == self.order.keys {
+    fn whole(&mut self, pass: impl FnOnce(&mut dyn Session, u64) -> Result<u64>) -> Result<u64> {
+        let wanted = self.order.walk.min(self.order.keys);
+        let entries = pass(self.session, wanted)?;
+        if entries == wanted {
             Ok(entries)
         } else {
-            Err(format!("{entries} entries came by, not {}", self.order.keys).into())
+            Err(format!("{entries} entries came by, not {wanted}").into())
         }
     }
 
