@@ -9,7 +9,7 @@
 //!   [`Place::create`], so that taking part changes nothing.
 //! - A place is used by one thread of each process.
 //!
-//! Deliberately absent: opening real databases, except for [`Opened`]; anything a library would need.
+//! Deliberately absent: opening real databases (see [`rehome`] for copies of them); anything a library would need.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,9 @@ use perilune_shm::region::{Access as Mapping, Region};
 use perilune_store::{Decision, Error, LockMode, LockOwner, LockRequest, Message, Result};
 
 use crate::access::Access;
-use crate::image::layout::{control, phase, session, Owner, ProcessState};
+use crate::image::layout::{
+    control, header, phase, session, Owner, ProcessState, SESSIONS_AT, SESSION_BYTES, SESSION_HEAD_WORDS,
+};
 use crate::image::{io_error, Image};
 use crate::limits::{PAGE, SEGMENT_RESERVED, VOLATILE};
 use crate::lock::Locks;
@@ -98,6 +100,40 @@ pub struct Shape {
     pub pages: u64,
     /// Level of the main tree's root; 0 is a leaf.
     pub level: u8,
+}
+
+/// Bytes at the begin of `-shm`: header, control words, processes, and the head of the first session.
+pub const WATCHED_BYTES: usize = SESSIONS_AT + SESSION_BYTES + SESSION_HEAD_WORDS * 8;
+
+/// The parts of a sparse file that hold data, as (offset, length).
+///
+/// # Errors
+/// What the file system says.
+pub fn data_ranges(file: &File) -> std::io::Result<Vec<(u64, u64)>> {
+    perilune_shm::platform::data_ranges(file)
+}
+
+/// Tells a copied `-shm` that it goes with the copied database file `db`, if it went with the file of
+/// device and inode `original`.
+///
+/// # Errors
+/// `Io`.
+pub fn rehome(shm: &Path, db: &Path, original: (u64, u64)) -> Result<()> {
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    let change = || {
+        let file = File::options().read(true).write(true).open(shm)?;
+        let mut words = [0; 16];
+        if file.read_at(&mut words, header::DEVICE as u64)? == 16
+            && words[..8] == original.0.to_le_bytes()
+            && words[8..] == original.1.to_le_bytes()
+        {
+            let copy = std::fs::metadata(db)?;
+            file.write_all_at(&copy.dev().to_le_bytes(), header::DEVICE as u64)?;
+            file.write_all_at(&copy.ino().to_le_bytes(), header::INODE as u64)?;
+        }
+        Ok(())
+    };
+    change().map_err(|source| io_error("change the header of", shm, source))
 }
 
 /// Two files that hold a database.

@@ -15,6 +15,7 @@
 
 mod cases;
 mod commits;
+mod openings;
 mod play;
 mod repairs;
 mod scene;
@@ -57,6 +58,8 @@ const LONG: &[&str] = &[
     "remove-prefix-first-touch",
     "remove-everything",
     "lock-waits",
+    "create",
+    "attach-",
 ];
 /// Exceptions: in a quick run all the same.
 const BUT: &[&str] = &["repair-of-set-new", "lower-root-to-leaf"];
@@ -121,9 +124,13 @@ fn main() -> ExitCode {
         }
     };
     if arguments.list {
-        cases::all().map(|case| case.name.to_owned()).chain(repairs::names()).for_each(|name| {
-            println!("{name}");
-        });
+        cases::all()
+            .map(|case| case.name.to_owned())
+            .chain(repairs::names())
+            .chain(openings::NAMES.iter().map(|name| (*name).to_owned()))
+            .for_each(|name| {
+                println!("{name}");
+            });
         return ExitCode::SUCCESS;
     }
     tracee::stay_on_one_processor();
@@ -138,6 +145,9 @@ fn main() -> ExitCode {
     }
     for name in repairs::names().filter(|name| arguments.want(name)) {
         reports.push(timed(&name, || repairs::play(&name, &arguments.pace)));
+    }
+    for name in openings::NAMES.iter().filter(|name| arguments.want(name)) {
+        reports.push(timed(name, || openings::play(name, &arguments.pace)));
     }
     summary(&reports, arguments.canary)
 }

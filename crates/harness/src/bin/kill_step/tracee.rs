@@ -36,13 +36,18 @@ pub(crate) struct Tracee {
 impl Tracee {
     /// Forks a child that is to do `operation`, and lets it come to its begin.
     pub(crate) fn start(operation: impl FnOnce()) -> io::Result<Tracee> {
+        Tracee::start_with(|| operation)
+    }
+
+    /// The same; `prepare` is run by the child before its begin and answers the operation.
+    pub(crate) fn start_with<O: FnOnce()>(prepare: impl FnOnce() -> O) -> io::Result<Tracee> {
         // SAFETY: the process has one thread, so the child may use everything it has inherited.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
             return Err(io::Error::last_os_error());
         }
         if pid == 0 {
-            play(operation);
+            play(prepare);
         }
         let mut tracee = Tracee { pid, is_gone: false };
         match tracee.wait()? {
@@ -118,14 +123,17 @@ impl Drop for Tracee {
 }
 
 /// The child's life.
-fn play(operation: impl FnOnce()) -> ! {
+fn play<O: FnOnce()>(prepare: impl FnOnce() -> O) -> ! {
+    let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(prepare));
     // SAFETY: none of the calls takes an address. The child ends with its parent, and without running
     // any of its parent's clean-up.
-    unsafe {
+    let operation = unsafe {
+        let Ok(operation) = prepared else { libc::_exit(2) };
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
         libc::raise(libc::SIGSTOP);
-    }
+        operation
+    };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(operation));
     // SAFETY: as above.
     unsafe {
