@@ -84,18 +84,12 @@ pub(crate) fn cut(image: &Arc<Image>, but: u16) -> Result<(u32, u32)> {
 pub(crate) struct Lease {
     image: Arc<Image>,
     word: u64,
-    until: Instant,
 }
 
 impl Lease {
     /// Whether it is still ours.
     pub(crate) fn is_held(&self) -> bool {
         self.image.control(control::LEASE).load(Acquire) == self.word
-    }
-
-    /// When others may take it away.
-    pub(crate) fn until(&self) -> Instant {
-        self.until
     }
 }
 
@@ -143,7 +137,7 @@ pub(crate) fn take_lease(seat: &Seat, class: u64, deadline: Instant) -> Result<O
         }
         let word = lease_word(image, seat.id, class);
         if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_ok() {
-            let lease = Lease { image: image.clone(), word, until: Instant::now() + lease_length(class) };
+            let lease = Lease { image: image.clone(), word };
             let frozen = freeze(image);
             wait_applied(image, &frozen, seat.id)?;
             seat.count(Counter::Leases);
@@ -186,7 +180,7 @@ fn take_over(seat: &Seat, seen: u64) -> Result<Option<Lease>> {
     if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_err() {
         return Ok(None);
     }
-    let lease = Lease { image: image.clone(), word, until: Instant::now() };
+    let lease = Lease { image: image.clone(), word };
     let frozen = freeze(image);
     wait_applied(image, &frozen, seat.id)?;
     Ok(Some(lease))

@@ -4,8 +4,8 @@ use super::{any_page, run, NUMBER};
 use crate::limits::{KEY_MAX, PAGE};
 use crate::page::{
     append_value, check, child, compacted, contains, content_bytes, find, find_child, flags, has_hi_fence,
-    has_lo_fence, hi_fence, inner_count, key_into, key_is, kind, leaf_count, leaf_free, leaf_key, level,
-    lo_fence, prefix_len, self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
+    has_lo_fence, hi_fence, inner_count, key_into, kind, leaf_count, leaf_free, leaf_key, level, lo_fence,
+    next_is, prefix_len, previous_is, self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
 };
 
 /// Calls everything that reads a page. Answers whether `check` is content.
@@ -26,9 +26,12 @@ fn read_everything(page: &Page, key: &[u8]) -> bool {
     for index in [0, 1, found.index, slots / 2, slots, slots + 1, PAGE, usize::from(u16::MAX)] {
         leaf_key(page, index, &mut out);
         assert!(out.len() <= 2 * PAGE + 4);
-        let same = key_is(page, index, &out);
-        assert!(!same || index < slots);
-        key_is(page, index, key);
+        for inclusive in [false, true] {
+            assert!(next_is(page, index, &out, inclusive).is_none_or(|next| next < slots));
+            next_is(page, index, key, inclusive);
+        }
+        assert!(previous_is(page, index, &out).is_none_or(|previous| previous < slots));
+        previous_is(page, index, key);
         key_into::<LeafSlots>(page, index, &mut out);
         key_into::<InnerSlots>(page, index, &mut out);
         assert!(out.len() <= 2 * PAGE + 8);

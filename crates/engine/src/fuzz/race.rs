@@ -12,8 +12,8 @@ use perilune_shm::words;
 
 use super::{run, Random};
 use crate::page::{
-    append_value, compacted, empty_leaf, find, hi_fence, key_is, leaf_count, leaf_insert, leaf_key,
-    leaf_remove, leaf_replace, lo_fence, put_identity, NoSave, Page,
+    append_value, compacted, empty_leaf, find, hi_fence, leaf_count, leaf_insert, leaf_key, leaf_remove,
+    leaf_replace, lo_fence, next_is, put_identity, NoSave, Page,
 };
 
 /// The key whose value is the number of the state.
@@ -91,7 +91,7 @@ fn read(page: &Page, word: &AtomicU64, random: &mut Random, validates: bool) -> 
     leaf_key(page, index, &mut some_key);
     append_value(page, index, &mut some_value);
     let again = find(page, &some_key);
-    let same = key_is(page, index, &some_key);
+    let next = next_is(page, index, &some_key, false);
     if validates && !latch::validate(word, seen) {
         return None;
     }
@@ -100,7 +100,8 @@ fn read(page: &Page, word: &AtomicU64, random: &mut Random, validates: bool) -> 
     assert_eq!(state + 1, seen.version(), "a state of another version");
     assert_eq!((slots, &fences), (41, &[Vec::new(), Vec::new()]));
     if index < slots {
-        assert!(same && again.equal && again.index == index);
+        assert!(again.equal && again.index == index);
+        assert_eq!(next, Some(index + 1).filter(|next| *next < slots));
         if index < 40 {
             let expected = state + index as u64;
             assert_eq!(some_key, key(expected));

@@ -21,13 +21,13 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use build::{compacted, empty_leaf, merged, new_root, split, Split};
+pub(crate) use build::{compacted, empty_leaf, merged, new_root, split};
 pub(crate) use check::check;
 pub(crate) use edit::{
     inner_insert, inner_remove, inner_room, inner_set_child, leaf_insert, leaf_remove, leaf_remove_range,
     leaf_replace, NoSave, Save,
 };
-pub(crate) use search::{contains, find, find_child, key_is, Found};
+pub(crate) use search::{contains, find, find_child, next_is, previous_is, Found};
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};
 

@@ -11,7 +11,7 @@ use super::{
     child, count, head_of, prefix_len, InnerSlots, LeafSlots, Page, Slots, HINTS, HINTS_FROM, HINT_COUNT,
     HI_LEN, HI_OFF, LO_LEN, LO_OFF,
 };
-use crate::limits::PAGE;
+use crate::limits::{PAGE, PAGE_HEAD};
 
 /// Where a key is, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,10 @@ fn narrow<S: Slots>(page: &Page, head: u64, slots: usize) -> (usize, usize) {
         not_greater += usize::from(word as u32 <= short) + usize::from((word >> 32) as u32 <= short);
     }
     let distance = slots / (HINT_COUNT + 1);
+    // The lines that are left are asked for together; the search itself would meet them one by one.
+    let first = PAGE_HEAD + distance * smaller * S::SIZE;
+    words::prefetch(page, first + 64);
+    words::prefetch(page, first + 128);
     let high = if not_greater < HINT_COUNT { (distance * (not_greater + 1) + 1).min(slots) } else { slots };
     ((distance * smaller).min(high), high)
 }
@@ -124,15 +128,46 @@ pub(super) fn compare_slot<S: Slots>(page: &Page, index: usize, suffix: &[u8]) -
     words::compare(page, offset + S::BEFORE_TAIL, (len - S::HEAD).min(PAGE), &suffix[S::HEAD..])
 }
 
-/// Whether record `index` of a leaf has the key `key`.
+/// Compares the key of record `index` of a leaf, which exists, with `key`.
 #[inline]
-pub(crate) fn key_is(page: &Page, index: usize, key: &[u8]) -> bool {
-    let prefix = prefix_len(page);
-    if index >= count::<LeafSlots>(page) || key.len() < prefix {
-        return false;
+fn compare_key(page: &Page, index: usize, key: &[u8]) -> Ordering {
+    let prefix = prefix_len(page).min(PAGE);
+    let shared = &key[..prefix.min(key.len())];
+    let by_prefix = words::compare(page, usize::from(u16_at(page, LO_OFF)), prefix, shared);
+    if by_prefix != Ordering::Equal {
+        return by_prefix;
     }
-    let (shared, suffix) = key.split_at(prefix);
-    words::compare(page, usize::from(u16_at(page, LO_OFF)), prefix, shared) == Ordering::Equal
-        && LeafSlots::head(page, index) == head_of::<LeafSlots>(suffix)
-        && compare_slot::<LeafSlots>(page, index, suffix) == Ordering::Equal
+    let suffix = &key[prefix.min(key.len())..];
+    LeafSlots::head(page, index)
+        .cmp(&head_of::<LeafSlots>(suffix))
+        .then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
+}
+
+/// The first record above `key` (not below it, if `inclusive`), if that is record `after + 1`: the usual
+/// case when the record `after` was the answer before. None: search.
+#[inline]
+pub(crate) fn next_is(page: &Page, after: usize, key: &[u8], inclusive: bool) -> Option<usize> {
+    let next = after + 1;
+    if next >= count::<LeafSlots>(page) {
+        return None;
+    }
+    let before = compare_key(page, after, key);
+    if before == Ordering::Greater || before == Ordering::Equal && inclusive {
+        return None;
+    }
+    if before == Ordering::Equal {
+        return Some(next);
+    }
+    let at_next = compare_key(page, next, key);
+    (at_next == Ordering::Greater || at_next == Ordering::Equal && inclusive).then_some(next)
+}
+
+/// The last record below `key`, if that is record `after - 1`. None: search.
+#[inline]
+pub(crate) fn previous_is(page: &Page, after: usize, key: &[u8]) -> Option<usize> {
+    let previous = after.checked_sub(1)?;
+    if after >= count::<LeafSlots>(page) || compare_key(page, after, key) == Ordering::Less {
+        return None;
+    }
+    (compare_key(page, previous, key) == Ordering::Less).then_some(previous)
 }

@@ -15,9 +15,9 @@ use proptest::test_runner::FileFailurePersistence;
 use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
     has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert, inner_remove, inner_room,
-    inner_set_child, key_into, key_is, kind, leaf_count, leaf_free, leaf_insert, leaf_key, leaf_remove,
-    leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, prefix_len, put_identity,
-    record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots, INNER, LEAF,
+    inner_set_child, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key, leaf_remove,
+    leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, next_is, prefix_len, previous_is,
+    put_identity, record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots, INNER, LEAF,
 };
 use crate::limits::{INLINE_MAX, PAGE, PAGE_HEAD, USER_KEY_MAX};
 
@@ -292,7 +292,16 @@ impl FlatTree {
             value.clear();
             append_value(page, index, &mut value);
             assert_eq!((&key, &value), (*expected_key, *expected_value));
-            assert!(key_is(page, index, &key) && !key_is(page, index + 1, &key));
+            // The places beside it are found without a search.
+            let next = Some(index + 1).filter(|next| *next < expected.len());
+            assert_eq!(next_is(page, index, &key, false), next);
+            assert_eq!(next_is(page, index, &key, true), None);
+            let mut above = key.clone();
+            above.push(0);
+            if above.len() <= crate::limits::KEY_MAX && !self.model.contains_key(&above) {
+                assert_eq!(next_is(page, index, &above, true), next);
+            }
+            assert_eq!(previous_is(page, index, &key), index.checked_sub(1));
             assert!(contains(page, &key));
         }
     }

@@ -32,7 +32,7 @@ use crate::image::layout::{
     SESSION_UNDO,
 };
 use crate::image::Image;
-use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, UNDO, VERSION_MAX};
+use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, SESSIONS, UNDO, VERSION_MAX};
 
 pub(crate) use epoch::{lease_session, Epoch};
 pub(crate) use undo::PageUndo;
@@ -60,6 +60,17 @@ pub(crate) enum Counter {
 
 /// How many kinds of [`Counter`] there are.
 pub(crate) const COUNTERS: usize = 10;
+
+/// The highest number of a session ever claimed, as a reader sees it who writes nothing shared.
+pub(crate) fn sessions_ever(image: &Image) -> u16 {
+    image.control(control::SESSIONS_HIGH).load(Acquire).min(SESSIONS as u64) as u16
+}
+
+/// Where the head of session `id` stands, frozen or not.
+pub(crate) fn head_of_session(image: &Image, id: u16) -> u64 {
+    let at = SESSIONS_AT + usize::from(id) * SESSION_BYTES + session::HEAD * 8;
+    image.shm.word(at).load(Acquire) & !session::FROZEN
+}
 
 /// A session's place in shared memory.
 pub(crate) struct Seat {

@@ -126,18 +126,10 @@ pub(crate) fn neighbour(
     mut value: Option<&mut Vec<u8>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
-    let mut leaf = match side {
-        Neighbour::Next => match remembered(image, fingers, which, from) {
-            Some((leaf, index)) => {
-                if index < leaf_count(image.page(leaf.number)) {
-                    return answer(image, fingers, leaf, index, key, value, visit);
-                }
-                leaf
-            }
-            None => locate(image, fingers, which, from, me)?,
-        },
-        _ => locate(image, fingers, which, from, me)?,
-    };
+    if let Some((leaf, index)) = remembered(image, fingers, which, from, side) {
+        return answer(image, fingers, leaf, index, key, value, visit);
+    }
+    let mut leaf = locate(image, fingers, which, from, me)?;
     let mut index = place(image, leaf, from, side);
     let mut passed: Vec<Seen> = Vec::new();
     loop {
@@ -215,18 +207,30 @@ fn beyond(
     Ok(Some(next))
 }
 
-/// If the last `next` answered `from` and its leaf is unchanged: that leaf and the index behind it.
+/// The wanted record, if it stands beside the one that was answered last and its leaf is unchanged.
 #[inline]
-fn remembered(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> Option<(Seen, usize)> {
+fn remembered(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    from: &[u8],
+    side: Neighbour,
+) -> Option<(Seen, usize)> {
     let (number, raw, index) = fingers.place.get();
     if number == 0 {
         return None;
     }
     let word = perilune_shm::latch::load(image.latch(number));
-    if word.raw() != raw || page::flags(image.page(number)) != which.page_flags() {
+    let page = image.page(number);
+    if word.raw() != raw || page::flags(page) != which.page_flags() {
         return None;
     }
-    page::key_is(image.page(number), index, from).then_some((Seen { number, word }, index + 1))
+    let found = match side {
+        Neighbour::Next => page::next_is(page, index, from, false),
+        Neighbour::AtOrNext => page::next_is(page, index, from, true),
+        Neighbour::Previous => page::previous_is(page, index, from),
+    };
+    found.map(|index| (Seen { number, word }, index))
 }
 
 /// Copies record `index` out and remembers the place.

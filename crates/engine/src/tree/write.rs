@@ -8,7 +8,7 @@ use perilune_shm::words;
 use perilune_store::{Change, Decision, UpdateBuffer};
 
 use super::apply::apply_to;
-use super::{locate, read, Fingers, Seen, Which};
+use super::{locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
 use crate::image::Image;

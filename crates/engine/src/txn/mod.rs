@@ -138,7 +138,7 @@ impl Transaction {
             return self.validate(access);
         }
         if due {
-            return self.validate(access);
+            return self.reads.follow(access).inspect_err(|_| self.doomed = true);
         }
         Ok(())
     }

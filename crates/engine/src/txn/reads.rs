@@ -17,6 +17,7 @@ use perilune_store::{Error, Result};
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
 use crate::repair::Patience;
+use crate::session::{head_of_session, sessions_ever};
 use crate::tree::{self, Neighbour, Seen, Which};
 
 /// Beyond so many leaves they are looked up by a hash table.
@@ -51,6 +52,8 @@ pub(crate) struct Reads {
     queries: Vec<Query>,
     touches: Vec<usize>,
     keys: Vec<u8>,
+    /// Where the heads of all sessions stood before the last good pass.
+    heads: Vec<u64>,
 }
 
 /// A digest of an answer: found or not, and bytes, 8 at a time.
@@ -79,6 +82,7 @@ impl Reads {
         self.queries.clear();
         self.touches.clear();
         self.keys.clear();
+        self.heads.clear();
     }
 
     /// Number of leaves read.
@@ -138,6 +142,32 @@ impl Reads {
             }
         }
         due
+    }
+
+    /// Checks that all that was read is one state, while the body runs. If no session has published
+    /// since before the last good pass, nothing has changed, and a look at the leaves is spared. (Not
+    /// enough at the commit: others that have latched a leaf we read may be about to publish.)
+    ///
+    /// # Errors
+    /// As [`Reads::pass`].
+    pub(crate) fn follow(&mut self, access: &Access) -> Result<()> {
+        let image = &access.seat.image;
+        let high = usize::from(sessions_ever(image));
+        if high >= self.leaves.len() {
+            return self.pass(access, 0);
+        }
+        let known = self.heads.len() == high;
+        let mut same = known;
+        self.heads.resize(high, 0);
+        for (id, seen) in (1..).zip(&mut self.heads) {
+            let head = head_of_session(image, id);
+            same &= head == *seen;
+            *seen = head;
+        }
+        if same {
+            return Ok(());
+        }
+        self.pass(access, 0).inspect_err(|_| self.heads.clear())
     }
 
     /// Checks that all that was read is one state. `me`: the session whose own latches do not count,
