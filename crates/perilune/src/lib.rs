@@ -83,3 +83,8 @@ pub use crate::subscript::IntoSubscript;
 pub use crate::value::{IntoNumber, IntoValue, ABSENT};
 pub use crate::verify::VerifyReport;
 pub use crate::watch::WatchScope;
+
+/// The programs of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
