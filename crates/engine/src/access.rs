@@ -16,7 +16,7 @@ use crate::error::{Attempt, Stop};
 use crate::limits::{HEIGHT_MAX, INLINE_MAX};
 use crate::repair::{self, Patience};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Action, Fingers, Neighbour, Outcome, Seen, Visit, Which};
+use crate::tree::{self, Action, Fingers, Merge, Neighbour, Outcome, Seen, Visit, Which};
 
 /// Single operations wait this long for somebody's exclusive mode before they look again.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ impl Access {
                 _ => patience.wait(&self.seat.image, || 0)?,
             }
             let starved =
-                patience.rounds() % STARVED == 0 && !self.seat.image.read_only && !holds_lease(&self.seat);
+                patience.rounds().is_multiple_of(STARVED) && !self.seat.image.read_only && !holds_lease(&self.seat);
             let _lease = if starved { take_lease(&self.seat, 0, Instant::now() + LEASE_WAIT)? } else { None };
             match attempt() {
                 Ok(result) => return Ok(result),
@@ -262,15 +262,19 @@ impl Access {
     }
 
     /// Merges the sparse leaf at `key` with a neighbour, and so on upwards; gives up when in doubt.
-    /// Answers whether the leaf was merged.
+    /// Answers whether any pages were merged.
     #[cold]
     pub(crate) fn tidy(&self, which: Which, key: &[u8]) -> bool {
-        let mut levels = 0;
-        while levels < HEIGHT_MAX as u8 && matches!(tree::merge(&self.seat, which, key, levels), Ok(true)) {
-            levels += 1;
+        let mut merged = false;
+        for level in 0..HEIGHT_MAX as u8 {
+            match tree::merge(&self.seat, which, key, level) {
+                Ok(Merge::Done) => merged = true,
+                Ok(Merge::OnlyChild) => {}
+                _ => break,
+            }
         }
         while matches!(tree::lower_root(&self.seat, which), Ok(true)) {}
-        levels > 0
+        merged
     }
 }
 

@@ -127,13 +127,11 @@ pub(crate) fn take_lease(seat: &Seat, class: u64, deadline: Instant) -> Result<O
     let image = &seat.image;
     loop {
         let seen = image.control(control::LEASE).load(Acquire);
-        if seen != 0 {
-            if !outlasted(image, seen, deadline)? {
-                if Instant::now() >= deadline {
-                    return Ok(None);
-                }
-                continue;
+        if seen != 0 && !outlasted(image, seen, deadline)? {
+            if Instant::now() >= deadline {
+                return Ok(None);
             }
+            continue;
         }
         let word = lease_word(image, seat.id, class);
         if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_ok() {

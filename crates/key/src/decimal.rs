@@ -177,7 +177,7 @@ pub(crate) fn digit_count(magnitude: u128) -> u32 {
 }
 
 fn strip_zeros(mut magnitude: u128, mut exponent: i32) -> (u128, i32) {
-    while u64::try_from(magnitude).is_err() && magnitude % 10 == 0 {
+    while u64::try_from(magnitude).is_err() && magnitude.is_multiple_of(10) {
         magnitude /= 10;
         exponent = exponent.saturating_add(1);
     }

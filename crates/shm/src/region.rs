@@ -87,7 +87,7 @@ impl Region {
         fd: libc::c_int,
         access: Access,
     ) -> io::Result<Region> {
-        if len == 0 || len % WORD != 0 || len > isize::MAX as usize {
+        if len == 0 || !len.is_multiple_of(WORD) || len > isize::MAX as usize {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!("a region of {len} bytes: its length must be a positive multiple of 8"),
@@ -215,7 +215,7 @@ impl Region {
     /// The address of `size` bytes at `off`, checked.
     #[inline]
     fn at(&self, off: usize, size: usize, align: usize) -> *mut u8 {
-        if off % align != 0 || size > self.len || off > self.len - size {
+        if !off.is_multiple_of(align) || size > self.len || off > self.len - size {
             outside(off, size, self.len);
         }
         // SAFETY: `off <= self.len - size`, so the result points into the mapping, or one past its

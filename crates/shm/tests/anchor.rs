@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use process::{directories, fork, role, say, succeeded, within, Helper, ScratchFile};
 use perilune_shm::anchor::{Anchor, Probe};
 use perilune_shm::lockbyte;
 use perilune_shm::region::Access;
+use process::{directories, fork, role, say, succeeded, within, Helper, ScratchFile};
 
 const BYTE: u64 = (1 << 62) + 17;
 

@@ -2,8 +2,8 @@
 
 mod process;
 
-use process::{fork, succeeded};
 use perilune_shm::fork::{generation, ForkMark};
+use process::{fork, succeeded};
 
 #[test]
 fn mark_holds_in_its_process_only() {

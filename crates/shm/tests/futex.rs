@@ -5,9 +5,9 @@ mod process;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use process::{role, within, Helper, ScratchFile};
 use perilune_shm::futex::{wait, wake, Wait};
 use perilune_shm::region::{Access, Region};
+use process::{role, within, Helper, ScratchFile};
 
 const LEN: usize = 8192;
 const BELL: usize = 4100;

@@ -4,10 +4,10 @@ mod process;
 
 use std::fs::File;
 
-use process::ScratchFile;
 use perilune_shm::lockbyte::{
     exclusive_blocking, holder_exists, shared_blocking, try_exclusive, try_shared, unlock,
 };
+use process::ScratchFile;
 
 const BYTE: u64 = 1 << 62;
 

@@ -7,11 +7,11 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use process::{fork, succeeded, ScratchFile};
 use perilune_shm::platform::{
     allocate, block_all_signals_in_this_thread, boot_id, data_ranges, filesystem, monotonic_nanos, page_size,
     pid, punch_hole, random_u64, sleep, sync_data, thread_cpu_nanos, EventFd, FileSystem,
 };
+use process::{fork, succeeded, ScratchFile};
 
 #[test]
 fn boot_id_is_stable_and_the_kernels() {

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering::Relaxed;
 
-use process::{fork, succeeded, ScratchFile};
 use perilune_shm::region::{Access, Region};
+use process::{fork, succeeded, ScratchFile};
 
 const LEN: usize = 16384;
 

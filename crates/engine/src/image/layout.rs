@@ -44,10 +44,7 @@ pub(crate) mod control {
     pub(crate) const FRONTIER: usize = 320;
     pub(crate) const DEAD_PAGES: usize = 384;
     pub(crate) const SESSIONS_HIGH: usize = 448;
-    pub(crate) const OWNER_CHECKPOINT: usize = 512;
-    pub(crate) const OWNER_LOG: usize = 520;
-    pub(crate) const OWNER_CUT: usize = 528;
-    pub(crate) const DURABLE_FLUSH: usize = 576;
+    // 512 to 640: owners of checkpoint, log and cut, and the durable flush, for the log to come.
     pub(crate) const ROOT_PREV: usize = 640;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;

@@ -274,13 +274,13 @@ pub(crate) fn hi_fence(page: &Page, out: &mut Vec<u8>) {
 }
 
 /// Whether the page has an upper fence.
-#[inline]
+#[cfg(test)]
 pub(crate) fn has_hi_fence(page: &Page) -> bool {
     u16_at(page, HI_LEN) != 0
 }
 
 /// Whether the page has a lower fence.
-#[inline]
+#[cfg(test)]
 pub(crate) fn has_lo_fence(page: &Page) -> bool {
     u16_at(page, LO_LEN) != 0
 }

@@ -117,14 +117,14 @@ impl<'a> Writer<'a> {
     /// Appends `bytes`. The runs are long enough.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {
-            if self.at % 8 == 0 && bytes.len() >= 8 {
+            if self.at.is_multiple_of(8) && bytes.len() >= 8 {
                 bytes = self.write_words(bytes);
                 continue;
             }
             self.word[self.at % 8] = *first;
             bytes = rest;
             self.at += 1;
-            if self.at % 8 == 0 || bytes.is_empty() {
+            if self.at.is_multiple_of(8) || bytes.is_empty() {
                 self.store_word();
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Writer<'a> {
     /// Stores the partial word that holds the last byte written.
     fn store_word(&mut self) {
         let Some(run) = self.runs.first() else { return };
-        let offset = run.first as usize * PAGE + (self.at - 1 & !7);
+        let offset = run.first as usize * PAGE + ((self.at - 1) & !7);
         let keep = (self.at - 1) % 8 + 1;
         let mut word = [0; 8];
         word[..keep].copy_from_slice(&self.word[..keep]);

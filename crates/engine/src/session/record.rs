@@ -45,7 +45,7 @@ pub(crate) struct Op<'a> {
 impl Op<'_> {
     #[inline]
     fn bytes(&self) -> usize {
-        8 + (self.key.len() + self.value.len() + 7 & !7)
+        8 + ((self.key.len() + self.value.len() + 7) & !7)
     }
 
     #[inline]
@@ -59,7 +59,6 @@ impl Op<'_> {
 pub(crate) struct Record {
     pub(crate) generation: u32,
     pub(crate) seq: u64,
-    pub(crate) end: u64,
     bytes: Vec<u8>,
     count: usize,
 }
@@ -91,24 +90,24 @@ impl Seat {
         let mut at = start + HEADING;
         if runs.is_empty() {
             for op in ops {
-                words::put_u64(ring, at & RING - 1, op.heading());
-                words::write(ring, at + 8 & RING - 1, op.key);
-                words::write(ring, at + 8 + op.key.len() & RING - 1, op.value);
+                words::put_u64(ring, at & (RING - 1), op.heading());
+                words::write(ring, (at + 8) & (RING - 1), op.key);
+                words::write(ring, (at + 8 + op.key.len()) & (RING - 1), op.value);
                 at += op.bytes();
             }
         } else {
             self.write_long(ops, runs);
             for run in runs {
-                words::put_u64(ring, at & RING - 1, run.to_word());
+                words::put_u64(ring, at & (RING - 1), run.to_word());
                 at += 8;
             }
         }
         let len = (at - start) as u64;
         let flags = if runs.is_empty() { 0 } else { LONG };
-        words::put_u64(ring, start & RING - 1, len | u64::from(generation) << 32);
-        words::put_u64(ring, start + 8 & RING - 1, flush);
-        words::put_u64(ring, start + 16 & RING - 1, self.seq());
-        words::put_u64(ring, start + 24 & RING - 1, ops.len() as u64 | flags << 32);
+        words::put_u64(ring, start & (RING - 1), len | u64::from(generation) << 32);
+        words::put_u64(ring, (start + 8) & (RING - 1), flush);
+        words::put_u64(ring, (start + 16) & (RING - 1), self.seq());
+        words::put_u64(ring, (start + 24) & (RING - 1), ops.len() as u64 | flags << 32);
         len
     }
 
@@ -129,8 +128,8 @@ impl Seat {
     pub(crate) fn read_record(&self, position: u64) -> Result<Record> {
         let ring: &Block<{ RING / 8 }> = self.ring_words();
         let start = position as usize;
-        let first = words::u64_at(ring, start & RING - 1);
-        let counts = words::u64_at(ring, start + 24 & RING - 1);
+        let first = words::u64_at(ring, start & (RING - 1));
+        let counts = words::u64_at(ring, (start + 24) & (RING - 1));
         let len = (first & 0xffff_ffff) as usize;
         let damaged =
             |what: &str| Error::Corrupt { place: format!("redo ring of session {}: {what}", self.id) };
@@ -138,7 +137,7 @@ impl Seat {
             return Err(damaged("a record's length is wrong"));
         }
         let mut bytes = vec![0; len - HEADING];
-        words::read(ring, start + HEADING & RING - 1, &mut bytes);
+        words::read(ring, (start + HEADING) & (RING - 1), &mut bytes);
         if counts >> 32 & LONG != 0 {
             let runs: Vec<Run> = bytes
                 .chunks_exact(8)
@@ -156,8 +155,7 @@ impl Seat {
         }
         Ok(Record {
             generation: (first >> 32) as u32,
-            seq: words::u64_at(ring, start + 16 & RING - 1),
-            end: position + len as u64,
+            seq: words::u64_at(ring, (start + 16) & (RING - 1)),
             bytes,
             count: counts as u32 as usize,
         })
@@ -199,7 +197,7 @@ fn parse(bytes: &[u8]) -> Option<(Op<'_>, &[u8])> {
     }
     let key = body.get(..key_len)?;
     let value = body.get(key_len..key_len + value_len)?;
-    let after = body.get((key_len + value_len + 7 & !7)..)?;
+    let after = body.get(((key_len + value_len + 7) & !7)..)?;
     let flags = heading >> 8;
     Some((Op { kind, volatile: flags & OP_VOLATILE != 0, big: flags & OP_BIG != 0, key, value }, after))
 }

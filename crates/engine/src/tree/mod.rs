@@ -28,7 +28,7 @@ use crate::page::{self, contains, find_child, FLAG_VOLATILE, INNER, LEAF};
 
 pub(crate) use apply::{apply, apply_removal, apply_to, own_runs, removal_end};
 pub(crate) use read::{get, has_value, neighbour, Neighbour, Visit};
-pub(crate) use structure::{copy_one, lower_root, merge, split};
+pub(crate) use structure::{copy_one, lower_root, merge, split, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
 
 /// Which of the two trees of a file.

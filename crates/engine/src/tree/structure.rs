@@ -200,25 +200,37 @@ fn build_right(seat: &Seat, number: u32, built: &page::Page, generation: u32) {
     seat.bear(number, generation);
 }
 
+/// What has come of an attempt to merge a page with a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// The two are one.
+    Done,
+    /// The page is its parent's only child: merging the parent may help.
+    OnlyChild,
+    /// There is no neighbour that it would fit.
+    Nothing,
+}
+
 /// Merges the page of `level` on the path to `key` with a neighbour under the same parent, if one of the
-/// two is empty or both fill less than 60 % of a page. False when there was nothing to merge, true also
-/// when the page is its parent's only child: merging the parent may help.
+/// two is empty or both fill less than 60 % of a page.
 ///
 /// # Errors
 /// `Restart`, `Busy`, `Lease`, `Copy`.
-pub(crate) fn merge(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt<bool> {
+pub(crate) fn merge(seat: &Seat, which: Which, key: &[u8], level: u8) -> Attempt<Merge> {
     let steps = path(&seat.image, which, key, level)?;
-    let Some(parent) = steps.len().checked_sub(2).map(|above| steps[above]) else { return Ok(false) };
+    let Some(parent) = steps.len().checked_sub(2).map(|above| steps[above]) else {
+        return Ok(Merge::Nothing);
+    };
     let slots = inner_count(seat.image.page(parent.at.number));
     if slots == 0 {
-        return parent.at.check(&seat.image).map(|()| true);
+        return parent.at.check(&seat.image).map(|()| Merge::OnlyChild);
     }
     if parent.index < slots && merge_pair(seat, which, parent.at, parent.index)? {
-        return Ok(true);
+        return Ok(Merge::Done);
     }
     match parent.index.checked_sub(1) {
-        Some(before) => merge_pair(seat, which, parent.at, before),
-        None => Ok(false),
+        Some(before) if merge_pair(seat, which, parent.at, before)? => Ok(Merge::Done),
+        _ => Ok(Merge::Nothing),
     }
 }
 

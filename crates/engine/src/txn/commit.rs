@@ -311,23 +311,36 @@ impl Access {
         }
     }
 
-    /// Merges leaves that the commit has left sparse.
+    /// Merges leaves that the commit has left sparse. It is tidying: what fails is left as it is.
     fn tidy_after(&self, ops: &[Op<'_>]) {
         for op in ops.iter().filter(|op| op.kind != Kind::Set) {
             let which = which_of(op);
-            let rounds = if op.kind == Kind::RemovePrefix { 1_000_000 } else { 1 };
-            for _ in 0..rounds {
-                let sparse = self.read(|| {
-                    let leaf = descend(&self.seat.image, which, op.key, 0)?;
-                    let content = page::content_bytes(self.seat.image.page(leaf.number));
-                    leaf.check(&self.seat.image)?;
-                    Ok(content < PAGE / 4)
-                });
-                if !matches!(sparse, Ok(true)) || !self.tidy(which, op.key) {
+            let end = if op.kind == Kind::RemovePrefix { removal_end(op.key) } else { Vec::new() };
+            let mut at = op.key.to_vec();
+            let mut fence = Vec::new();
+            while let Ok(sparse) = self.is_sparse(which, &at, &mut fence) {
+                if sparse && self.tidy(which, &at) {
+                    continue;
+                }
+                if fence.is_empty() || fence >= end {
                     break;
                 }
+                at.clone_from(&fence);
+                at.push(0);
             }
         }
+    }
+
+    /// Whether the leaf that covers `key` holds little; its upper fence is copied into `fence`.
+    fn is_sparse(&self, which: Which, key: &[u8], fence: &mut Vec<u8>) -> Result<bool> {
+        self.read(|| {
+            let leaf = descend(&self.seat.image, which, key, 0)?;
+            let page = self.seat.image.page(leaf.number);
+            page::hi_fence(page, fence);
+            let content = page::content_bytes(page);
+            leaf.check(&self.seat.image)?;
+            Ok(content < PAGE / 4)
+        })
     }
 }
 
