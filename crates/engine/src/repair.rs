@@ -121,10 +121,10 @@ pub(crate) fn session(seat: &Seat) -> Result<()> {
     if seat.applied() < seat.head() {
         let record = seat.read_record(seat.applied())?;
         let ops = record.ops()?;
-        match tree::apply(seat, &ops, record.generation) {
-            Ok(()) => {}
-            Err(Stop::Fail(error)) => return Err(error),
-            Err(_) => return Err(Error::Internal(format!("session {} does not hold its leaves", seat.id))),
+        let mut patience = Patience::new();
+        while let Err(stop) = tree::apply(seat, &ops, record.generation) {
+            // NB: the leaves are held, but somebody may be changing an inner page above them.
+            patience.wait_for_stop(&seat.image, stop)?;
         }
         least = record.seq;
         seat.set_applied();
@@ -249,6 +249,18 @@ impl Patience {
             platform::sleep(Duration::from_micros(50 << doublings).min(Duration::from_millis(1)));
         }
         Ok(())
+    }
+
+    /// Waits for what ended an attempt that needs nothing but another try.
+    ///
+    /// # Errors
+    /// The attempt's own; as [`dead_processes`].
+    pub(crate) fn wait_for_stop(&mut self, image: &Arc<Image>, stop: Stop) -> Result<()> {
+        match stop {
+            Stop::Fail(error) => Err(error),
+            Stop::Busy(page) => self.wait_for_page(image, page),
+            _ => self.wait(image, || 0),
+        }
     }
 
     /// Waits for whoever holds page `number`.

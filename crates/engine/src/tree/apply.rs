@@ -9,6 +9,7 @@
 //! Between steps: the same. Runs that were cut off are locked until their step is over.
 
 use perilune_shm::words;
+use perilune_store::Error;
 
 use super::{descend, Which};
 use crate::error::{Attempt, Stop};
@@ -34,7 +35,8 @@ pub(crate) fn own_runs(ops: &[Op<'_>], image: &crate::image::Image) -> Vec<u64> 
 /// Applies the operations of a record in order, finding their leaves, all latched by `seat`.
 ///
 /// # Errors
-/// `Fail` when a leaf is not where the record says; that cannot be.
+/// `Busy`, `Restart` when an inner page on the way is being changed by somebody else, who waits for
+/// nobody: wait for him and apply again. `Fail` when a leaf is not latched; that cannot be.
 pub(crate) fn apply(seat: &Seat, ops: &[Op<'_>], generation: u32) -> Attempt<()> {
     let own = own_runs(ops, &seat.image);
     for op in ops {
@@ -144,7 +146,7 @@ pub(crate) fn removal_end(prefix: &[u8]) -> Vec<u8> {
 /// Removes all keys with a prefix from the latched leaves.
 ///
 /// # Errors
-/// `Restart` when a leaf is not latched; that cannot be.
+/// As [`apply`].
 pub(crate) fn apply_removal(
     seat: &Seat,
     which: Which,
@@ -158,7 +160,7 @@ pub(crate) fn apply_removal(
     loop {
         let leaf = descend(&seat.image, which, &from, seat.id)?;
         if !seat.holds(leaf.number) {
-            return Err(Stop::Restart);
+            return Err(Stop::Fail(Error::Internal(format!("session {} does not hold its leaves", seat.id))));
         }
         remove_from(seat, leaf.number, op.key, &end, generation, own);
         page::hi_fence(seat.image.page(leaf.number), &mut fence);

@@ -302,9 +302,12 @@ impl Access {
         let own = tree::own_runs(ops, &self.seat.image);
         for (op, leaf) in ops.iter().zip(&held.of_op) {
             if op.kind == Kind::RemovePrefix {
-                // All its leaves are latched, so it cannot stop.
-                let applied = tree::apply_removal(&self.seat, which_of(op), op, generation, &own);
-                assert!(applied.is_ok(), "a latched leaf has moved");
+                let mut patience = Patience::new();
+                while let Err(stop) = tree::apply_removal(&self.seat, which_of(op), op, generation, &own) {
+                    // NB: the leaves are held, but somebody may be changing an inner page above them.
+                    let waited = patience.wait_for_stop(&self.seat.image, stop);
+                    assert!(waited.is_ok(), "a published record cannot be applied: {waited:?}");
+                }
             } else {
                 tree::apply_to(&self.seat, *leaf, op, generation, &own);
             }

@@ -16,6 +16,8 @@
 mod commit;
 mod overlay;
 mod reads;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Duration, Instant};
 
