@@ -9,8 +9,9 @@
 //! - A lock is held if and only if its entry exists and its process lives. Nothing else says so.
 //! - The number of a bucket is read before an attempt, and raised after an entry of it has gone and
 //!   before its sleepers are woken: no wake is lost. A sleeper looks again after 20 ms anyway.
-//! - Whoever enters the queue has made sure, in the transaction that writes his place, that nobody he
-//!   waits for waits for him. So circles never come to be, and of those about to close one, one fails.
+//! - Whoever enters the queue has made sure, in the transaction that writes his place, that no holder he
+//!   waits for waits for what he holds. So circles of holders never come to be, and of those about to
+//!   close one, one fails. What only the order of the queue would close is no deadlock: see `view`.
 //!
 //! | killed | survivors see | then |
 //! |---|---|---|
@@ -43,7 +44,7 @@ use crate::session::Counter;
 use crate::tree::Which;
 use crate::txn::Transaction;
 use entry::{Holder, Want};
-use view::View;
+use view::{Blockers, View};
 
 pub(crate) use entry::{process_of, tag};
 pub(crate) use view::damaged;
@@ -60,8 +61,8 @@ fn attempt_deadline() -> Instant {
 enum Outcome {
     /// All are held now.
     Granted,
-    /// By whom it is blocked, and which of the locks is the first to wait.
-    Blocked(BTreeSet<Holder>, usize),
+    /// By whom it is blocked.
+    Blocked(Blockers),
     /// Waiting would close a circle.
     Deadlock,
     /// A count would exceed its limit.
@@ -119,7 +120,8 @@ impl Locks {
             Outcome::Blocked(..) if timeout == Some(Duration::ZERO) => false,
             Outcome::Blocked(..) => {
                 let own = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-                wait::wait(access, me, &wants, own.into_iter().chain(limit).min())?
+                let holds_some = self.names().contains_key(&owner);
+                wait::wait(access, me, &wants, holds_some, own.into_iter().chain(limit).min())?
             }
             Outcome::Deadlock => return Err(Error::Deadlock),
             Outcome::TooMany => return Err(too_many()),
@@ -214,9 +216,9 @@ fn at_once(access: &Access, txn: &mut Transaction, me: Holder, wants: &[Want]) -
             && view.is_free(me, want)?;
     }
     if !is_free {
-        let (blockers, first) = view.blockers(me, wants, u64::MAX)?;
+        let blockers = view.blockers(me, wants, u64::MAX)?;
         if !blockers.is_empty() {
-            return Ok(Outcome::Blocked(blockers, first));
+            return Ok(Outcome::Blocked(blockers));
         }
         view.sweep();
     }

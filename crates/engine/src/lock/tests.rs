@@ -270,6 +270,41 @@ fn a_waiter_stops_later_ones_but_not_those_it_waits_for() {
     bench.assert_empty();
 }
 
+/// A kill storm found waiters without any lock that were told of a deadlock. Here the order of the queue
+/// alone makes a circle: `m` would wait for `r`, who came earlier; `r` for `q`, likewise; `q` for what `m`
+/// holds. Nobody has to fail: `m` passes `r`.
+#[test]
+fn the_order_of_the_queue_is_no_deadlock() {
+    let bench = Bench::new();
+    let access = bench.access(1);
+    let [k, m, q, r] = std::array::from_fn(|_| bench.locks.new_owner());
+    assert!(bench.lock(&access, k, &[4], Exclusive));
+    assert!(bench.lock(&access, m, &[3], Exclusive));
+    std::thread::scope(|scope| {
+        let bench = &bench;
+        let waiter = |id: u16, owner: LockOwner, parts: &'static [u8], mode: LockMode| {
+            let entries = bench.keys().len();
+            let thread = scope.spawn(move || {
+                let access = bench.access(id);
+                let granted = bench.lock_for(&access, owner, parts, mode, LONG);
+                bench.locks.unlock_all(&access, owner).unwrap();
+                granted
+            });
+            while bench.keys().len() < entries + 2 && !thread.is_finished() {
+                std::thread::yield_now();
+            }
+            thread
+        };
+        let waiting =
+            [waiter(2, q, &[], Shared), waiter(3, r, &[4], Exclusive), waiter(4, m, &[4], Exclusive)];
+        assert!(bench.unlock(&access, k, &[4]));
+        for (name, thread) in ["q", "r", "m"].into_iter().zip(waiting) {
+            assert!(matches!(thread.join().unwrap(), Ok(true)), "{name}");
+        }
+    });
+    bench.assert_empty();
+}
+
 #[test]
 fn one_who_gives_up_frees_those_behind() {
     let bench = Bench::new();

@@ -3,7 +3,8 @@
 //! Invariants
 //! - Entries of dead processes are absent: they are not answered, and noted to be swept.
 //! - A waiter waits for the holders in conflict with it and for every earlier waiter in conflict, but
-//!   not for one whom it keeps waiting itself by what it holds: passing then delays nobody.
+//!   not for an earlier one who waits for it, at once or by way of others: passing then delays nobody.
+//!   So the queue alone closes no circle; a deadlock is one of holders.
 //!
 //! Deliberately absent: waiting, writing.
 
@@ -31,6 +32,27 @@ struct Entry {
 struct Related {
     held: Vec<Entry>,
     waiting: Vec<Entry>,
+}
+
+/// For whom somebody has to wait.
+#[derive(Debug, Default)]
+pub(super) struct Blockers {
+    /// They hold a lock in conflict.
+    pub(super) holders: BTreeSet<Holder>,
+    /// They hold none in conflict, but want one and came earlier.
+    pub(super) earlier: BTreeSet<Holder>,
+    /// Which of the wants is the first to wait.
+    pub(super) first: usize,
+}
+
+impl Blockers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.holders.is_empty() && self.earlier.is_empty()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = Holder> + '_ {
+        self.holders.iter().chain(&self.earlier).copied()
+    }
 }
 
 /// Is shown an entry, taken apart, with its key and its value; true ends the scan.
@@ -162,34 +184,27 @@ impl<'a> View<'a> {
         Ok(wants)
     }
 
-    /// Those for whom `holder` has to wait if it wants `wants` by `ticket`, and which of the wants is the
-    /// first to wait.
+    /// Those for whom `holder` has to wait if it wants `wants` by `ticket`.
     ///
     /// # Errors
     /// `Conflict`; `Corrupt`.
-    pub(super) fn blockers(
-        &mut self,
-        holder: Holder,
-        wants: &[Want],
-        ticket: u64,
-    ) -> Result<(BTreeSet<Holder>, usize)> {
-        let mut blockers = BTreeSet::new();
-        let mut first = 0;
+    pub(super) fn blockers(&mut self, holder: Holder, wants: &[Want], ticket: u64) -> Result<Blockers> {
+        let mut blockers = Blockers::default();
         for (index, want) in wants.iter().enumerate() {
             let was_empty = blockers.is_empty();
             let related = self.related(want)?;
             let in_conflict = |entry: &&Entry| entry.holder != holder && (entry.exclusive || want.exclusive);
-            blockers.extend(related.held.iter().filter(in_conflict).map(|entry| entry.holder));
+            blockers.holders.extend(related.held.iter().filter(in_conflict).map(|entry| entry.holder));
             for earlier in related.waiting.iter().filter(in_conflict).filter(|entry| entry.ticket < ticket) {
-                if !blockers.contains(&earlier.holder) && !self.keeps_waiting(holder, earlier)? {
-                    blockers.insert(earlier.holder);
+                if !blockers.holders.contains(&earlier.holder) && !self.keeps_waiting(holder, earlier)? {
+                    blockers.earlier.insert(earlier.holder);
                 }
             }
             if was_empty && !blockers.is_empty() {
-                first = index;
+                blockers.first = index;
             }
         }
-        Ok((blockers, first))
+        Ok(blockers)
     }
 
     /// Whether something that `holder` holds is in conflict with what a waiter wants.
@@ -204,18 +219,40 @@ impl<'a> View<'a> {
         Ok(false)
     }
 
-    /// Whether `holder`, waiting for `blockers`, would wait for itself.
+    /// Whether `holder`, waiting for the holders of what it wants, would wait for what it holds itself.
     ///
     /// # Errors
     /// As [`View::blockers`].
-    pub(super) fn closes_circle(&mut self, holder: Holder, blockers: &BTreeSet<Holder>) -> Result<bool> {
-        let mut reached = blockers.clone();
-        let mut to_visit: Vec<Holder> = blockers.iter().copied().collect();
-        while let Some(blocker) = to_visit.pop() {
-            for ticket in self.tickets(blocker)? {
-                let wants = self.wants(blocker, ticket)?;
-                for next in self.blockers(blocker, &wants, ticket)?.0 {
-                    if next == holder {
+    pub(super) fn closes_circle(&mut self, holder: Holder, blockers: &Blockers) -> Result<bool> {
+        self.reach(blockers.holders.iter().copied().collect(), holder, false)
+    }
+
+    /// Lets `holder`, whom no other holder blocks, pass those who came earlier and wait for it. Nobody
+    /// waits by way of others for one who holds nothing, so only holders need to ask.
+    ///
+    /// # Errors
+    /// As [`View::blockers`].
+    pub(super) fn pass(&mut self, holder: Holder, blockers: &mut Blockers) -> Result<()> {
+        for earlier in blockers.earlier.clone() {
+            if self.reach(vec![earlier], holder, true)? {
+                blockers.earlier.remove(&earlier);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one of `from` waits for `target`, at once or by way of others; `queue`: also by its place
+    /// in a queue.
+    fn reach(&mut self, from: Vec<Holder>, target: Holder, queue: bool) -> Result<bool> {
+        let mut reached: BTreeSet<Holder> = from.iter().copied().collect();
+        let mut to_visit = from;
+        while let Some(waiter) = to_visit.pop() {
+            for ticket in self.tickets(waiter)? {
+                let wants = self.wants(waiter, ticket)?;
+                let blockers = self.blockers(waiter, &wants, ticket)?;
+                let earlier = blockers.earlier.into_iter().filter(|_| queue);
+                for next in blockers.holders.into_iter().chain(earlier) {
+                    if next == target {
                         return Ok(true);
                     }
                     if reached.insert(next) {

@@ -13,7 +13,7 @@ use perilune_shm::futex;
 use perilune_store::{Error, Result};
 
 use super::entry::{self, Holder, Want};
-use super::view::View;
+use super::view::{Blockers, View};
 use super::{attempt_deadline, grant, too_many, Outcome};
 use crate::access::Access;
 use crate::image::bell::{first_component, KeyHash};
@@ -110,20 +110,29 @@ struct Waiter<'a> {
     ticket: u64,
     /// Its place in the queue is written.
     queued: bool,
-    /// Those of whom it is known that waiting for them closes no circle.
+    /// It may hold locks already.
+    holds_some: bool,
+    /// Those holders of whom it is known that waiting for them closes no circle.
     known: BTreeSet<Holder>,
 }
 
-/// Waits until `wants` are held; false at `until`.
+/// Waits until `wants` are held; false at `until`. `holds_some`: `me` may hold locks already.
 ///
 /// # Errors
 /// `Deadlock`, `LimitReached`; what writing can answer. No place in the queue is left.
-pub(super) fn wait(access: &Access, me: Holder, wants: &[Want], until: Option<Instant>) -> Result<bool> {
+pub(super) fn wait(
+    access: &Access,
+    me: Holder,
+    wants: &[Want],
+    holds_some: bool,
+    until: Option<Instant>,
+) -> Result<bool> {
     let image = &access.seat.image;
     access.seat.count(Counter::LockWaits);
     let counted = Counted::new(image, wants);
     let ticket = image.control(control::SERIAL).fetch_add(1, AcqRel);
-    let mut waiter = Waiter { access, me, wants, ticket, queued: false, known: BTreeSet::new() };
+    let known = BTreeSet::new();
+    let mut waiter = Waiter { access, me, wants, ticket, queued: false, holds_some, known };
     let result = waiter.wait(until);
     if !matches!(result, Ok(true)) && waiter.queued {
         // Others may have waited for this place only. Should leaving fail, so does everything else
@@ -148,19 +157,23 @@ impl Waiter<'_> {
             let outcome = self
                 .access
                 .atomically(attempt_deadline(), |access, txn| self.attempt(access, txn, in_time))?;
-            let (blockers, first) = match outcome {
+            let blockers = match outcome {
                 Outcome::Granted => return Ok(true),
                 Outcome::Blocked(..) if !in_time => return Ok(false),
-                Outcome::Blocked(blockers, first) => (blockers, first),
+                Outcome::Blocked(blockers) => blockers,
                 Outcome::Deadlock => return Err(Error::Deadlock),
                 Outcome::TooMany => return Err(too_many()),
             };
             self.queued = true;
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let slice = left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE));
-            futex::wait(number_word(image, bucket_of(&self.wants[first].name)), numbers[first], Some(slice));
+            futex::wait(
+                number_word(image, bucket_of(&self.wants[blockers.first].name)),
+                numbers[blockers.first],
+                Some(slice),
+            );
             self.bury(&blockers)?;
-            self.known = blockers;
+            self.known = blockers.holders;
         }
     }
 
@@ -171,16 +184,19 @@ impl Waiter<'_> {
             // Before looking, so that later ones who wait already are seen to wait for us.
             self.enter(view.txn);
         }
-        let (blockers, first) = view.blockers(self.me, self.wants, self.ticket)?;
+        let mut blockers = view.blockers(self.me, self.wants, self.ticket)?;
+        if self.holds_some && blockers.holders.is_empty() {
+            view.pass(self.me, &mut blockers)?;
+        }
         if blockers.is_empty() {
             view.sweep();
             self.erase(txn);
             return grant(access, txn, self.me, self.wants);
         }
         if !may_wait {
-            return Ok(Outcome::Blocked(blockers, first));
+            return Ok(Outcome::Blocked(blockers));
         }
-        let is_news = !self.queued || !blockers.is_subset(&self.known);
+        let is_news = !self.queued || !blockers.holders.is_subset(&self.known);
         if is_news && view.closes_circle(self.me, &blockers)? {
             self.erase(txn);
             return Ok(Outcome::Deadlock);
@@ -188,7 +204,7 @@ impl Waiter<'_> {
         if !self.queued {
             view.sweep();
         }
-        Ok(Outcome::Blocked(blockers, first))
+        Ok(Outcome::Blocked(blockers))
     }
 
     fn enter(&self, txn: &mut Transaction) {
@@ -216,11 +232,11 @@ impl Waiter<'_> {
     }
 
     /// Repairs those of the blockers' processes that have died.
-    fn bury(&self, blockers: &BTreeSet<Holder>) -> Result<()> {
+    fn bury(&self, blockers: &Blockers) -> Result<()> {
         let image = &self.access.seat.image;
         let mut last = image.me;
         // In their order holders of one process are neighbours.
-        for process in blockers.iter().map(|holder| holder.process()) {
+        for process in blockers.all().map(|holder| holder.process()) {
             if process != last && !image.is_alive(process) {
                 repair::dead_process(image, process.slot.into())?;
             }
