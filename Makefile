@@ -51,6 +51,12 @@ cross-test:
 tidy:
 	@$(CARGO) xtask tidy
 
+## kill-storm: random work of 16 processes, one killed every few ms, for SECONDS=60; seeds are printed
+.PHONY: kill-storm
+kill-storm:
+	@$(CARGO) run --quiet --release -p perilune-harness --features kill-storm --bin kill_storm -- \
+	    --seconds $(SECONDS) $(KILL_STORM)
+
 ## kill-step: kill after every instruction of every operation; KILL_STEP='--quick', '--case NAME', ...
 kill-step:
 	@$(CARGO) run --quiet --release -p perilune-harness --features kill-step --bin kill_step -- $(KILL_STEP)

@@ -158,6 +158,28 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     },
     Stage {
+        name: "kill-storm",
+        kind: Kind::Check,
+        seconds_max: 300,
+        variables: &[],
+        // `make kill-storm` goes on for longer.
+        commands: &[&[
+            "cargo",
+            "run",
+            "--quiet",
+            "--release",
+            "-p",
+            "perilune-harness",
+            "--features",
+            "kill-storm",
+            "--bin",
+            "kill_storm",
+            "--",
+            "--seconds",
+            "10",
+        ]],
+    },
+    Stage {
         name: "header",
         kind: Kind::Check,
         seconds_max: 30,

@@ -1,0 +1,50 @@
+//! The file through which the storm sees its workers: an order to end, and a heartbeat for each.
+//!
+//! Words are written and read by system calls, so a worker that is killed leaves what it wrote, and the
+//! storm's eyes need nothing of the engine that is under test.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Word 0 is the order to end; the others are the workers' counts of finished operations.
+pub(crate) struct Board(File);
+
+impl Board {
+    pub(crate) fn create(path: &Path, workers: usize) -> io::Result<Board> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        file.set_len(8 * (workers as u64 + 1))?;
+        Ok(Board(file))
+    }
+
+    pub(crate) fn open(path: &Path) -> io::Result<Board> {
+        Ok(Board(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    fn word(&self, index: usize) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.0.read_exact_at(&mut bytes, 8 * index as u64)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Tells all workers to end after the operation they are at.
+    pub(crate) fn order_end(&self) -> io::Result<()> {
+        self.0.write_all_at(&1_u64.to_le_bytes(), 0)
+    }
+
+    /// Whether the order to end has been given.
+    pub(crate) fn is_over(&self) -> io::Result<bool> {
+        Ok(self.word(0)? != 0)
+    }
+
+    /// How many operations the lives of `worker` have finished.
+    pub(crate) fn beats(&self, worker: usize) -> io::Result<u64> {
+        self.word(worker + 1)
+    }
+
+    /// Notes what [`Board::beats`] is to answer from now on.
+    pub(crate) fn beat(&self, worker: usize, count: u64) -> io::Result<()> {
+        self.0.write_all_at(&count.to_le_bytes(), 8 * (worker as u64 + 1))
+    }
+}

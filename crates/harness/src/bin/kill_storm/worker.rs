@@ -1,0 +1,128 @@
+//! A worker: random work until it is killed or told to end.
+//!
+//! It ends by itself only for an order to end, when the storm has ended, or because something is wrong;
+//! then it says so in a file.
+
+use std::fs;
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+
+use perilune_engine::{Database, Session};
+use perilune_harness::appends::Journal;
+use perilune_harness::bank::Random;
+use perilune_harness::counters::{promised_increment, Ledger, Way};
+use perilune_store::{Error, LockOwner, Locks as _, Result, Store};
+
+use crate::board::Board;
+use crate::scene::{self, Scene};
+use crate::{values, waiting};
+
+/// What one life of a worker works with.
+struct Worker {
+    scene: Scene,
+    session: Session,
+    random: Random,
+    owner: LockOwner,
+    counters: Vec<Ledger>,
+    locked: Vec<Ledger>,
+    journal: Journal,
+}
+
+/// Where worker `number` says what went wrong.
+pub(crate) fn trouble_path(dir: &Path, number: usize) -> PathBuf {
+    dir.join(format!("trouble-{number}"))
+}
+
+/// Works in `dir` as worker `number`; the answer is what went wrong.
+pub(crate) fn run(dir: &Path, number: usize, seed: u64) -> std::result::Result<(), String> {
+    let path = trouble_path(dir, number);
+    // At once: the worker may be killed while the panic unwinds.
+    std::panic::set_hook(Box::new(move |panic| {
+        // What cannot be written is told by the exit code.
+        let _ = fs::write(&path, panic.to_string());
+        let stack = std::backtrace::Backtrace::force_capture();
+        let _ = fs::write(&path, format!("{panic}\n{stack}"));
+    }));
+    let outcome = work_on(dir, number, seed);
+    if let Err(trouble) = &outcome {
+        // Should this fail too, the exit code alone tells.
+        let _ = fs::write(trouble_path(dir, number), trouble);
+    }
+    outcome
+}
+
+fn work_on(dir: &Path, number: usize, seed: u64) -> std::result::Result<(), String> {
+    let io = |error: std::io::Error| format!("the worker's files: {error}");
+    let board = Board::open(&scene::board_path(dir)).map_err(io)?;
+    let mut count = board.beats(number).map_err(io)?;
+    let opened = |error: Error| format!("opening: {error}");
+    let database = Database::open(&scene::database_path(dir), &scene::options()).map_err(opened)?;
+    let mut worker =
+        Worker::new(&database, dir, number, seed).map_err(|error| format!("starting: {error}"))?;
+    let storm = parent_id();
+    while !board.is_over().map_err(io)? && parent_id() == storm {
+        count += 1;
+        board.beat(number, count).map_err(io)?;
+        worker.step().map_err(|(work, error)| format!("{work}: {error}"))?;
+    }
+    drop(worker);
+    database.close().map_err(|error| format!("closing: {error}"))
+}
+
+impl Worker {
+    fn new(database: &Database, dir: &Path, number: usize, seed: u64) -> Result<Worker> {
+        let io = |source| Error::Io { action: "open", path: dir.to_path_buf(), source };
+        let mut session = database.session()?;
+        let owner = session.new_lock_owner();
+        let counters = scene::WAYS.map(|way| Ledger::open(&scene::counter_ledger(dir, way, number)));
+        let locked = (0..waiting::LOCKS).map(|name| Ledger::open(&waiting::ledger_path(dir, name, number)));
+        Ok(Worker {
+            scene: Scene::new(),
+            session,
+            random: Random::new(seed),
+            owner,
+            counters: counters.into_iter().collect::<std::io::Result<_>>().map_err(io)?,
+            locked: locked.collect::<std::io::Result<_>>().map_err(io)?,
+            journal: Journal::open(&scene::journal_path(dir, number), number as u32).map_err(io)?,
+        })
+    }
+
+    /// One operation, named in its error.
+    fn step(&mut self) -> std::result::Result<(), (&'static str, Error)> {
+        let choice = self.random.below(100);
+        let Worker { scene, session, random, owner, locked, journal, .. } = self;
+        let (name, result) = match choice {
+            0..=15 => ("transfer", scene.bank.transfer(session, random)),
+            16..=17 => ("sum", scene.bank.check(session).and_then(|sum| sum.map_err(Error::Internal))),
+            18..=37 => ("increment", self.increment(choice)),
+            38..=43 => ("append", journal.append(&scene.lists, session, random)),
+            44..=58 => ("set", values::set(session, random)),
+            59..=63 => ("remove", values::remove(session, random)),
+            64..=65 => ("remove_prefix", values::remove_prefix(session, random)),
+            66..=74 => ("get", values::get(session, random)),
+            75..=79 => ("walk", values::walk(session, random)),
+            80 => ("write the field", values::write_field(session, random)),
+            81 => ("read the field", values::read_field(session)),
+            82..=86 => {
+                let name = random.below(waiting::LOCKS);
+                let ledger = &mut locked[name as usize];
+                ("locked increment", waiting::locked_increment(session, *owner, name, ledger))
+            }
+            87..=88 => ("tangle of locks", waiting::tangle(session, *owner, random)),
+            89..=93 => ("post", waiting::post(session, random)),
+            94..=98 => ("take", waiting::take(session).map(drop)),
+            _ => ("watch", waiting::watch(session, &scene::counter_key(Way::Update))),
+        };
+        result.map_err(|error| (name, error))
+    }
+
+    fn increment(&mut self, choice: u64) -> Result<()> {
+        let way = match choice {
+            18..=27 => 0,
+            28..=32 => 1,
+            _ => 2,
+        };
+        let key = scene::counter_key(scene::WAYS[way]);
+        promised_increment(&mut self.session, &key, scene::WAYS[way], &mut self.counters[way])
+    }
+}
