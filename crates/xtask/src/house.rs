@@ -74,6 +74,30 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/luahost",
+        uses: &["perilune-capi", "mlua", "mlua-sys"],
+        tests_use: &["cc", "luajit-src"],
+        // A Lua state that loads C modules has no safe form.
+        unsafety: Unsafety::Named(&["crates/luahost/src/registration.rs"]),
+        prints: false,
+    },
+    Room {
+        dir: "crates/cli",
+        uses: &[
+            "perilune",
+            "perilune-luahost",
+            "clap",
+            "font8x8",
+            "indicatif",
+            "png",
+            "reedline",
+            "serde_json",
+        ],
+        tests_use: &[],
+        unsafety: Unsafety::Forbidden,
+        prints: true,
+    },
+    Room {
         dir: "crates/harness",
         uses: &[
             "perilune-key",

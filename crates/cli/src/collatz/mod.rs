@@ -1,0 +1,139 @@
+//! `bench collatz`: the 3n+1 problem of `examples/collatz.lua`, run by real processes, checked and drawn.
+//!
+//! Invariants
+//! - What is measured is the example itself: it is compiled into the program, so that an installed one
+//!   measures the same.
+//! - Time runs from the release of the lock Trigger to the moment when the last process has released
+//!   its Finished; both sides sleep in the kernel meanwhile.
+//! - A result that differs from `expected.tsv` is a failure, even if it is fast.
+
+mod crew;
+mod expected;
+mod progress;
+mod row;
+mod scratch;
+mod tree;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use perilune_luahost::Host;
+
+use crate::arguments::CollatzOptions;
+use crate::chart;
+use crate::collatz::crew::Plan;
+use crate::collatz::row::Row;
+use crate::collatz::scratch::Scratch;
+use crate::failure::{doing, found, wrong_use, Result};
+
+const EXAMPLE: &str = include_str!("../../../../examples/collatz.lua");
+const DRIVER: &str = include_str!("driver.lua");
+
+/// Sequences that `--tree` draws.
+const TREE_SEQUENCES: u64 = 20_000;
+
+/// Runs all that the options name, in the database `given` or a new one for each run, and prints the table.
+/// A database that only the environment names is the user's own, not one for a benchmark to empty.
+pub(crate) fn run(options: &CollatzOptions, given: Option<&Path>) -> Result<()> {
+    for file in options.chart.iter().chain(&options.tree) {
+        if file.extension().is_none_or(|extension| extension != "svg") {
+            return Err(wrong_use(format!("{}: drawings are FILE.svg", file.display())));
+        }
+    }
+    let block = options.block.unwrap_or((options.n / 100).clamp(1, 10_000));
+    let scratch = Scratch::new()?;
+    let mut rows = Vec::new();
+    println!("3n+1 for 1 to {}, blocks of {block}", options.n);
+    println!("{}", row::HEAD);
+    for &procs in &options.procs {
+        let db = match given {
+            Some(path) => path.to_owned(),
+            None => scratch.path().join(format!("collatz-{procs}.db")),
+        };
+        let plan = Plan {
+            db,
+            durability: options.durability.clone(),
+            n: options.n,
+            block,
+            procs,
+            lua: options.lua.clone(),
+            scratch: scratch.path().to_owned(),
+        };
+        let row = crew::run(&plan)?;
+        println!("{row}");
+        rows.push(row);
+    }
+    if let Some(file) = &options.json {
+        append(file, &rows)?;
+    }
+    if let Some(file) = &options.chart {
+        draw_chart(file, options.n, &rows)?;
+    }
+    if let Some(file) = &options.tree {
+        let sequences = options.n.min(TREE_SEQUENCES);
+        write(file, tree::draw(sequences).as_bytes())?;
+        println!("how {sequences} sequences meet: {}", file.display());
+    }
+    verdict(options.n, &rows)
+}
+
+/// What a process of a run does.
+pub(crate) fn work(db: &Path, durability: &str, id: u32) -> Result<()> {
+    let host = host()?;
+    let arguments = [db.as_os_str().to_owned(), durability.into(), id.to_string().into()];
+    host.run_code(crew::WORKER, "=worker", &arguments)?;
+    Ok(())
+}
+
+/// A Lua state with the example and its driver.
+fn host() -> Result<Host> {
+    let host = Host::new()?;
+    host.preload("collatz", EXAMPLE)?;
+    host.preload("driver", DRIVER)?;
+    Ok(host)
+}
+
+fn verdict(n: u64, rows: &[Row]) -> Result<()> {
+    let Some(expected) = expected::of(n) else {
+        println!("not checked: no expected values for {n}; there are for {}", expected::list());
+        return Ok(());
+    };
+    let faults: Vec<String> = rows.iter().flat_map(|row| expected.differences(row)).collect();
+    if faults.is_empty() {
+        println!("as expected: longest, highest and stored; with one process reads and updates, too");
+        return Ok(());
+    }
+    Err(found(format!("wrong results: {}", faults.join("; "))))
+}
+
+fn append(file: &Path, rows: &[Row]) -> Result<()> {
+    let named = || format!("write {}", file.display());
+    let mut out = OpenOptions::new().create(true).append(true).open(file).map_err(doing(named()))?;
+    for row in rows {
+        writeln!(out, "{}", row.json()).map_err(doing(named()))?;
+    }
+    Ok(())
+}
+
+fn draw_chart(file: &Path, n: u64, rows: &[Row]) -> Result<()> {
+    let bars: Vec<chart::Bar> = rows
+        .iter()
+        .map(|row| chart::Bar {
+            label: row.procs.to_string(),
+            value: row.seconds,
+            text: format!("{:.3} s", row.seconds),
+        })
+        .collect();
+    let lua = rows.first().map_or("", |row| row.lua.as_str());
+    let drawing = chart::bars(&format!("3n+1 for 1 to {n}, {lua}: seconds by processes"), &bars);
+    let picture = file.with_extension("png");
+    write(file, drawing.svg().as_bytes())?;
+    write(&picture, &drawing.png()?)?;
+    println!("chart: {}, {}", file.display(), picture.display());
+    Ok(())
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(file, bytes).map_err(doing(format!("write {}", file.display())))
+}

@@ -1,0 +1,90 @@
+//! Why the program ends with another code than 0.
+
+use std::process::ExitCode;
+use std::{fmt, io};
+
+use perilune::ErrorCode;
+use perilune_luahost::HostError;
+
+/// The result of a command.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+/// What kind of failure: its number is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The program ran and found something wrong, or a script raised an error.
+    Found = 1,
+    /// Words that it does not understand.
+    Use = 2,
+    /// Something is missing, full or not permitted.
+    Environment = 3,
+}
+
+/// A text for the user, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+/// Something wrong was found.
+pub(crate) fn found(message: impl Into<String>) -> Failure {
+    Failure { kind: Kind::Found, message: message.into() }
+}
+
+/// The program was called wrongly.
+pub(crate) fn wrong_use(message: impl Into<String>) -> Failure {
+    Failure { kind: Kind::Use, message: message.into() }
+}
+
+/// The machine cannot do it now.
+pub(crate) fn environment(message: impl Into<String>) -> Failure {
+    Failure { kind: Kind::Environment, message: message.into() }
+}
+
+/// For `map_err`: an I/O error with what was being done.
+pub(crate) fn doing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
+    move |error| environment(format!("cannot {what}: {error}"))
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<perilune::Error> for Failure {
+    fn from(error: perilune::Error) -> Failure {
+        let kind = match error.code() {
+            ErrorCode::Invalid => Kind::Use,
+            ErrorCode::CannotOpen
+            | ErrorCode::NotADatabase
+            | ErrorCode::NoSpace
+            | ErrorCode::Io
+            | ErrorCode::ReadOnly
+            | ErrorCode::WritesStopped => Kind::Environment,
+            _ => Kind::Found,
+        };
+        Failure { kind, message: error.to_string() }
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Failure {
+        let outside = ["CANNOT_OPEN", "NOT_A_DATABASE", "NO_SPACE", "IO", "READ_ONLY", "WRITES_STOPPED"];
+        let kind = match &error {
+            HostError::Unreadable { .. } => Kind::Environment,
+            HostError::Raised { code: Some(code), .. } if outside.contains(&code.as_str()) => {
+                Kind::Environment
+            }
+            _ => Kind::Found,
+        };
+        Failure { kind, message: error.to_string() }
+    }
+}

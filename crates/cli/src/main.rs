@@ -1,0 +1,63 @@
+//! The `perilune` program: runs Lua, looks at databases, measures 3n+1.
+//!
+//! Invariants
+//! - Exit codes: 0 good, 1 found something wrong, 2 wrong use, 3 environment (`failure.rs`).
+//! - Results go to the standard output, everything about how it went to the standard error.
+//! - A file that is named in place of a command is a script, so that `#!/usr/bin/env perilune` works.
+
+#![forbid(unsafe_code)]
+
+mod failure;
+
+mod arguments;
+mod chart;
+mod collatz;
+mod inspect;
+mod repl;
+mod script;
+
+use std::env;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Benchmark, Command};
+use crate::failure::Result;
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("perilune: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<()> {
+    if let Some(path) = &arguments.db {
+        // The default database of this process and of those that it starts.
+        env::set_var("PERILUNE_DB", path);
+    }
+    if let Some(code) = &arguments.execute {
+        return match arguments.command {
+            None => script::execute(code, &[]),
+            Some(Command::Script(rest)) => script::execute(code, &rest),
+            Some(_) => Err(failure::wrong_use("-e CODE takes arguments for the code, not a command")),
+        };
+    }
+    match arguments.command {
+        None | Some(Command::Repl) => repl::run(),
+        Some(Command::Run { file, arguments }) => script::run(&file, &arguments),
+        Some(Command::Script(words)) => script::run_named(&words),
+        Some(Command::Bench { what: Benchmark::Collatz(options) }) => {
+            collatz::run(&options, arguments.db.as_deref())
+        }
+        Some(Command::Bench { what: Benchmark::CollatzWorker { db, durability, id } }) => {
+            collatz::work(&db, &durability, id)
+        }
+        Some(Command::Check { path, json }) => inspect::check(path.as_deref(), json),
+        Some(Command::Stat { path, json }) => inspect::stat(path.as_deref(), json),
+        Some(Command::Version) => inspect::version(),
+    }
+}
