@@ -1,0 +1,2 @@
+-- `require '_yottadb'` for programs that use the low-level module.
+return require 'perilune.yottadb.low'

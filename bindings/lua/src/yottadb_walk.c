@@ -1,0 +1,196 @@
+/*
+ * Steps through the tree: $ORDER and $QUERY, and a step of `pairs`.
+ *
+ * Invariants
+ * - Each step is a search of its own and sees the tree as it is then.
+ * - Names that this module cannot say (those of more than M's letters) are left out.
+ */
+#include "yottadb.h"
+
+enum { FORWARD = 0, BACKWARD = 1 };
+
+/* The next name after that of `at`, or nil. */
+static int name_step(lua_State *L, address *at, int backward)
+{
+    perilune_value name;
+    int status, code;
+    status = perilune_node_name(at->key, &name);
+    if (status != PERILUNE_OK)
+        return raise_perilune(L, at, status);
+    push_text(L, &name);
+    for (;;) {
+        size_t size;
+        const char *text = lua_tolstring(L, -1, &size);
+        if (backward)
+            ON(status, L, at, perilune_name_previous(session, text, size, &name));
+        else
+            ON(status, L, at, perilune_name_next(session, text, size, &name));
+        if (status != PERILUNE_OK)
+            return 0;
+        push_text(L, &name);
+        lua_remove(L, -2);
+        text = lua_tolstring(L, -1, &size);
+        if (kind_of(text, size, &code) == at->kind)
+            return 1;
+    }
+}
+
+static int subscript_step(lua_State *L, int backward)
+{
+    address at;
+    perilune_value sub;
+    int status;
+    resolve(L, 1, lua_gettop(L), &at);
+    session_for(L, &at);
+    if (at.key->depth == 0) {
+        if (name_step(L, &at, backward) == 0)
+            lua_pushnil(L);
+        return 1;
+    }
+    if (backward)
+        ON(status, L, &at, perilune_previous(session, at.key, &sub));
+    else
+        ON(status, L, &at, perilune_next(session, at.key, &sub));
+    if (status != PERILUNE_OK)
+        lua_pushnil(L);
+    else
+        push_text(L, &sub);
+    return 1;
+}
+
+static int subscript_next(lua_State *L)
+{
+    return subscript_step(L, FORWARD);
+}
+
+static int subscript_previous(lua_State *L)
+{
+    return subscript_step(L, BACKWARD);
+}
+
+static int node_step(lua_State *L, int backward)
+{
+    address at;
+    uint64_t block[256];
+    void *buffer = block;
+    size_t capacity = sizeof block, size = 0;
+    perilune_value sub;
+    int status;
+    resolve(L, 1, lua_gettop(L), &at);
+    for (;;) {
+        perilune_session *session = session_for(L, &at);
+        status = backward ? perilune_previous_valued(session, at.key, buffer, capacity, &size, NULL)
+                          : perilune_next_valued(session, at.key, buffer, capacity, &size, NULL);
+        if (status == PERILUNE_BUFFER_TOO_SMALL) {
+            capacity = size;
+            buffer = new_userdata(L, capacity);
+        } else if (status != PERILUNE_FORKED || !after_fork(L, &at)) {
+            break;
+        }
+    }
+    if (!ANSWERED(status))
+        return raise_perilune(L, &at, status);
+    if (status != PERILUNE_OK) {
+        lua_pushnil(L);
+        return 1;
+    }
+    const perilune_node *found = buffer;
+    lua_createtable(L, found->depth, 0);
+    for (uint32_t i = 1; i <= found->depth; i++) {
+        if (perilune_node_subscript(found, i, &sub) != PERILUNE_OK)
+            break;
+        push_text(L, &sub);
+        lua_rawseti(L, -2, (int)i);
+    }
+    return 1;
+}
+
+static int node_next_valued(lua_State *L)
+{
+    return node_step(L, FORWARD);
+}
+
+static int node_previous_valued(lua_State *L)
+{
+    return node_step(L, BACKWARD);
+}
+
+/* pair(node, sub, reverse, with_data): the child after `sub` as a node, its value, its subscript, its data. */
+static int pair(lua_State *L)
+{
+    address at, child;
+    perilune_value sub = perilune_absent(), value;
+    int status;
+    lua_settop(L, 4);
+    resolve(L, 1, 1, &at);
+    const char *text = luaL_checklstring(L, 2, &sub.as.s.n);
+    sub = perilune_string(text, sub.as.s.n);
+    if (lua_toboolean(L, 3))
+        ON(status, L, &at,
+           perilune_child_previous(session, at.key, sub.as.s.n == 0 ? NULL : &sub, &value));
+    else
+        ON(status, L, &at, perilune_child_next(session, at.key, &sub, &value));
+    /* The subscript "" is the first of all and is never shown, as in M. */
+    if (status != PERILUNE_OK || (value.type == PERILUNE_STRING && value.as.s.n == 0))
+        return 0;
+    push_text(L, &value);
+    int found = lua_gettop(L);
+    child = (address){.kind = at.kind, .db = at.db};
+    size_t size = 0, length;
+    const char *bytes = lua_tolstring(L, found, &length);
+    status = perilune_node_child_str(child.block, sizeof child.block, at.key, bytes, length, &size);
+    child.key = (perilune_node *)child.block;
+    if (status == PERILUNE_BUFFER_TOO_SMALL) {
+        void *block = new_userdata(L, size);
+        status = perilune_node_child_str(block, size, at.key, bytes, length, &size);
+        child.key = block;
+    }
+    if (status != PERILUNE_OK)
+        return raise_perilune(L, &at, status);
+    int32_t present = 0;
+    int with_class = lua_getmetatable(L, 1);
+    push_address(L, &child, with_class ? lua_gettop(L) : 0);
+    ON(status, L, &child, perilune_get(session, child.key, &value));
+    if (status != PERILUNE_OK)
+        value = perilune_absent();
+    push_text(L, &value);
+    lua_pushvalue(L, found);
+    if (!lua_toboolean(L, 4))
+        return 3;
+    ON(status, L, &child, perilune_data(session, child.key, &present));
+    lua_pushinteger(L, present);
+    return 4;
+}
+
+/* local_names(): the names of the local variables that there are. */
+static int local_names(lua_State *L)
+{
+    address at = {.kind = KIND_LOCAL};
+    perilune_value name;
+    int status, code, count = 0;
+    lua_settop(L, 0);
+    lua_createtable(L, 0, 0);
+    lua_pushliteral(L, "");
+    for (;;) {
+        size_t size;
+        const char *text = lua_tolstring(L, 2, &size);
+        ON(status, L, &at, perilune_name_next(session, text, size, &name));
+        lua_settop(L, 2);
+        if (status != PERILUNE_OK)
+            break;
+        push_text(L, &name);
+        lua_replace(L, 2);
+        text = lua_tolstring(L, 2, &size);
+        if (kind_of(text, size, &code) != KIND_LOCAL)
+            continue;
+        lua_pushvalue(L, 2);
+        lua_rawseti(L, 1, ++count);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+const luaL_Reg walk_functions[] = {{"subscript_next", subscript_next},   {"subscript_previous", subscript_previous},
+                                   {"node_next", node_next_valued},      {"node_previous", node_previous_valued},
+                                   {"pair", pair},                       {"local_names", local_names},
+                                   {NULL, NULL}};
