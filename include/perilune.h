@@ -23,7 +23,7 @@
  * What every function may return, so that it is not repeated below
  *   PERILUNE_INVALID   a NULL where none is allowed, an unknown type, flag or option
  *   PERILUNE_CLOSED    the cursor's session was closed
- *   PERILUNE_FORKED    the session was opened before fork(): open one in the child
+ *   PERILUNE_FORKED    the open transaction was begun before fork(): roll it back, begin one in the child
  *   PERILUNE_INTERNAL, PERILUNE_CORRUPT, PERILUNE_IO
  *   and, inside a transaction, PERILUNE_CONFLICT: return it from the body, which is then run again.
  * Writing functions besides: PERILUNE_READ_ONLY, PERILUNE_NO_SPACE, PERILUNE_WRITES_STOPPED,

@@ -41,7 +41,7 @@ return function(spec)
     local code = {}
     for block in guide:gmatch '```lua\n(.-)```' do code[#code + 1] = block end
     local all = table.concat(code, '\n'):gsub("'people%.db'", string.format('%q', t.path))
-      :gsub('job:wait%(10%)', 'job:wait(0)'):gsub("'fsync'", "'none'")
+      :gsub('job:wait%(10%)', 'job:wait(0)')
     local printed = output(assert((loadstring or load)(all, '=guide')))
     t.equal(printed:find('Ada nobody\n^person(21,"age")', 1, true), 1)
     t.equal(printed:find('cobol', 1, true) ~= nil, true)

@@ -75,8 +75,9 @@ impl Access {
                 Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
                 _ => patience.wait(&self.seat.image, || 0)?,
             }
-            let starved =
-                patience.rounds().is_multiple_of(STARVED) && !self.seat.image.read_only && !holds_lease(&self.seat);
+            let starved = patience.rounds().is_multiple_of(STARVED)
+                && !self.seat.image.read_only
+                && !holds_lease(&self.seat);
             let _lease = if starved { take_lease(&self.seat, 0, Instant::now() + LEASE_WAIT)? } else { None };
             match attempt() {
                 Ok(result) => return Ok(result),

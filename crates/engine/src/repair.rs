@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::{futex, platform};
-use perilune_store::{Error, Result};
+use perilune_store::Result;
 
 use crate::error::Stop;
 use crate::image::layout::{control, phase, session, Owner, ProcessState, Run};

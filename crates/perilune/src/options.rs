@@ -12,7 +12,7 @@ use crate::{Database, Error, Result};
 /// ```no_run
 /// use perilune::{Database, Durability};
 ///
-/// let database = Database::options().create(false).durability(Durability::Fsync).open("shop.db")?;
+/// let database = Database::options().create(false).durability(Durability::None).open("shop.db")?;
 /// # Ok::<(), perilune::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -106,16 +106,21 @@ impl Session {
             self.posted.clear();
             self.mark = ForkMark::current();
             self.series = None;
-            if let Some(running) = self.running.take() {
-                self.forked_levels = running.txn.overlay.depth();
-                // Its lease, if any, is the parent's: it must not be given back here.
-                std::mem::forget(running);
-            }
+            self.disown();
         }
         if self.forked_levels > 0 {
             return Err(Error::Forked);
         }
         Ok(())
+    }
+
+    /// Lets go of a transaction that belongs to the process this one was forked from.
+    fn disown(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.forked_levels = running.txn.overlay.depth();
+            // Its lease, if any, is the parent's: it must not be given back here.
+            std::mem::forget(running);
+        }
     }
 
     /// The same, for an operation that writes.
@@ -132,9 +137,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if !self.mark.is_same_process() {
-            if let Some(running) = self.running.take() {
-                std::mem::forget(running);
-            }
+            self.disown();
             return;
         }
         if self.running.take().is_some() {

@@ -107,11 +107,13 @@ impl Session {
 
     /// Drops the innermost level.
     pub(super) fn rollback_level(&mut self) -> Result<()> {
+        if !self.mark.is_same_process() {
+            self.disown();
+        }
         if self.forked_levels > 0 {
             self.forked_levels -= 1;
             return Ok(());
         }
-        let _ = self.here();
         let Some(running) = &mut self.running else {
             return Err(Error::TransactionState("there is no transaction to roll back"));
         };

@@ -97,6 +97,10 @@ impl Locks for Session {
     }
 
     fn unlock_all(&mut self, owner: LockOwner) -> Result<()> {
+        if !self.mark.is_same_process() {
+            // A forked child holds nothing yet, and to find that out it need not attach.
+            return Ok(());
+        }
         self.here_to_write()?;
         self.locks_taken.retain(|taken| taken.owner != owner);
         self.facilities.locks.unlock_all(&self.access, owner)

@@ -69,10 +69,12 @@ enum Outcome {
     TooMany,
 }
 
+/// Counts on in a forked child: a session it inherited never shares its number with one it opens.
+static NEXT_OWNER: AtomicU64 = AtomicU64::new(0);
+
 /// The locks of one process, shared by its sessions. A forked child has its own, with nothing held.
 pub(crate) struct Locks {
     image: Arc<Image>,
-    next_owner: AtomicU64,
     /// Names that each owner holds, so that all can be released without a search. It says nothing
     /// about what is held: that is in the tree.
     names: Mutex<HashMap<LockOwner, BTreeSet<Vec<u8>>>>,
@@ -80,7 +82,7 @@ pub(crate) struct Locks {
 
 impl Locks {
     pub(crate) fn new(image: Arc<Image>) -> Locks {
-        Locks { image, next_owner: AtomicU64::new(0), names: Mutex::default() }
+        Locks { image, names: Mutex::default() }
     }
 
     fn names(&self) -> MutexGuard<'_, HashMap<LockOwner, BTreeSet<Vec<u8>>>> {
@@ -94,7 +96,7 @@ impl Locks {
 
     /// An owner that has not been before in this process.
     pub(crate) fn new_owner(&self) -> LockOwner {
-        LockOwner(self.next_owner.fetch_add(1, Relaxed))
+        LockOwner(NEXT_OWNER.fetch_add(1, Relaxed))
     }
 
     /// Takes all of `requests` or none, waiting up to `timeout` (None: for ever; zero: one attempt) and
