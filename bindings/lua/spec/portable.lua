@@ -4,14 +4,15 @@
 local low = require 'perilune.yottadb.low'
 local ydb = require 'perilune.yottadb'
 
--- A process that holds the lock name(subscript) until the function that is returned is called.
-local function hold(db, t, name, subscript)
+-- A process that holds the lock name(subscript) until the function that is returned is called, or with
+-- `go` until ^go is set.
+local function hold(db, t, name, subscript, go)
   local program = os.getenv 'LUA_PROGRAM' or arg[-1]
   local file = arg[0]:gsub('[^/]*$', '') .. 'lock_holder.lua'
   local ready = db.node('^holder')
   ready:kill()
   local pipe = io.popen("PERILUNE_DB= ydb_gbldir='" .. t.path .. "' " .. program .. " '" .. file .. "' '" .. name
-    .. "' " .. (subscript and "'" .. subscript .. "'" or ''), 'w')
+    .. "' " .. (subscript and "'" .. subscript .. "' " or '') .. (go and 'go' or ''), 'w')
   t.equal(ready:wait(20, nil), true, 'the second process has started')
   t.equal(ready.__, 'Locked')
   return function() pipe:close() end
