@@ -4,10 +4,13 @@
 //! The child uses a handle that was opened before the fork, as a preforking server does. It ends by
 //! `_exit` and says by its status whether all was well.
 
-mod place;
+mod party;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use perilune_engine::{Database, OpenOptions};
-use perilune_store::{Session, Store};
+use perilune_store::{Error, LockMode, LockOwner, LockRequest, Locks, Session, Store, TransactionOptions};
 
 fn get(database: &Database, key: &str) -> Option<Vec<u8>> {
     let mut value = Vec::new();
@@ -17,6 +20,12 @@ fn get(database: &Database, key: &str) -> Option<Vec<u8>> {
 
 fn set(database: &Database, key: &str, value: &str) {
     database.session().unwrap().set(key.as_bytes(), value.as_bytes()).unwrap();
+}
+
+/// While one test forks, no thread of another holds a lock that the child would need.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `body` in a forked child; true if it neither panicked nor answered false.
@@ -38,7 +47,9 @@ fn in_child(body: impl FnOnce() -> bool) -> bool {
 
 #[test]
 fn children_attach_themselves_and_leave_their_parent_attached() {
-    let path = place::directory().join("x.db");
+    let _alone = alone();
+    let scratch = party::Scratch::new("fork");
+    let path = scratch.database();
     let options = OpenOptions { max_size: 1 << 30, ..OpenOptions::default() };
     let database = Database::open(&path, &options).unwrap();
     set(&database, "parent", "1");
@@ -65,10 +76,86 @@ fn children_attach_themselves_and_leave_their_parent_attached() {
     inherited.close().unwrap();
     database.verify().unwrap();
     database.close().unwrap();
-    std::fs::remove_file(path.with_file_name("x.db-shm")).unwrap();
+    std::fs::remove_file(path.with_file_name("test.db-shm")).unwrap();
     let database = Database::open(&path, &options).unwrap();
     assert_eq!(get(&database, "child 2"), Some(b"2".to_vec()));
     assert_eq!(get(&database, "after"), Some(b"4".to_vec()));
     drop(database);
-    place::clean();
+}
+
+fn lock(session: &mut (impl Session + Locks), owner: LockOwner, timeout: Duration) -> bool {
+    let request = LockRequest { name: b"l\0", ancestors: &[], mode: LockMode::Exclusive };
+    session.lock(owner, &[request], Some(timeout)).unwrap()
+}
+
+#[test]
+fn a_child_has_no_locks_and_no_transaction_of_its_parent() {
+    let _alone = alone();
+    let scratch = party::Scratch::new("fork");
+    let path = scratch.database();
+    let options = OpenOptions { max_size: 1 << 30, ..OpenOptions::default() };
+    let database = Database::open(&path, &options).unwrap();
+    let mut session = database.session().unwrap();
+    let owner = session.new_lock_owner();
+    assert!(lock(&mut session, owner, Duration::ZERO));
+    session.begin(&TransactionOptions::default()).unwrap();
+    session.set(b"x\0", b"parent's").unwrap();
+    // NB: the child works on its copy of the session; nothing of it comes back.
+    assert!(in_child(|| {
+        let forked = |result: Result<(), Error>| matches!(result, Err(Error::Forked));
+        let refused = forked(session.set(b"x\0", b"child's")) && forked(session.commit());
+        session.rollback().unwrap();
+        session.give_up();
+        session.set(b"y\0", b"child's").unwrap();
+        let mine = session.new_lock_owner();
+        refused
+            && session.depth() == 0
+            && session.lock_count(owner, b"l\0").unwrap() == 0
+            && !lock(&mut session, mine, Duration::ZERO)
+    }));
+    assert_eq!(session.lock_count(owner, b"l\0").unwrap(), 1);
+    session.commit().unwrap();
+    assert_eq!(get(&database, "x\0"), Some(b"parent's".to_vec()));
+    assert_eq!(get(&database, "y\0"), Some(b"child's".to_vec()));
+    drop(session);
+    database.verify().unwrap();
+    database.close().unwrap();
+}
+
+#[test]
+fn a_process_that_closes_all_descriptors_lives_on() {
+    let _alone = alone();
+    let scratch = party::Scratch::new("fork");
+    let path = scratch.database();
+    let options = OpenOptions { max_size: 1 << 30, ..OpenOptions::default() };
+    let database = Database::open(&path, &options).unwrap();
+    let mut session = database.session().unwrap();
+    assert!(in_child(|| {
+        // The child has a database of its own, and a child to whom it must not look dead.
+        let own = Database::open(&path, &options).unwrap();
+        let mut session = own.session().unwrap();
+        let owner = session.new_lock_owner();
+        let locked = lock(&mut session, owner, Duration::ZERO);
+        // SAFETY: what is closed is used by nobody afterwards: files of this child that its parent does
+        // not see.
+        unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+        session.set(b"closed\0", b"1").unwrap();
+        let refused = in_child(|| {
+            let begun = Instant::now();
+            let other = Database::open(&path, &options).unwrap();
+            let mut session = other.session().unwrap();
+            let owner = session.new_lock_owner();
+            // Longer than the warden needs to sweep the dead.
+            let free = lock(&mut session, owner, Duration::from_millis(300));
+            !free && begun.elapsed() >= Duration::from_millis(300)
+        });
+        session.set(b"closed\0", b"2").unwrap();
+        locked && refused && session.unlock(owner, b"l\0").unwrap()
+    }));
+    let owner = session.new_lock_owner();
+    assert!(lock(&mut session, owner, Duration::from_secs(10)));
+    assert_eq!(get(&database, "closed\0"), Some(b"2".to_vec()));
+    drop(session);
+    database.verify().unwrap();
+    database.close().unwrap();
 }

@@ -26,15 +26,15 @@ const ANSWER: &str = "=> ";
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Address space that 200 processes can have at once.
-pub fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     OpenOptions { max_size: 1 << 30, ..OpenOptions::default() }
 }
 
 /// A directory of a test's own, removed when dropped.
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub fn new(name: &str) -> Scratch {
+    pub(crate) fn new(name: &str) -> Scratch {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = env::temp_dir().join(format!("perilune-{name}-{}-{number}", std::process::id()));
@@ -43,7 +43,7 @@ impl Scratch {
     }
 
     /// The path of the test's database.
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.0.join("test.db")
     }
 }
@@ -55,28 +55,28 @@ impl Drop for Scratch {
 }
 
 /// The role that this process is to play, and the database; none in the test itself.
-pub fn role() -> Option<(String, PathBuf)> {
+pub(crate) fn role() -> Option<(String, PathBuf)> {
     Some((env::var(ROLE).ok()?, env::var_os(PATH)?.into()))
 }
 
 /// A session of the database at `path`.
-pub fn session(path: &Path) -> Session {
+pub(crate) fn session(path: &Path) -> Session {
     Database::open(path, &options()).unwrap().session().unwrap()
 }
 
 /// Plays the role `steps`.
-pub fn serve(path: &Path) {
+pub(crate) fn serve(path: &Path) {
     serve_steps(session(path), io::stdin().lock(), io::stdout()).unwrap();
 }
 
 /// Says something to the test.
-pub fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     println!("{ANSWER}{text}");
     io::stdout().flush().unwrap();
 }
 
 /// This program in a role. `wrapper`: a program and arguments that are to run it.
-pub fn command(wrapper: &[&str], role: &str, path: &Path) -> Command {
+pub(crate) fn command(wrapper: &[&str], role: &str, path: &Path) -> Command {
     let this = env::current_exe().unwrap();
     let mut command = match wrapper.split_first() {
         Some((program, arguments)) => {
@@ -92,7 +92,7 @@ pub fn command(wrapper: &[&str], role: &str, path: &Path) -> Command {
 }
 
 /// A process in a role; killed when dropped.
-pub struct Party {
+pub(crate) struct Party {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
@@ -100,11 +100,11 @@ pub struct Party {
 
 impl Party {
     /// A process that serves steps on the database at `path`.
-    pub fn new(path: &Path) -> Party {
+    pub(crate) fn new(path: &Path) -> Party {
         Party::start(&mut command(&[], "steps", path))
     }
 
-    pub fn start(command: &mut Command) -> Party {
+    pub(crate) fn start(command: &mut Command) -> Party {
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         let (said, answers) = mpsc::channel();
@@ -120,32 +120,32 @@ impl Party {
     }
 
     /// Begins a step.
-    pub fn begin(&mut self, step: &str) {
+    pub(crate) fn begin(&mut self, step: &str) {
         writeln!(self.input.as_mut().unwrap(), "{step}").unwrap();
     }
 
     /// The next answer.
-    pub fn answer(&self) -> String {
+    pub(crate) fn answer(&self) -> String {
         self.answers.recv_timeout(PATIENCE).expect("the party answers")
     }
 
     /// Whether an answer has come that nobody has taken.
-    pub fn has_answered(&self) -> Option<String> {
+    pub(crate) fn has_answered(&self) -> Option<String> {
         self.answers.try_recv().ok()
     }
 
     /// Runs a step and gives its answer.
-    pub fn ask(&mut self, step: &str) -> String {
+    pub(crate) fn ask(&mut self, step: &str) -> String {
         self.begin(step);
         self.answer()
     }
 
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
     }
 
     /// Stops the process, and returns when it is stopped.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.signal("STOP");
         let stat = format!("/proc/{}/stat", self.child.id());
         while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
@@ -153,7 +153,7 @@ impl Party {
         }
     }
 
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.signal("CONT");
     }
 
@@ -163,7 +163,7 @@ impl Party {
     }
 
     /// Lets the process end by itself.
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
     }
