@@ -231,6 +231,42 @@ return function(spec)
     t.equal({n[1].copy.__, n['4.5'].copy.__}, {'1', '1'})
   end)
 
+  case('loops go on across transactions and databases', function(t, db)
+    local n, seen = ydb.node '^v', {}
+    for i = 1, 8 do n[i].__ = i end
+    local step = n:pairs()
+    local function go()
+      local _, _, sub = step()
+      seen[#seen + 1] = sub
+    end
+    go()
+    ydb.tp(function() go() ydb.tp(go) go() n['4.5'].__ = 1 end)
+    pcall(ydb.tp, function() n['4.7'].__ = 1 go() go() error 'x' end)
+    perilune.use(perilune.open(t.path .. '.2'))
+    ydb.set('^v', 6, 1)
+    go()
+    perilune.use():close()
+    for _, ending in ipairs {'', '-shm', '-wal.1'} do os.remove(t.path .. '.2' .. ending) end
+    perilune.use(db)
+    go()
+    go()
+    go()
+    t.equal(seen, {'1', '2', '3', '4', '4.5', '4.7', '6', '7', '8'})
+    t.equal({step(), step()}, {})
+    local again = n:subscripts(true)
+    t.equal({again(), again()}, {'8', '7'})
+    ydb.tp(function()
+      for sub in n:subscripts() do
+        pcall(ydb.tp, function() ydb.set('^v', sub, 'x', 1) error 'x' end)
+      end
+    end)
+    t.equal({again(), ydb.data('^v', 1)}, {'6', 1})
+    for _ = 1, 200 do
+      for _ in n:pairs() do break end
+    end
+    collectgarbage()
+  end)
+
   case('large local keys and values', function(t)
     local long = ('k'):rep(500000)
     local n = ydb.node('big', long, 'x')

@@ -130,6 +130,9 @@ extern const luaL_Reg value_functions[];
 /* yottadb_walk.c */
 extern const luaL_Reg walk_functions[];
 
+/* yottadb_iterate.c */
+extern const luaL_Reg iterate_functions[];
+
 /* yottadb_locks.c */
 extern const luaL_Reg named_lock_functions[];
 

@@ -9,7 +9,6 @@
 #include "yottadb.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const char node_magic;
 
@@ -43,14 +42,26 @@ const address_node *to_address_node(lua_State *L, int index)
     return node->magic == &node_magic ? node : NULL;
 }
 
+static void push_integer_text(lua_State *L, int64_t integer)
+{
+    char text[24], *at = text + sizeof text;
+    uint64_t rest = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (integer < 0)
+        *--at = '-';
+    lua_pushlstring(L, at, (size_t)(text + sizeof text - at));
+}
+
 void push_number_text(lua_State *L, int index, const char *what)
 {
     char text[40], canonical[128];
     int64_t integer = 0;
     size_t size = 0;
     if (integral(L, index, &integer)) {
-        snprintf(text, sizeof text, "%lld", (long long)integer);
-        lua_pushstring(L, text);
+        push_integer_text(L, integer);
         return;
     }
     double number = lua_tonumber(L, index);
@@ -70,6 +81,9 @@ void push_text(lua_State *L, const perilune_value *value)
     switch (value->type) {
     case PERILUNE_ABSENT:
         lua_pushnil(L);
+        return;
+    case PERILUNE_INT:
+        push_integer_text(L, value->as.i);
         return;
     case PERILUNE_STRING:
     case PERILUNE_DECIMAL:

@@ -68,6 +68,7 @@ int luaopen__perilune_yottadb(lua_State *L)
     add(L, base, address_functions);
     add(L, base, value_functions);
     add(L, base, walk_functions);
+    add(L, base, iterate_functions);
     add(L, base, named_lock_functions);
     add(L, base, tp_functions);
     add(L, base, error_functions);

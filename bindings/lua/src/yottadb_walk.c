@@ -1,5 +1,5 @@
 /*
- * Steps through the tree: $ORDER and $QUERY, and a step of `pairs`.
+ * Steps through the tree: $ORDER and $QUERY.
  *
  * Invariants
  * - Each step is a search of its own and sees the tree as it is then.
@@ -115,53 +115,6 @@ static int node_previous_valued(lua_State *L)
     return node_step(L, BACKWARD);
 }
 
-/* pair(node, sub, reverse, with_data): the child after `sub` as a node, its value, its subscript, its data. */
-static int pair(lua_State *L)
-{
-    address at, child;
-    perilune_value sub = perilune_absent(), value;
-    int status;
-    lua_settop(L, 4);
-    resolve(L, 1, 1, &at);
-    const char *text = luaL_checklstring(L, 2, &sub.as.s.n);
-    sub = perilune_string(text, sub.as.s.n);
-    if (lua_toboolean(L, 3))
-        ON(status, L, &at,
-           perilune_child_previous(session, at.key, sub.as.s.n == 0 ? NULL : &sub, &value));
-    else
-        ON(status, L, &at, perilune_child_next(session, at.key, &sub, &value));
-    /* The subscript "" is the first of all and is never shown, as in M. */
-    if (status != PERILUNE_OK || (value.type == PERILUNE_STRING && value.as.s.n == 0))
-        return 0;
-    push_text(L, &value);
-    int found = lua_gettop(L);
-    child = (address){.kind = at.kind, .db = at.db};
-    size_t size = 0, length;
-    const char *bytes = lua_tolstring(L, found, &length);
-    status = perilune_node_child_str(child.block, sizeof child.block, at.key, bytes, length, &size);
-    child.key = (perilune_node *)child.block;
-    if (status == PERILUNE_BUFFER_TOO_SMALL) {
-        void *block = new_userdata(L, size);
-        status = perilune_node_child_str(block, size, at.key, bytes, length, &size);
-        child.key = block;
-    }
-    if (status != PERILUNE_OK)
-        return raise_perilune(L, &at, status);
-    int32_t present = 0;
-    int with_class = lua_getmetatable(L, 1);
-    push_address(L, &child, with_class ? lua_gettop(L) : 0);
-    ON(status, L, &child, perilune_get(session, child.key, &value));
-    if (status != PERILUNE_OK)
-        value = perilune_absent();
-    push_text(L, &value);
-    lua_pushvalue(L, found);
-    if (!lua_toboolean(L, 4))
-        return 3;
-    ON(status, L, &child, perilune_data(session, child.key, &present));
-    lua_pushinteger(L, present);
-    return 4;
-}
-
 /* local_names(): the names of the local variables that there are. */
 static int local_names(lua_State *L)
 {
@@ -192,5 +145,4 @@ static int local_names(lua_State *L)
 
 const luaL_Reg walk_functions[] = {{"subscript_next", subscript_next},   {"subscript_previous", subscript_previous},
                                    {"node_next", node_next_valued},      {"node_previous", node_previous_valued},
-                                   {"pair", pair},                       {"local_names", local_names},
-                                   {NULL, NULL}};
+                                   {"local_names", local_names},          {NULL, NULL}};

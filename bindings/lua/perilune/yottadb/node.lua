@@ -53,25 +53,13 @@ function node.ismutable() return false end
 -- Goes through the subscripts of the children.
 function node.subscripts(self, reverse)
   check('subscripts', 'nil/boolean/number', reverse)
-  local step = reverse and core.subscript_previous or core.subscript_next
-  local sub = ''
-  return function()
-    if sub then sub = step(self, sub) end
-    return sub
-  end, nil, ''
+  return core.iterate(self, reverse, 0), nil, ''
 end
 
 -- Goes through the children: node, value or nil, subscript.
 function node.pairs(self, reverse)
   check('pairs', 'nil/boolean/number', reverse)
-  local sub = ''
-  reverse = reverse and true or false
-  return function()
-    if not sub then return nil end
-    local child, value, found = core.pair(self, sub, reverse)
-    sub = found
-    return child, value, found
-  end, nil, ''
+  return core.iterate(self, reverse, 1), nil, ''
 end
 node.__pairs = node.pairs
 

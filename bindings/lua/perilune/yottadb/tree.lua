@@ -57,10 +57,8 @@ local function settree(node, tbl, filter)
 end
 
 local function load_tree(node, depth, maxdepth, filter)
-  local tbl, sub = {}, ''
-  while true do
-    local child, value, found, data = core.pair(node, sub, false, true)
-    if not child then return tbl end
+  local tbl = {}
+  for child, value, found, data in core.iterate(node, false, 2) do
     local recurse = data >= 10 and (not maxdepth or depth <= maxdepth)
     if filter then
       local more
@@ -74,8 +72,8 @@ local function load_tree(node, depth, maxdepth, filter)
     else
       tbl[found] = value
     end
-    sub = found
   end
+  return tbl
 end
 
 local function gettree(node, maxdepth, filter)
