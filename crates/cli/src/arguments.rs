@@ -30,11 +30,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Runs a Lua script (`-`: the standard input) in the embedded LuaJIT
     Run {
-        /// The script; its directory is searched for modules
-        file: PathBuf,
-        /// Its arguments, in `arg` and `...`
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
+        /// The script, whose directory is searched for modules, and its arguments, in `arg` and `...`
+        // One list: all after its first word is the script's, even what looks like an option of ours.
+        #[arg(trailing_var_arg = true, required = true, value_names = ["FILE", "ARGUMENTS"])]
+        words: Vec<OsString>,
     },
     /// An interactive session of Lua
     Repl,
@@ -120,9 +119,11 @@ mod tests {
         let parsed =
             Arguments::try_parse_from(["perilune", "--db", "a", "run", "x.lua", "--db", "b"]).unwrap();
         assert_eq!(parsed.db, Some(PathBuf::from("a")));
-        let Some(Command::Run { file, arguments }) = parsed.command else {
+        let Some(Command::Run { words }) = parsed.command else {
             panic!("run is a command");
         };
-        assert_eq!((file, arguments), (PathBuf::from("x.lua"), vec!["--db".into(), "b".into()]));
+        assert_eq!(words, ["x.lua", "--db", "b"]);
+        let parsed = Arguments::try_parse_from(["perilune", "run", "--db", "a", "-"]).unwrap();
+        assert_eq!(parsed.db, Some(PathBuf::from("a")));
     }
 }

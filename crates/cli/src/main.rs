@@ -48,7 +48,7 @@ fn run(arguments: Arguments) -> Result<()> {
     }
     match arguments.command {
         None | Some(Command::Repl) => repl::run(),
-        Some(Command::Run { file, arguments }) => script::run(&file, &arguments),
+        Some(Command::Run { words }) => script::run_first(&words),
         Some(Command::Script(words)) => script::run_named(&words),
         Some(Command::Bench { what: Benchmark::Collatz(options) }) => {
             collatz::run(&options, arguments.db.as_deref())

@@ -24,16 +24,21 @@ pub(crate) fn execute(code: &str, arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
+/// Runs the first word as a script with the others as its arguments.
+pub(crate) fn run_first(words: &[OsString]) -> Result<()> {
+    let (file, arguments) = words.split_first().ok_or_else(|| wrong_use("run needs a script"))?;
+    run(Path::new(file), arguments)
+}
+
 /// Runs `perilune FILE ...`; a word that is no file was meant as a command.
 pub(crate) fn run_named(words: &[OsString]) -> Result<()> {
-    let (file, arguments) = words.split_first().ok_or_else(|| wrong_use("no script"))?;
-    if !Path::new(file).is_file() {
-        return Err(wrong_use(format!(
+    match words.first() {
+        Some(word) if !Path::new(word).is_file() => Err(wrong_use(format!(
             "`{}` is neither a command nor a file; `perilune --help` lists the commands",
-            file.to_string_lossy()
-        )));
+            word.to_string_lossy()
+        ))),
+        _ => run_first(words),
     }
-    run(Path::new(file), arguments)
 }
 
 /// The path of this program, for scripts that start others.
