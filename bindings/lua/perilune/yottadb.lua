@@ -6,6 +6,7 @@
 --
 -- Nothing here touches the program's globals, and no database is opened before the first call that needs one.
 
+require 'perilune' -- first: it says where _perilune.yottadb is
 local core = require '_perilune.yottadb'
 local low = require 'perilune.yottadb.low'
 local constants = require 'perilune.yottadb.constants'

@@ -98,6 +98,23 @@ static int build(lua_State *L)
     return 1;
 }
 
+int luaopen__perilune_yottadb(lua_State *L);
+
+/* Makes `require '_perilune.yottadb'` work where there is no _perilune.so to look in. */
+static void preload_yottadb(lua_State *L)
+{
+    lua_getglobal(L, "package");
+    if (lua_istable(L, -1)) {
+        lua_getfield(L, -1, "preload");
+        if (lua_istable(L, -1)) {
+            lua_pushcfunction(L, luaopen__perilune_yottadb);
+            lua_setfield(L, -2, "_perilune.yottadb");
+        }
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
 static const char module_key;
 
 #if defined(__GNUC__)
@@ -133,5 +150,6 @@ int luaopen__perilune(lua_State *L)
     lua_pushlightuserdata(L, (void *)&module_key);
     lua_pushvalue(L, -2);
     lua_rawset(L, LUA_REGISTRYINDEX);
+    preload_yottadb(L);
     return 1;
 }

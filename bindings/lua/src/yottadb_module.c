@@ -1,7 +1,7 @@
 /*
  * luaopen__perilune_yottadb: the C part of perilune.yottadb, one table of functions.
  *
- * It is loaded by require '_perilune.yottadb' from _perilune.so, after _perilune, whose state it shares.
+ * It is loaded by require '_perilune.yottadb', after _perilune, whose state it shares and which preloads it.
  */
 #include "yottadb.h"
 
@@ -40,6 +40,8 @@ static void add(lua_State *L, int base, const luaL_Reg *functions)
         lua_pushvalue(L, base + i);
     set_functions(L, functions, LAYER_UPVALUES);
 }
+
+int luaopen__perilune_yottadb(lua_State *L);
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

@@ -2,6 +2,7 @@
 --
 -- Functions that need the M language or its signals raise, or do nothing where that is harmless.
 
+require 'perilune' -- first: it says where _perilune.yottadb is
 local core = require '_perilune.yottadb'
 require 'perilune.yottadb.special'
 local constants = require 'perilune.yottadb.constants'
