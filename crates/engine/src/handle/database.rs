@@ -11,7 +11,7 @@ use super::Session;
 use crate::image::layout::control;
 use crate::limits::{PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
 use crate::open::{Attachment, OpenOptions};
-use crate::repair::sessions_high;
+use crate::repair::{dead_processes, sessions_high};
 use crate::session::{Seat, COUNTERS};
 use crate::verify::{verify, VerifyReport};
 
@@ -81,12 +81,15 @@ impl Database {
         attachment.close()
     }
 
-    /// Verifies the whole structure. Nobody may be writing meanwhile.
+    /// Verifies the whole structure, once what dead processes left half done is repaired. Nobody may be
+    /// writing meanwhile.
     ///
     /// # Errors
     /// `Corrupt`, naming the first page that breaks a rule, and the rule.
     pub fn verify(&self) -> Result<VerifyReport> {
-        verify(self.attachment.image()?)
+        let image = self.attachment.image()?;
+        dead_processes(image)?;
+        verify(image)
     }
 
     /// Counts events and sizes.

@@ -140,8 +140,10 @@ impl Party {
         self.answer()
     }
 
+    /// Kills the process and waits until it is gone.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Stops the process, and returns when it is stopped.
