@@ -27,7 +27,8 @@ local function store(node, tbl, filter, inside)
   end
   inside[tbl] = true
   local done = {}
-  for k, v in pairs(tbl) do
+  for key, member in pairs(tbl) do
+    local k, v = key, member
     if filter then k, v = filter(node, k, v) end
     if k ~= nil and v ~= nil then
       local child, sub = target(node, k, done)
@@ -58,7 +59,8 @@ end
 
 local function load_tree(node, depth, maxdepth, filter)
   local tbl = {}
-  for child, value, found, data in core.iterate(node, false, 2) do
+  for child, own, found, data in core.iterate(node, false, 2) do
+    local value = own
     local recurse = data >= 10 and (not maxdepth or depth <= maxdepth)
     if filter then
       local more
