@@ -219,6 +219,37 @@ return function(spec)
     ydb.set('$ZMAXTPTIME', 0)
   end)
 
+  case('what another session writes in between runs it again', function(t)
+    local other = perilune.open(t.path)
+    for _, nested in ipairs {false, true} do
+      ydb.set('^v', 1)
+      ydb.set('l', 0)
+      local runs, restarts = 0, {}
+      ydb.tp({'l'}, function()
+        runs = runs + 1
+        restarts[runs] = ydb.get '$TRESTART'
+        local value = ydb.get '^v'
+        ydb.incr('l')
+        if runs == 1 then other.node('^v').__ = 10 end
+        local function write() ydb.set('^v', value + 1) end
+        if nested then pcall(ydb.tp, write) else write() end
+      end)
+      t.equal({runs, restarts[1], restarts[2], ydb.get '^v', ydb.get 'l'}, {2, '0', '1', '11', '1'})
+      -- An error that came of such a state is not the caller's.
+      runs = 0
+      ydb.tp(function()
+        runs = runs + 1
+        local value = ydb.get '^v'
+        if runs == 1 then
+          other.node('^v').__ = 20
+          error('saw ' .. value)
+        end
+      end)
+      t.equal(runs, 2)
+    end
+    other:close()
+  end)
+
   case('loops see what they write', function(t)
     local n, seen = ydb.node '^v', {}
     for i = 1, 5 do n[i].__ = i end
