@@ -20,9 +20,18 @@ ARM_CARGO = CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$(ARM_CC) \
 .DEFAULT_GOAL := help
 .PHONY: help run test fuzz cross-test tidy doc install uninstall clean
 
-## run: build and take the five-minute tour on a temporary database
+## run: build, then the 3n+1 benchmark by 1, 2 and 32 processes on a temporary database
 run:
-	$(CARGO) run --quiet --release -p perilune --example tour
+	$(CARGO) build --quiet --release -p perilune-cli
+	'$(TARGET_DIR)/release/perilune' bench collatz --n 100000 --procs 1,2,32
+
+## install-lua: the module for one Lua, LUA=5.1 5.2 5.3 5.4 5.5 jit, under PREFIX (DESTDIR)
+LUA ?= 5.4
+.PHONY: install-lua
+install-lua:
+	$(CARGO) build --release -p perilune-capi
+	$(MAKE) -C bindings/lua install LUA='$(LUA)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
+	    LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
 
 ## test: every check of the project; ends in one line of totals
 test:
@@ -70,10 +79,11 @@ doc:
 bench-engine:
 	$(CARGO) run --quiet --release -p perilune-bench -- engine $(ARGS)
 
-## install: libperilune, perilune.h and perilune.pc under PREFIX (LIBDIR, DESTDIR)
+## install: the program, libperilune, perilune.h and perilune.pc under PREFIX (LIBDIR, DESTDIR)
 install:
-	$(CARGO) build --release -p perilune-capi
-	$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include'
+	$(CARGO) build --release -p perilune-capi -p perilune-cli
+	$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin'
+	$(INSTALL) -m 755 '$(TARGET_DIR)/release/perilune' '$(DESTDIR)$(PREFIX)/bin/perilune'
 	$(INSTALL) -m 755 '$(TARGET_DIR)/release/libperilune_capi.so' '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)'
 	ln -sf libperilune.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libperilune.so'
@@ -84,6 +94,7 @@ install:
 
 ## uninstall: remove what install put there
 uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/perilune'
 	rm -f '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libperilune.so' '$(DESTDIR)$(LIBDIR)/libperilune.a' \
 	    '$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc' '$(DESTDIR)$(PREFIX)/include/perilune.h'

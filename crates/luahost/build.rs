@@ -2,7 +2,8 @@
 //!
 //! LuaJIT is built here and not by mlua, which tells nobody where its headers are.
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
@@ -13,12 +14,8 @@ fn main() {
     println!("cargo:rerun-if-changed={}", module.display());
     println!("cargo:rerun-if-changed={}", root.join("include/perilune.h").display());
 
-    let mut sources: Vec<PathBuf> = fs::read_dir(&module)
-        .expect("bindings/lua/src is part of the project")
-        .map(|entry| entry.expect("a readable directory").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .collect();
-    sources.sort();
+    write_modules(&root.join("bindings/lua"));
+    let sources = files(&module, "c");
     cc::Build::new()
         .files(&sources)
         .include(luajit.include_dir())
@@ -37,4 +34,36 @@ fn main() {
     for library in luajit.libs() {
         println!("cargo:rustc-link-lib=static:+whole-archive={library}");
     }
+}
+
+/// The files in `directory` and below it with `extension`, in order.
+fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory of bindings/lua") {
+        let path = entry.expect("a readable directory").path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Writes the list of Lua files that `host.rs` includes: the name each is required by, and its text.
+fn write_modules(lua: &Path) {
+    println!("cargo:rerun-if-changed={}", lua.join("perilune").display());
+    let mut paths = files(&lua.join("perilune"), "lua");
+    paths.push(lua.join("perilune.lua"));
+    let mut list = String::from("&[\n");
+    for path in paths {
+        println!("cargo:rerun-if-changed={}", path.display());
+        let name = path.strip_prefix(lua).expect("it lies there").with_extension("");
+        let name = name.to_str().expect("names are ASCII").replace('/', ".");
+        writeln!(list, "({name:?}, include_str!({path:?})),").expect("a string grows");
+    }
+    list.push_str("]\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("modules.rs");
+    fs::write(out, list).expect("OUT_DIR is writable");
 }

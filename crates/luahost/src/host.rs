@@ -10,11 +10,8 @@ use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
 use crate::registration;
 use crate::{HostError, Result};
 
-/// Lua files that the module consists of, by the name they are required by.
-const MODULES: &[(&str, &str)] = &[
-    ("perilune", include_str!("../../../bindings/lua/perilune.lua")),
-    ("perilune.ffi", include_str!("../../../bindings/lua/perilune/ffi.lua")),
-];
+/// The Lua files of `bindings/lua`, each by the name it is required by; `build.rs` lists them.
+const MODULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 
 /// An embedded LuaJIT in which `require 'perilune'` works.
 pub struct Host {
@@ -31,7 +28,9 @@ impl Host {
         let lua = registration::new_state();
         let protected = lua.load(include_str!("protected.lua")).set_name("=(perilune)").eval::<Function>()?;
         let host = Host { lua, protected };
-        host.preloaded()?.set("_perilune", registration::module_opener(&host.lua)?)?;
+        for (name, opener) in registration::module_openers(&host.lua)? {
+            host.preloaded()?.set(name, opener)?;
+        }
         for (name, source) in MODULES {
             host.preload(name, source)?;
         }

@@ -1,8 +1,8 @@
-//! Creates the Lua state and gives it the C module: the only unsafe lines of this crate.
+//! Creates the Lua state and gives it the C modules: the only unsafe lines of this crate.
 //!
 //! Invariants
-//! - `luaopen__perilune` is that of `bindings/lua/src/module.c`, compiled by `build.rs` against the
-//!   headers of the LuaJIT that the state belongs to.
+//! - The functions `luaopen_*` are those of `bindings/lua/src`, compiled by `build.rs` against the headers
+//!   of the LuaJIT that the state belongs to.
 #![allow(unsafe_code)]
 
 use mlua::{lua_State, Function, Lua};
@@ -13,6 +13,7 @@ use perilune_capi as _;
 
 extern "C-unwind" {
     fn luaopen__perilune(state: *mut lua_State) -> c_int;
+    fn luaopen__perilune_yottadb(state: *mut lua_State) -> c_int;
 }
 
 /// A state with all standard libraries, `debug` and `ffi` as well, that loads C modules.
@@ -22,9 +23,14 @@ pub(crate) fn new_state() -> Lua {
     unsafe { Lua::unsafe_new() }
 }
 
-/// The function that opens the C module, for `package.preload`.
-pub(crate) fn module_opener(lua: &Lua) -> mlua::Result<Function> {
-    // SAFETY: it is a lua_CFunction made for this LuaJIT. It leaves by lua_error only through C frames
+/// The functions that open the C modules, for `package.preload`, by the modules' names.
+pub(crate) fn module_openers(lua: &Lua) -> mlua::Result<[(&'static str, Function); 2]> {
+    // SAFETY: both are lua_CFunctions made for this LuaJIT. They leave by lua_error only through C frames
     // and Lua's own, since no Rust function is between.
-    unsafe { lua.create_c_function(luaopen__perilune) }
+    unsafe {
+        Ok([
+            ("_perilune", lua.create_c_function(luaopen__perilune)?),
+            ("_perilune.yottadb", lua.create_c_function(luaopen__perilune_yottadb)?),
+        ])
+    }
 }

@@ -28,6 +28,7 @@ fn the_module_is_there_and_lua_is_luajit_with_5_2() {
         "5.2 compatibility"
     );
     assert_eq!(first(&host, "type(require('ffi').cdef)"), "function");
+    assert_eq!(first(&host, "type(require('perilune.yottadb').node)"), "function");
     assert_eq!(first(&host, "require('perilune').extend == nil"), "true", "LuaJIT's part is in use");
 }
 
