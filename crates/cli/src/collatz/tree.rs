@@ -36,7 +36,7 @@ pub(crate) fn draw(sequences: u64) -> String {
         let mut at = places[&number];
         let mut branch = vec![at];
         for &number in path.iter().rev() {
-            let angle = at.angle + if number % 2 == 0 { TURN_EVEN } else { TURN_ODD };
+            let angle = at.angle + if number.is_multiple_of(2) { TURN_EVEN } else { TURN_ODD };
             at = Place { x: at.x + LENGTH * angle.cos(), y: at.y + LENGTH * angle.sin(), angle };
             places.insert(number, at);
             branch.push(at);
@@ -47,7 +47,7 @@ pub(crate) fn draw(sequences: u64) -> String {
 }
 
 fn successor(number: u64) -> u64 {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         number / 2
     } else {
         3 * number + 1
