@@ -87,3 +87,17 @@ fn the_header_is_c_and_cpp() {
         run(&mut Command::new(&program));
     }
 }
+
+/// See `two_copies.c`.
+#[test]
+fn two_copies_of_the_library_in_one_process_are_two_processes() {
+    let directory = Directory::new("copies");
+    let library = artefact("libperilune_capi.so");
+    let copy = directory.0.join("another.so");
+    fs::copy(&library, &copy).expect("the library can be copied");
+    let program = directory.0.join("two_copies");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/two_copies.c");
+    run(compiler("cc", "-std=gnu99").arg(source).arg("-o").arg(&program).arg("-ldl"));
+    let output = run(Command::new(&program).arg(&library).arg(&copy).arg(directory.0.join("copies.db")));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "two copies: good\n");
+}
