@@ -79,10 +79,15 @@ impl Seen {
     }
 }
 
+/// So many misses in a row, and the finger is tried only every so many accesses.
+const FINGER_TRIES: u32 = 8;
+
 /// Remembers the leaf of the last access in each tree, and the place of the last `next` in it.
 #[derive(Default)]
 pub(crate) struct Fingers {
     leaf: [Cell<u32>; 2],
+    /// How often in a row the finger was of no use.
+    misses: Cell<u32>,
     /// Leaf, its word, and the index of the record that `next` answered last.
     place: Cell<(u32, u64, usize)>,
 }
@@ -91,6 +96,7 @@ impl Fingers {
     /// Points at a leaf that is likely to be wanted next.
     #[inline(always)]
     pub(crate) fn point(&self, which: Which, leaf: u32) {
+        self.misses.set(0);
         self.slot(which).set(leaf);
     }
 
@@ -182,15 +188,19 @@ fn path(image: &Image, which: Which, key: &[u8], level: u8) -> Attempt<Vec<Step>
 pub(crate) fn locate(image: &Image, fingers: &Fingers, which: Which, key: &[u8], me: u16) -> Attempt<Seen> {
     let finger = fingers.slot(which);
     let number = finger.get();
-    if number != 0 {
+    let misses = fingers.misses.get();
+    // Keys that come at random never hit it: then it is tried only now and then.
+    if number != 0 && (misses < FINGER_TRIES || misses.is_multiple_of(FINGER_TRIES)) {
         let word = latch::load(image.latch(number));
         if word.state() == State::Tree && (!word.locked() || me != 0 && word.is_locked_by(me)) {
             let page = image.page(number);
             if page::kind(page) == LEAF && page::flags(page) == which.page_flags() && contains(page, key) {
+                fingers.misses.set(0);
                 return Ok(Seen { number, word });
             }
         }
     }
+    fingers.misses.set(misses.wrapping_add(1));
     let seen = descend(image, which, key, me)?;
     finger.set(seen.number);
     Ok(seen)
