@@ -21,11 +21,15 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Reads until `text` was shown after the position `from` and the program has asked for the cursor
-    /// `asked` times: it does so once it listens for a new line. The end of the program ends the test.
-    fn wait_for(&mut self, from: usize, text: &str, asked: usize) {
+    /// Reads until `text` and behind it `prompt` were shown, all after the position `from`: the prompt is
+    /// painted once the editor listens. The end of the program ends the test.
+    fn wait_for(&mut self, from: usize, text: &str, prompt: &str) {
         let mut buffer = [0; 4096];
-        while self.answered < asked || !String::from_utf8_lossy(&self.shown[from..]).contains(text) {
+        let seen = |shown: &[u8]| {
+            let shown = String::from_utf8_lossy(shown);
+            shown.find(text).is_some_and(|at| shown[at + text.len()..].contains(prompt))
+        };
+        while !seen(&self.shown[from..]) {
             let count = self.output.read(&mut buffer).expect("the terminal");
             assert!(count > 0, "ended without {text:?}: {}", String::from_utf8_lossy(&self.shown));
             self.shown.extend_from_slice(&buffer[..count]);
@@ -37,18 +41,11 @@ impl Terminal {
         }
     }
 
-    /// Types a line and waits for what it shows, and for the next prompt.
-    fn enter(&mut self, line: &str, expected: &str) {
-        let (from, asked) = (self.shown.len(), self.answered + 1);
-        self.input.write_all(format!("{line}\r").as_bytes()).expect("the terminal");
-        self.wait_for(from, expected, asked);
-    }
-
-    /// Types a line that is not the end of its chunk.
-    fn begin(&mut self, line: &str) {
+    /// Types a line and waits for what it shows, which its echo does not contain, and for `prompt`.
+    fn enter(&mut self, line: &str, expected: &str, prompt: &str) {
         let from = self.shown.len();
         self.input.write_all(format!("{line}\r").as_bytes()).expect("the terminal");
-        self.wait_for(from, ">> ", 0);
+        self.wait_for(from, expected, prompt);
     }
 }
 
@@ -56,8 +53,16 @@ impl Terminal {
 fn lines_are_run_and_nodes_shown() {
     let place = Place::new();
     let program = place.command(&[]);
-    let mut child = Command::new("script")
-        .args(["-qec", &format!("'{}' --db t.db", program.get_program().to_string_lossy()), "/dev/null"])
+    // A limit, so that a session that waits for ever ends the test.
+    let mut child = Command::new("timeout")
+        .args([
+            "--foreground",
+            "60",
+            "script",
+            "-qec",
+            &format!("'{}' --db t.db", program.get_program().to_string_lossy()),
+            "/dev/null",
+        ])
         .current_dir(place.path())
         .env("HOME", place.path())
         .env("TERM", "xterm")
@@ -70,15 +75,15 @@ fn lines_are_run_and_nodes_shown() {
     let input = child.stdin.take().expect("piped");
     let output = child.stdout.take().expect("piped");
     let mut terminal = Terminal { input, output, shown: Vec::new(), answered: 0 };
-    terminal.wait_for(0, "t.db", 1);
-    terminal.enter("6 * 7", "42\r\n");
-    terminal.enter("^person(21,\"age\").__ = 35 + 1", "");
-    terminal.enter("^person", "^person(21,\"age\")=36\r\n");
-    terminal.enter("{b = 'x', 1}", "  b = \"x\",\r\n");
-    terminal.begin("for i = 1, 2 do");
-    terminal.enter("print('line', i) end", "line\t2\r\n");
-    terminal.enter("error('broken')", "broken\r\n");
-    terminal.enter("7 * 7", "49\r\n");
+    terminal.wait_for(0, "Ctrl-D ends\r\n", "> ");
+    terminal.enter("6 * 7", "42\r\n", "> ");
+    terminal.enter("^person(21,\"age\").__ = 35 + 1 print('set')", "set\r\n", "> ");
+    terminal.enter("^person", "^person(21,\"age\")=36\r\n", "> ");
+    terminal.enter("{b = 'x', 1}", "  b = \"x\",\r\n", "> ");
+    terminal.enter("for i = 1, 2 do", "", ">> ");
+    terminal.enter("print('line', i) end", "line\t2\r\n", "> ");
+    terminal.enter("error('broken')", "broken\r\n", "> ");
+    terminal.enter("7 * 7", "49\r\n", "> ");
     terminal.input.write_all(b"\x04").expect("the terminal");
     let mut rest = Vec::new();
     terminal.output.read_to_end(&mut rest).expect("the terminal");
