@@ -3,7 +3,7 @@
 //! Invariants
 //! - While a batch grows its entries hold offsets; they become addresses when it is complete, since
 //!   the memory may move until then.
-//! - A batch ends early at [`BATCH_BYTES`], so that large values do not pile up.
+//! - A batch ends early at `BATCH_BYTES`, so that large values do not pile up.
 
 use perilune::key::prefix_ends;
 use perilune::{Cursor, NodeRef};
