@@ -136,6 +136,9 @@ impl Reads {
                 }
                 None => {
                     due |= !self.leaves.is_empty();
+                    if !self.index.is_empty() {
+                        self.index.insert(seen.number, self.leaves.len());
+                    }
                     self.touches.push(self.leaves.len());
                     self.leaves.push(*seen);
                 }
