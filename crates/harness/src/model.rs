@@ -250,7 +250,9 @@ pub fn check_model<S: Store>(make: impl Fn() -> S, cases: u32, commands: usize) 
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let count = Cell::new(0);
-    let result = TestRunner::new_with_rng(config, random).run(&arb_commands(1..commands + 1), |commands| {
+    let longest = make().limits().key_bytes;
+    let lists = arb_commands(1..commands + 1, longest);
+    let result = TestRunner::new_with_rng(config, random).run(&lists, |commands| {
         count.set(count.get() + 1);
         let store = make();
         let mut session = store.session().expect("a new store has a session");

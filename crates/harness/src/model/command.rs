@@ -111,27 +111,28 @@ impl Command {
     }
 }
 
-fn arb_key() -> impl Strategy<Value = Bytes> {
+fn arb_key(longest: usize) -> impl Strategy<Value = Bytes> {
     let name = prop::sample::select(vec![&b"a\0"[..], b"ab\0", b"b\0"]);
     let part = prop::sample::select(vec![&b"\0"[..], b"\xFF", b"\x01", b"x", b"xy", b"\0\xFF", b"\xFF\0"]);
+    let long = longest / 4 * 3;
     let tail = prop_oneof![
         6 => vec(part.clone(), 0..4).prop_map(|parts| parts.concat()),
         // Enough different ones for a tree to grow.
         6 => (0_u16..300).prop_map(|number| number.to_be_bytes().to_vec()),
-        1 => (prop::sample::select(vec![b'k', 0xFF, 0]), 1_480_usize..1_500, part)
+        1 => (prop::sample::select(vec![b'k', 0xFF, 0]), long..long + 20, part)
             .prop_map(|(fill, bytes, end)| [vec![fill; bytes], end.to_vec()].concat()),
     ];
     (name, tail).prop_map(|(name, tail)| Bytes([name, &tail].concat()))
 }
 
-fn arb_prefix() -> impl Strategy<Value = Bytes> {
-    (arb_key(), 2_usize..8).prop_map(|(key, bytes)| Bytes(key.0[..bytes.min(key.0.len())].to_vec()))
+fn arb_prefix(longest: usize) -> impl Strategy<Value = Bytes> {
+    (arb_key(longest), 2_usize..8).prop_map(|(key, bytes)| Bytes(key.0[..bytes.min(key.0.len())].to_vec()))
 }
 
-fn arb_from() -> impl Strategy<Value = Bytes> {
+fn arb_from(longest: usize) -> impl Strategy<Value = Bytes> {
     prop_oneof![
-        6 => arb_key(),
-        3 => arb_key().prop_map(|key| Bytes([&key.0[..], &[0xFF]].concat())),
+        6 => arb_key(longest),
+        3 => arb_key(longest).prop_map(|key| Bytes([&key.0[..], &[0xFF]].concat())),
         1 => Just(Bytes(Vec::new())),
         1 => Just(Bytes(vec![0xFF])),
     ]
@@ -154,24 +155,24 @@ fn arb_edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn arb_command() -> impl Strategy<Value = Command> {
+fn arb_command(longest: usize) -> impl Strategy<Value = Command> {
     let expected = prop_oneof![
         4 => Just(Expected::Current),
         1 => Just(Expected::Absent),
         1 => arb_value().prop_map(Expected::Value),
     ];
     prop_oneof![
-        6 => arb_key().prop_map(Command::Get),
-        4 => prop_oneof![arb_key(), arb_prefix()].prop_map(Command::Presence),
-        6 => (arb_from(), any::<bool>(), any::<bool>())
+        6 => arb_key(longest).prop_map(Command::Get),
+        4 => prop_oneof![arb_key(longest), arb_prefix(longest)].prop_map(Command::Presence),
+        6 => (arb_from(longest), any::<bool>(), any::<bool>())
             .prop_map(|(from, inclusive, with_value)| Command::Next { from, inclusive, with_value }),
-        6 => (arb_from(), any::<bool>())
+        6 => (arb_from(longest), any::<bool>())
             .prop_map(|(from, with_value)| Command::Previous { from, with_value }),
-        24 => (arb_key(), arb_value()).prop_map(|(key, value)| Command::Set(key, value)),
-        8 => arb_key().prop_map(Command::Remove),
-        1 => arb_prefix().prop_map(Command::RemovePrefix),
-        6 => (arb_key(), arb_edit()).prop_map(|(key, edit)| Command::Update(key, edit)),
-        4 => (arb_key(), expected, proptest::option::of(arb_value()))
+        24 => (arb_key(longest), arb_value()).prop_map(|(key, value)| Command::Set(key, value)),
+        8 => arb_key(longest).prop_map(Command::Remove),
+        1 => arb_prefix(longest).prop_map(Command::RemovePrefix),
+        6 => (arb_key(longest), arb_edit()).prop_map(|(key, edit)| Command::Update(key, edit)),
+        4 => (arb_key(longest), expected, proptest::option::of(arb_value()))
             .prop_map(|(key, expected, new)| Command::CompareAndSet { key, expected, new }),
         3 => Just(Command::Begin),
         2 => Just(Command::Commit),
@@ -179,7 +180,8 @@ fn arb_command() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// Lists of commands, their number within `count`.
-pub fn arb_commands(count: Range<usize>) -> impl Strategy<Value = Vec<Command>> {
-    vec(arb_command(), count)
+/// Lists of commands, their number within `count`; keys have at most `longest` bytes (see
+/// [`perilune_store::Limits::key_bytes`]; at least 100).
+pub fn arb_commands(count: Range<usize>, longest: usize) -> impl Strategy<Value = Vec<Command>> {
+    vec(arb_command(longest), count)
 }
