@@ -43,7 +43,18 @@ pub fn split_name(key: &[u8]) -> Result<(&[u8], &[u8]), KeyError> {
 ///
 /// # Errors
 /// `Malformed` if `codes` is empty, starts with no tag or ends inside the code.
+#[inline]
 pub fn code_len(codes: &[u8]) -> Result<usize, KeyError> {
+    // Integers, of which most keys are made.
+    if let Some(length) = codes.first().and_then(|tag| unit_len(*tag)) {
+        if codes.get(length).is_some_and(|last| last & 1 == 0) {
+            return Ok(1 + length);
+        }
+    }
+    code_len_of_any(codes)
+}
+
+fn code_len_of_any(codes: &[u8]) -> Result<usize, KeyError> {
     let &tag = codes.first().ok_or(KeyError::malformed(0, "no subscript"))?;
     let head = match tag {
         TAG_EMPTY => return Ok(1),
@@ -132,36 +143,59 @@ fn unescape(body: &[u8], start: usize) -> Result<(Cow<'_, [u8]>, usize), KeyErro
     }
 }
 
+/// The integer that `codes` is the code of, and nothing more; `None` for anything else, which
+/// [`decode_subscript`] tells apart.
+#[inline]
+#[must_use]
+pub fn decode_int(codes: &[u8]) -> Option<i64> {
+    let tag = *codes.first()?;
+    let length = unit_len(tag)?;
+    if codes.len() != 1 + length {
+        return None;
+    }
+    let negative = tag < POSITIVE_SMALL;
+    let unit = unit(tag, length, negative, &codes[1..]).ok()?;
+    ((unit & 1 == 1) == negative).then(|| integer(unit, negative))
+}
+
 #[inline]
 fn decode_unit(tag: u8, codes: &[u8]) -> Result<(Subscript<'static>, usize), KeyError> {
     let length = unit_len(tag).ok_or(KeyError::malformed(0, "unknown tag"))?;
     let stored = codes.get(1..1 + length).ok_or(KeyError::malformed(0, TRUNCATED))?;
     let negative = tag < POSITIVE_SMALL;
-    let unit = if length == 0 {
-        u64::from(if negative { NEGATIVE_SMALL - tag } else { tag - POSITIVE_SMALL })
-    } else {
-        let mut bytes = [0; 8];
-        bytes[8 - length..].copy_from_slice(stored);
-        let raw = u64::from_be_bytes(bytes);
-        let mask = u64::MAX >> (64 - 8 * length);
-        let (unit, small) =
-            if negative { (!raw & mask, NEGATIVE_SMALL_COUNT) } else { (raw, POSITIVE_SMALL_COUNT) };
-        if unit < small || (length > 1 && unit >> (8 * (length - 1)) == 0) {
-            return Err(KeyError::malformed(0, NOT_MINIMAL));
-        }
-        unit
-    };
+    let unit = unit(tag, length, negative, stored)?;
     // The last bit of a positive unit says "fraction"; that of a negative one says "none".
     if (unit & 1 == 1) != negative {
         return decode_fraction(negative, unit, codes, 1 + length);
     }
-    let int = if negative {
+    Ok((Subscript::Number(Number::Int(integer(unit, negative))), 1 + length))
+}
+
+/// The unit after `tag` whose `length` bytes are `stored`.
+#[inline]
+fn unit(tag: u8, length: usize, negative: bool, stored: &[u8]) -> Result<u64, KeyError> {
+    if length == 0 {
+        return Ok(u64::from(if negative { NEGATIVE_SMALL - tag } else { tag - POSITIVE_SMALL }));
+    }
+    // Shifting in a few bytes beats a copy of variable length and a load behind it.
+    let raw = stored.iter().fold(0, |unit, byte| unit << 8 | u64::from(*byte));
+    let mask = u64::MAX >> (64 - 8 * length);
+    let (unit, small) =
+        if negative { (!raw & mask, NEGATIVE_SMALL_COUNT) } else { (raw, POSITIVE_SMALL_COUNT) };
+    if unit < small || (length > 1 && unit >> (8 * (length - 1)) == 0) {
+        return Err(KeyError::malformed(0, NOT_MINIMAL));
+    }
+    Ok(unit)
+}
+
+#[inline]
+fn integer(unit: u64, negative: bool) -> i64 {
+    if negative {
         // unit = 2m - 1, so !unit is -2m in 65 bits: shift it back with the sign.
         (!unit >> 1) as i64 | i64::MIN
     } else {
         (unit >> 1) as i64
-    };
-    Ok((Subscript::Number(Number::Int(int)), 1 + length))
+    }
 }
 
 fn decode_fraction(
@@ -299,6 +333,24 @@ impl Iterator for PrefixEnds<'_> {
         }
         Some(Ok(end))
     }
+}
+
+/// Where the parent of `key` ends (`None` for a name alone), and how many subscripts the key has. What
+/// characters the name is made of is not checked.
+///
+/// # Errors
+/// `Malformed` if there is no name followed by 0x00; else as [`code_len`].
+#[inline]
+pub fn parent_end(key: &[u8]) -> Result<(Option<usize>, usize), KeyError> {
+    let name = key.iter().take(MAX_NAME + 1).position(|&byte| byte == 0);
+    let mut end = name.ok_or(KeyError::malformed(0, "no end of the name"))? + 1;
+    let (mut parent, mut depth) = (None, 0);
+    while end < key.len() {
+        parent = Some(end);
+        depth += 1;
+        end += code_len(&key[end..]).map_err(|error| error.shifted(end))?;
+    }
+    Ok((parent, depth))
 }
 
 /// Checks that `key` is an encoded key and counts its subscripts.

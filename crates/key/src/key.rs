@@ -112,13 +112,28 @@ impl KeyBuf {
     /// `KeyTooLong`, `TooManySubscripts`.
     #[inline]
     pub fn from_parts(encoded: &[u8], depth: usize, limit: usize) -> Result<KeyBuf, KeyError> {
+        let mut key = KeyBuf::empty(limit);
+        key.assign(encoded, depth)?;
+        Ok(key)
+    }
+
+    /// Becomes the key that [`KeyBuf::from_parts`] makes, keeping buffer and limit. After an error the
+    /// key is unchanged.
+    ///
+    /// # Errors
+    /// As [`KeyBuf::from_parts`].
+    #[inline]
+    pub fn assign(&mut self, encoded: &[u8], depth: usize) -> Result<(), KeyError> {
         if depth > MAX_SUBSCRIPTS {
             return Err(KeyError::TooManySubscripts);
         }
-        let mut key = KeyBuf::empty(limit);
-        key.extend(encoded.len())?.copy_from_slice(encoded);
-        key.depth = depth;
-        Ok(key)
+        if encoded.len() > self.limit {
+            return Err(KeyError::KeyTooLong { limit: self.limit });
+        }
+        self.length = 0;
+        self.extend(encoded.len())?.copy_from_slice(encoded);
+        self.depth = depth;
+        Ok(())
     }
 
     #[inline]

@@ -38,18 +38,24 @@ mod text;
 mod increment;
 mod value;
 
+mod literal;
+mod zwr;
+
 pub use decimal::{ArithmeticError, Decimal, MAX_DIGITS, MAX_MAGNITUDE, MIN_MAGNITUDE};
 pub use decode::{
-    code_len, decode_subscript, prefix_ends, split_name, subscripts, validate, PrefixEnds, Subscripts,
+    code_len, decode_int, decode_subscript, parent_end, prefix_ends, split_name, subscripts, validate,
+    PrefixEnds, Subscripts,
 };
 pub use encode::{encode_bytes, encode_int, encode_number, MAX_NUMBER_CODE};
 pub use error::KeyError;
 pub use increment::{increment, increment_truncating};
 pub use key::{KeyBuf, KeyMark, MAX_ENCODED, MAX_ENCODED_LOCAL, MAX_SUBSCRIPT, MAX_SUBSCRIPTS};
+pub use literal::{parse_value, read_value, write_value};
 pub use name::{is_m_name, is_name, MAX_M_NAME, MAX_NAME};
 pub use number::{Number, MAX_NUMBER_TEXT};
 pub use numeral::{is_canonical, parse_canonical, parse_lenient, parse_literal, LiteralError};
-pub use quoted::{parse_quoted, write_quoted};
+pub use quoted::{parse_quoted, write_quoted, Codes};
 pub use subscript::{Subscript, SubscriptBuf};
-pub use text::{key_text, parse_key, write_key, KeyText, ParseError, ParseProblem, Space};
+pub use text::{key_text, parse_key, read_key, write_key, KeyText, ParseError, ParseProblem, Space};
 pub use value::{encode_int_value, Value, ValueError, ValueRef};
+pub use zwr::{read_zwr, write_zwr, write_zwr_key, Charset};

@@ -3,7 +3,8 @@
 //! Printable UTF-8 stands between quotes, a quote doubled; every byte of anything else (control
 //! characters, invalid UTF-8) is a number in `$C(...)`; the parts are joined by `_`:
 //! `"a""b"_$C(0,255)_"c"`. The numbers are bytes, not code points, so text and bytes convert both
-//! ways without loss. The reader also takes `$CHAR`, `$ZCH` and `$ZCHAR`, in either case.
+//! ways without loss. The reader also takes `$CHAR`, `$ZCH` and `$ZCHAR`, in either case; where it is
+//! told that `$C` means characters, as in extracts of M systems in UTF-8 mode, `$ZCH` still means bytes.
 
 use std::fmt::{self, Write};
 
@@ -83,13 +84,23 @@ impl<W: Write + ?Sized> Writer<'_, W> {
     }
 }
 
+/// What the numbers in `$C(...)` are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codes {
+    /// Bytes: in Perilune's text, and in extracts of M systems in M mode.
+    #[default]
+    Bytes,
+    /// Characters, written as UTF-8: in extracts in UTF-8 mode. `$ZCH(...)` holds bytes there, too.
+    Characters,
+}
+
 /// Reads a whole text in quoted form.
 ///
 /// # Errors
 /// The offset of the first wrong byte and what was expected there.
 pub fn parse_quoted(text: &[u8]) -> Result<Vec<u8>, (usize, &'static str)> {
     let mut bytes = Vec::new();
-    let end = read_quoted(text, 0, &mut bytes)?;
+    let end = read_quoted(text, 0, Codes::Bytes, &mut bytes)?;
     if end < text.len() {
         return Err((end, "expected the end of the text or _"));
     }
@@ -100,12 +111,13 @@ pub fn parse_quoted(text: &[u8]) -> Result<Vec<u8>, (usize, &'static str)> {
 pub(crate) fn read_quoted(
     text: &[u8],
     mut at: usize,
+    codes: Codes,
     bytes: &mut Vec<u8>,
 ) -> Result<usize, (usize, &'static str)> {
     loop {
         at = match text.get(at) {
             Some(b'"') => read_string(text, at + 1, bytes)?,
-            Some(b'$') => read_codes(text, at, bytes)?,
+            Some(b'$') => read_codes(text, at, codes, bytes)?,
             _ => return Err((at, "expected a string: \"...\" or $C(...)")),
         };
         if text.get(at) != Some(&b'_') {
@@ -133,23 +145,34 @@ fn read_string(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> Result<usize, 
     }
 }
 
-fn read_codes(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> Result<usize, (usize, &'static str)> {
-    let name_end = text[start..]
-        .iter()
-        .position(|&byte| byte == b'(')
-        .filter(|&length| {
-            let name = &text[start..start + length];
-            ["$C", "$CHAR", "$ZCH", "$ZCHAR"].iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-        })
-        .ok_or((start, "expected $C(...) or $ZCH(...)"))?;
-    let mut at = start + name_end + 1;
+fn read_codes(
+    text: &[u8],
+    start: usize,
+    codes: Codes,
+    bytes: &mut Vec<u8>,
+) -> Result<usize, (usize, &'static str)> {
+    let name = text[start..].iter().take(7).take_while(|byte| **byte != b'(').count();
+    let is = |known: &[&str]| {
+        let name = &text[start..start + name];
+        known.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    let of_bytes = is(&["$ZCH", "$ZCHAR"]);
+    if !of_bytes && !is(&["$C", "$CHAR"]) || text.get(start + name) != Some(&b'(') {
+        return Err((start, "expected $C(...) or $ZCH(...)"));
+    }
+    let mut at = start + name + 1;
     loop {
         let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let code = std::str::from_utf8(&text[at..at + digits])
-            .ok()
-            .and_then(|digits| digits.parse().ok())
-            .ok_or((at, "expected a byte from 0 to 255"))?;
-        bytes.push(code);
+        let code: Option<u32> =
+            std::str::from_utf8(&text[at..at + digits]).ok().and_then(|digits| digits.parse().ok());
+        if of_bytes || codes == Codes::Bytes {
+            let byte = code.and_then(|code| u8::try_from(code).ok());
+            bytes.push(byte.ok_or((at, "expected a byte from 0 to 255"))?);
+        } else {
+            let character =
+                code.and_then(char::from_u32).ok_or((at, "expected the number of a character"))?;
+            bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
         at += digits;
         match text.get(at) {
             Some(b',') => at += 1,

@@ -11,10 +11,10 @@ use std::fmt::{self, Write};
 use crate::decimal::ArithmeticError;
 use crate::decode::{split_name, subscripts};
 use crate::error::KeyError;
-use crate::key::KeyBuf;
+use crate::key::{KeyBuf, MAX_ENCODED, MAX_ENCODED_LOCAL};
 use crate::name::is_name_byte;
 use crate::numeral::{parse_literal, LiteralError};
-use crate::quoted::read_quoted;
+use crate::quoted::{read_quoted, Codes};
 
 /// Where a key lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,20 +71,25 @@ pub enum ParseProblem {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {} of the key: ", self.at)?;
-        match self.problem {
+        write!(f, "at byte {} of the key: {}", self.at, self.problem)
+    }
+}
+
+impl fmt::Display for ParseProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             ParseProblem::Syntax(expected) => f.write_str(expected),
             ParseProblem::Number(error) => {
                 write!(f, "{error}; or quote it to use it as a string")
             }
-            ParseProblem::Key(error) => fmt::Display::fmt(&error, f),
+            ParseProblem::Key(error) => fmt::Display::fmt(error, f),
         }
     }
 }
 
 impl std::error::Error for ParseError {}
 
-fn syntax(at: usize, expected: &'static str) -> ParseError {
+pub(crate) fn syntax(at: usize, expected: &'static str) -> ParseError {
     ParseError { at, problem: ParseProblem::Syntax(expected) }
 }
 
@@ -138,30 +143,38 @@ pub fn write_key<W: Write + ?Sized>(key: &[u8], out: &mut W) -> fmt::Result {
 /// What is wrong and where.
 pub fn parse_key(text: impl AsRef<[u8]>) -> Result<KeyText, ParseError> {
     let text = text.as_ref();
+    let limit = if text.first() == Some(&b'^') { MAX_ENCODED } else { MAX_ENCODED_LOCAL };
+    let mut key = KeyBuf::with_limit("a", limit).map_err(invalid(0))?;
+    let (space, end) = read_key(text, Codes::Bytes, &mut key)?;
+    match text.get(end) {
+        None => Ok(KeyText { space, key }),
+        Some(_) if key.depth() > 0 => Err(syntax(end, "expected the end after )")),
+        Some(_) => Err(syntax(end, "expected ( or the end")),
+    }
+}
+
+/// Reads the key that `text` begins with into `key`, whose limit stays; answers where it lives and
+/// where its text ends. After an error `key` is any key.
+///
+/// # Errors
+/// What is wrong and where.
+pub fn read_key(text: &[u8], codes: Codes, key: &mut KeyBuf) -> Result<(Space, usize), ParseError> {
     let (space, start) = match text.first() {
         Some(b'^') => (Space::Global, 1),
         _ => (Space::Local, 0),
     };
     let length = text[start..].iter().take_while(|&&byte| is_name_byte(byte)).count();
-    let name = &text[start..start + length];
-    let key = match space {
-        Space::Global => KeyBuf::global(name),
-        Space::Local => KeyBuf::local(name),
-    };
-    let mut key = key.map_err(invalid(start))?;
+    key.set_name(&text[start..start + length]).map_err(invalid(start))?;
     let mut at = start + length;
-    match text.get(at) {
-        None => return Ok(KeyText { space, key }),
-        Some(b'(') => at += 1,
-        Some(_) => return Err(syntax(at, "expected ( or the end")),
+    if text.get(at) != Some(&b'(') {
+        return Ok((space, at));
     }
     loop {
-        at = skip_blanks(text, at);
-        at = skip_blanks(text, read_subscript(text, at, &mut key)?);
+        at = skip_blanks(text, at + 1);
+        at = skip_blanks(text, read_subscript(text, at, codes, key)?);
         match text.get(at) {
-            Some(b',') => at += 1,
-            Some(b')') if at + 1 == text.len() => return Ok(KeyText { space, key }),
-            Some(b')') => return Err(syntax(at + 1, "expected the end after )")),
+            Some(b',') => {}
+            Some(b')') => return Ok((space, at + 1)),
             _ => return Err(syntax(at, "expected , or )")),
         }
     }
@@ -172,10 +185,10 @@ fn skip_blanks(text: &[u8], at: usize) -> usize {
 }
 
 /// Reads one subscript at `at` into `key`; returns where it ends.
-fn read_subscript(text: &[u8], at: usize, key: &mut KeyBuf) -> Result<usize, ParseError> {
+fn read_subscript(text: &[u8], at: usize, codes: Codes, key: &mut KeyBuf) -> Result<usize, ParseError> {
     if matches!(text.get(at), Some(b'"' | b'$')) {
         let mut bytes = Vec::new();
-        let end = read_quoted(text, at, &mut bytes).map_err(|(at, what)| syntax(at, what))?;
+        let end = read_quoted(text, at, codes, &mut bytes).map_err(|(at, what)| syntax(at, what))?;
         key.push_bytes(&bytes).map_err(invalid(at))?;
         return Ok(end);
     }

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 use perilune_key::{
-    code_len, decode_subscript, increment, key_text, parse_canonical, parse_key, parse_lenient, parse_quoted,
-    prefix_ends, range, subscripts, validate, write_key, write_quoted, ArithmeticError, Decimal, KeyBuf,
-    Number, Space, Subscript, SubscriptBuf, Value, ValueRef,
+    code_len, decode_int, decode_subscript, increment, key_text, parse_canonical, parse_key, parse_lenient,
+    parse_quoted, prefix_ends, range, subscripts, validate, write_key, write_quoted, ArithmeticError,
+    Decimal, KeyBuf, Number, Space, Subscript, SubscriptBuf, Value, ValueRef,
 };
 
 /// Seeds of past failures, run first; relative to the crate.
@@ -319,6 +319,11 @@ proptest! {
         let _ = code_len(&bytes);
         if let Ok((subscript, length)) = decode_subscript(&bytes) {
             prop_assert_eq!(code_len(&bytes), Ok(length));
+            let integer = match &subscript {
+                Subscript::Number(Number::Int(int)) => Some(*int),
+                _ => None,
+            };
+            prop_assert_eq!(decode_int(&bytes[..length]), integer);
             let key = build("a", &[subscript.into_owned()]);
             prop_assert_eq!(&key.as_bytes()[2..], &bytes[..length]);
         }
