@@ -1,8 +1,9 @@
 //! A disk whose n-th call fails, for tests that try every n.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
 use crate::{Disk, DiskFile, RealDisk};
@@ -38,6 +39,8 @@ pub struct FaultyDisk {
 struct Plan {
     calls: AtomicU64,
     failing: AtomicU64,
+    /// Whether all calls after it fail, too.
+    is_gone: AtomicBool,
     fault: Fault,
 }
 
@@ -45,7 +48,8 @@ impl Plan {
     /// Counts a call that would change something; the fault if it is the chosen one.
     fn next(&self) -> Result<(), Fault> {
         let call = self.calls.fetch_add(1, SeqCst) + 1;
-        if call == self.failing.load(SeqCst) {
+        let failing = self.failing.load(SeqCst);
+        if call == failing || failing > 0 && call > failing && self.is_gone.load(SeqCst) {
             return Err(self.fault);
         }
         Ok(())
@@ -60,8 +64,16 @@ impl FaultyDisk {
     /// A disk that does not fail until told to by [`FaultyDisk::fail_call`].
     #[must_use]
     pub fn new(fault: Fault) -> FaultyDisk {
-        let plan = Plan { calls: AtomicU64::new(0), failing: AtomicU64::new(0), fault };
+        let (calls, failing) = (AtomicU64::new(0), AtomicU64::new(0));
+        let plan = Plan { calls, failing, is_gone: AtomicBool::new(false), fault };
         FaultyDisk { plan: Arc::new(plan) }
+    }
+
+    /// Lets the `number`-th call from now on fail, and all that follow: what is left in the files is what a
+    /// process leaves that is killed there.
+    pub fn fail_from_call(&self, number: u64) {
+        self.plan.is_gone.store(true, SeqCst);
+        self.fail_call(number);
     }
 
     /// Lets the `number`-th call from now on fail (1 is the next one, 0 none).
@@ -88,6 +100,22 @@ impl Disk for FaultyDisk {
         self.plan.check()?;
         let file = RealDisk.open(path, write)?;
         Ok(Box::new(FaultyFile { file, plan: Arc::clone(&self.plan) }))
+    }
+
+    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.plan.check()?;
+        let file = RealDisk.create(path, like)?;
+        Ok(Box::new(FaultyFile { file, plan: Arc::clone(&self.plan) }))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<bool> {
+        self.plan.check()?;
+        RealDisk.remove(path)
+    }
+
+    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        self.plan.check()?;
+        RealDisk.names(directory)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

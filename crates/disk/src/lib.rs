@@ -1,7 +1,7 @@
 //! Files that are read and written by system calls rather than through the mapping.
 //!
-//! The engine writes meta and info pages (and, later, log segments) through the [`Disk`] trait, so
-//! that tests can make the n-th call fail: [`FaultyDisk`].
+//! The engine writes meta, info pages and log segments through the [`Disk`] trait, so that tests can
+//! make the n-th call fail: [`FaultyDisk`].
 //!
 //! Invariants
 //! - A read or write is whole or an error; interrupted and short calls are continued.
@@ -15,6 +15,7 @@
 mod faulty;
 mod real;
 
+use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
@@ -29,6 +30,25 @@ pub trait Disk: Debug + Send + Sync {
     /// # Errors
     /// What `open` says.
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Makes an empty file, or empties the one there is, with the mode of the file at `like` and, where
+    /// that is allowed, its owner.
+    ///
+    /// # Errors
+    /// What `stat`, `open` and `chmod` say.
+    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Removes a file's name; true if there was one.
+    ///
+    /// # Errors
+    /// What `unlink` says.
+    fn remove(&self, path: &Path) -> io::Result<bool>;
+
+    /// The names in a directory.
+    ///
+    /// # Errors
+    /// What reading it says.
+    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>>;
 
     /// Gives a file another name, replacing what had it.
     ///

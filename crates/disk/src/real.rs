@@ -1,8 +1,9 @@
 //! The disk as the operating system offers it.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::{Disk, DiskFile};
@@ -18,6 +19,29 @@ impl Disk for RealDisk {
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
         let file = File::options().read(true).write(write).open(path)?;
         Ok(Box::new(RealFile(file)))
+    }
+
+    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let like = fs::metadata(like)?;
+        let mode = like.permissions().mode() & 0o777;
+        let file =
+            File::options().read(true).write(true).create(true).truncate(true).mode(mode).open(path)?;
+        // Exactly that mode, whatever the umask.
+        file.set_permissions(Permissions::from_mode(mode))?;
+        let _ = fchown(&file, Some(like.uid()), Some(like.gid()));
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<bool> {
+        match fs::remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

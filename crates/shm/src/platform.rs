@@ -114,6 +114,13 @@ fn clock_nanos(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The memory of the machine in bytes; 0 if the system does not say.
+pub fn memory_bytes() -> u64 {
+    // SAFETY: the call takes no pointer.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    u64::try_from(pages).unwrap_or(0).saturating_mul(page_size() as u64)
+}
+
 /// The size of a hardware page in bytes.
 pub fn page_size() -> usize {
     static SIZE: AtomicUsize = AtomicUsize::new(0);

@@ -22,6 +22,8 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const WORD: usize = size_of::<u64>();
+/// Bytes of a huge page on the machines that have them of this size; elsewhere only an alignment.
+const HUGE: usize = 2 << 20;
 
 /// How a file is mapped or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,12 +98,46 @@ impl Region {
         let flags = sharing | libc::MAP_NORESERVE;
         // SAFETY: without MAP_FIXED the kernel chooses an unused range, so no existing memory is
         // affected; a wrong `fd` is an error, not unsafety.
-        let address = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, fd, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+        let map = |len, protection, flags, fd| unsafe {
+            checked(libc::mmap(ptr::null_mut(), len, protection, flags, fd, 0))
+        };
+        if len < HUGE {
+            let address = map(len, protection, flags, fd)?;
+            return Ok(Region { address, len, access });
         }
-        let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Region { address, len, access })
+        // Room in which an aligned range of `len` bytes lies; nothing in it can be touched.
+        let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let room = map(len + HUGE, libc::PROT_NONE, nothing, -1)?;
+        let before = room.as_ptr().align_offset(HUGE);
+        // SAFETY: `before < HUGE`, so the fixed range lies inside `room`, which is ours and holds
+        // nothing; what is unmapped before and after it is the rest of `room`, in whole pages,
+        // since `room` begins at a page and `end` is rounded up to one.
+        unsafe {
+            let start = room.as_ptr().add(before);
+            let fixed = libc::mmap(start.cast(), len, protection, flags | libc::MAP_FIXED, fd, 0);
+            let address = checked(fixed).inspect_err(|_| {
+                libc::munmap(room.as_ptr().cast(), len + HUGE);
+            })?;
+            let end = before + len.next_multiple_of(crate::platform::page_size());
+            if before > 0 {
+                libc::munmap(room.as_ptr().cast(), before);
+            }
+            if end < len + HUGE {
+                libc::munmap(room.as_ptr().add(end).cast(), len + HUGE - end);
+            }
+            Ok(Region { address, len, access })
+        }
+    }
+
+    /// Asks for huge pages where the kernel and the file system have them for files; a region of 2 MiB
+    /// or more is aligned for them. Best effort.
+    ///
+    /// A kernel that grants it reads and writes back 2 MiB at once where anything of them is touched.
+    pub fn prefer_huge_pages(&self) {
+        // SAFETY: the range is exactly our mapping; the advice changes no content.
+        unsafe {
+            libc::madvise(self.address.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE);
+        }
     }
 
     /// The mapped length in bytes, a positive multiple of 8.
@@ -231,6 +267,14 @@ impl Drop for Region {
         let status = unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };
         debug_assert_eq!(status, 0, "munmap of a region failed");
     }
+}
+
+/// What `mmap` answered, as an address or its error.
+fn checked(mapped: *mut libc::c_void) -> io::Result<NonNull<u8>> {
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(mapped.cast()).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
 #[cold]

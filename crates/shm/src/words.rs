@@ -14,6 +14,7 @@
 //! Deliberately absent: latches, validation, knowledge of what the bytes mean.
 
 use std::cmp::Ordering;
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -65,10 +66,27 @@ pub fn u64_at<const N: usize>(block: &Block<N>, offset: usize) -> u64 {
 fn unaligned<const N: usize>(block: &Block<N>, offset: usize) -> u64 {
     let shift = (offset & 7) * 8;
     let low = load(block, offset >> 3) >> shift;
-    if shift == 0 {
-        low
-    } else {
-        low | load(block, (offset >> 3) + 1) << (64 - shift)
+    // Shifted in two steps, so that nothing of the second word is left where the first is whole.
+    low | load(block, (offset >> 3) + 1) << 1 << (63 - shift)
+}
+
+/// The first 8 bytes of `bytes` as a big-endian number; fewer stand before zeros.
+#[inline(always)]
+#[must_use]
+pub fn leading(bytes: &[u8]) -> u64 {
+    if let Some(first) = bytes.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    // Loads of constant size that overlap beat a copy of variable length.
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), bytes) {
+        (Some(first), Some(last), _) => {
+            let low = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()));
+            u64::from(u32::from_be_bytes(*first)) << 32 | low
+        }
+        (_, _, [a, b, c]) => u64::from(*a) << 56 | u64::from(*b) << 48 | u64::from(*c) << 40,
+        (_, _, [a, b]) => u64::from(*a) << 56 | u64::from(*b) << 48,
+        (_, _, [a]) => u64::from(*a) << 56,
+        _ => 0,
     }
 }
 
@@ -141,17 +159,18 @@ pub fn read<const N: usize>(block: &Block<N>, offset: usize, out: &mut [u8]) {
 /// Appends `len` bytes from `offset` (any) on to `out`. The caller bounds `len`.
 #[inline]
 pub fn append<const N: usize>(block: &Block<N>, offset: usize, len: usize, out: &mut Vec<u8>) {
-    let mut at = offset;
-    let end = offset + len;
-    out.reserve(len + 8);
-    while at + 8 <= end {
-        out.extend_from_slice(&unaligned(block, at).to_le_bytes());
+    let start = out.len();
+    out.reserve(len.saturating_add(8));
+    let spare = out.spare_capacity_mut();
+    let mut at = 0;
+    while at < len {
+        let word = unaligned(block, offset + at).to_le_bytes().map(MaybeUninit::new);
+        spare[at..at + 8].copy_from_slice(&word);
         at += 8;
     }
-    if at < end {
-        let bytes = unaligned(block, at).to_le_bytes();
-        out.extend_from_slice(&bytes[..end - at]);
-    }
+    // SAFETY: at least `len + 8` bytes were reserved behind `start`, and the loop has written the first
+    // `len` of them, rounded up to 8.
+    unsafe { out.set_len(start + len) };
 }
 
 /// Copies `bytes` to `offset` (any) on.
@@ -181,34 +200,30 @@ pub fn write<const N: usize>(block: &Block<N>, offset: usize, bytes: &[u8]) {
 /// Writes 1 to 7 bytes that lie inside one word.
 #[inline]
 fn write_part<const N: usize>(block: &Block<N>, offset: usize, bytes: &[u8]) {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
     let shift = (offset & 7) * 8;
     let mask = (u64::MAX >> (64 - 8 * bytes.len())) << shift;
-    merge(block, offset, mask, u64::from_le_bytes(word) << shift);
+    merge(block, offset, mask, leading(bytes).swap_bytes() << shift);
 }
 
 /// Compares the `len` bytes from `offset` on with `bytes`, as unsigned bytes, shorter first.
 #[inline]
 pub fn compare<const N: usize>(block: &Block<N>, offset: usize, len: usize, bytes: &[u8]) -> Ordering {
-    let common = len.min(bytes.len());
+    let common = &bytes[..len.min(bytes.len())];
     let mut at = 0;
-    while at + 8 <= common {
-        let mut word = [0; 8];
-        word.copy_from_slice(&bytes[at..at + 8]);
-        let theirs = u64::from_be_bytes(word);
+    let mut rest = common;
+    while let Some((first, behind)) = rest.split_first_chunk::<8>() {
+        let theirs = u64::from_be_bytes(*first);
         let ours = unaligned(block, offset + at).swap_bytes();
         if ours != theirs {
             return ours.cmp(&theirs);
         }
+        rest = behind;
         at += 8;
     }
-    if at < common {
-        let mut word = [0; 8];
-        word[..common - at].copy_from_slice(&bytes[at..common]);
-        let mask = !(u64::MAX >> (8 * (common - at)));
-        let theirs = u64::from_be_bytes(word);
+    if !rest.is_empty() {
+        let mask = !(u64::MAX >> (8 * rest.len()));
         let ours = unaligned(block, offset + at).swap_bytes() & mask;
+        let theirs = leading(rest);
         if ours != theirs {
             return ours.cmp(&theirs);
         }
@@ -220,14 +235,41 @@ pub fn compare<const N: usize>(block: &Block<N>, offset: usize, len: usize, byte
 #[inline]
 pub fn shift<const N: usize>(block: &Block<N>, from: usize, to: usize, len: usize) {
     let (from, to, words) = (from >> 3, to >> 3, len >> 3);
-    if to < from {
-        for index in 0..words {
-            store(block, to + index, load(block, from + index));
+    // Slices, so that no word is masked; what leaves the block wraps word by word.
+    match (block.get(from..from + words), block.get(to..to + words)) {
+        (Some(source), Some(target)) if to < from => {
+            source
+                .iter()
+                .zip(target)
+                .for_each(|(source, target)| target.store(source.load(Relaxed), Relaxed));
         }
-    } else {
-        for index in (0..words).rev() {
-            store(block, to + index, load(block, from + index));
+        (Some(source), Some(target)) => {
+            let pairs = source.iter().zip(target).rev();
+            pairs.for_each(|(source, target)| target.store(source.load(Relaxed), Relaxed));
         }
+        _ if to < from => (0..words).for_each(|index| store(block, to + index, load(block, from + index))),
+        _ => (0..words).rev().for_each(|index| store(block, to + index, load(block, from + index))),
+    }
+}
+
+/// Copies `len` bytes at `from` of one block to `to` of another; all three are multiples of 8.
+#[inline]
+pub fn copy_part<const N: usize, const M: usize>(
+    source: &Block<N>,
+    from: usize,
+    target: &Block<M>,
+    to: usize,
+    len: usize,
+) {
+    let (from, to, words) = (from >> 3, to >> 3, len >> 3);
+    match (source.get(from..from + words), target.get(to..to + words)) {
+        (Some(source), Some(target)) => {
+            source
+                .iter()
+                .zip(target)
+                .for_each(|(source, target)| target.store(source.load(Relaxed), Relaxed));
+        }
+        _ => (0..words).for_each(|index| store(target, to + index, load(source, from + index))),
     }
 }
 
@@ -294,6 +336,20 @@ mod tests {
         let mut out = [0; 8];
         read(&block, 12, &mut out);
         assert_eq!(out, [0, 0, 0, 0, 5, 0, 0, 0]);
+    }
+
+    #[test]
+    fn parts_are_copied_and_wrap_at_the_ends_of_blocks() {
+        let (source, target) = (zeroed::<4>(), zeroed::<2>());
+        for index in 0..4 {
+            put_u64(&source, index * 8, index as u64 + 1);
+        }
+        copy_part(&source, 8, &target, 0, 16);
+        assert_eq!((u64_at(&target, 0), u64_at(&target, 8)), (2, 3));
+        copy_part(&source, 24, &target, 8, 16);
+        assert_eq!((u64_at(&target, 0), u64_at(&target, 8)), (1, 4));
+        shift(&target, 8, 16, 8);
+        assert_eq!((u64_at(&target, 0), u64_at(&target, 8)), (4, 4));
     }
 
     #[test]
