@@ -13,10 +13,11 @@ use perilune_store::{Change, Error, Presence, Result};
 
 use crate::control::{holds_lease, take_lease, wait_lease};
 use crate::error::{Attempt, Stop};
-use crate::limits::{HEIGHT_MAX, INLINE_MAX};
+use crate::limits::{HEIGHT_MAX, INLINE_MAX, SINGLE_RECORD_MAX};
+use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Action, Fingers, Merge, Neighbour, Outcome, Seen, Visit, Which};
+use crate::tree::{self, Action, Draft, Fingers, Merge, Neighbour, Outcome, Progress, Seen, Visit, Which};
 
 /// Single operations wait this long for somebody's exclusive mode before they look again.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
@@ -73,12 +74,16 @@ impl Access {
             match stop {
                 Stop::Fail(error) => return Err(error),
                 Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
-                _ => patience.wait(&self.seat.image, || 0)?,
+                _ => patience.wait_again(&self.seat.image)?,
             }
             let starved = patience.rounds().is_multiple_of(STARVED)
                 && !self.seat.image.read_only
                 && !holds_lease(&self.seat);
-            let _lease = if starved { take_lease(&self.seat, 0, Instant::now() + LEASE_WAIT)? } else { None };
+            let lease = if starved { take_lease(&self.seat, 0, Instant::now() + LEASE_WAIT)? } else { None };
+            if lease.is_some() {
+                // Nobody else changes anything now: if even this attempt fails, there is damage.
+                patience.watch(&self.seat.image);
+            }
             match attempt() {
                 Ok(result) => return Ok(result),
                 Err(again) => stop = again,
@@ -109,23 +114,25 @@ impl Access {
         self.read(|| tree::has_value(&self.seat.image, &self.fingers, which, key, 0, visit))
     }
 
-    /// Copies the neighbour of `from` out; false when there is none.
+    /// Copies the neighbour of `from` out; false when there is none within `bound` (empty: anywhere).
     ///
     /// # Errors
     /// I/O and damage only.
     #[inline]
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn neighbour(
         &self,
         which: Which,
         from: &[u8],
         side: Neighbour,
+        bound: &[u8],
         key: &mut Vec<u8>,
         mut value: Option<&mut Vec<u8>>,
         visit: &mut impl Visit,
     ) -> Result<bool> {
         self.read(|| {
             let value = value.as_deref_mut();
-            tree::neighbour(&self.seat.image, &self.fingers, which, from, side, 0, key, value, visit)
+            tree::neighbour(&self.seat.image, &self.fingers, which, from, side, bound, 0, key, value, visit)
         })
     }
 
@@ -136,10 +143,11 @@ impl Access {
     pub(crate) fn presence(&self, which: Which, key: &[u8], scratch: &mut Vec<u8>) -> Result<Presence> {
         let image = &self.seat.image;
         let mut visited: Vec<Seen> = Vec::new();
+        let end = tree::removal_end(key);
         self.read(|| {
             visited.clear();
             let mut seek = |side, scratch: &mut Vec<u8>| {
-                tree::neighbour(image, &self.fingers, which, key, side, 0, scratch, None, &mut visited)
+                tree::neighbour(image, &self.fingers, which, key, side, &end, 0, scratch, None, &mut visited)
             };
             let mut found = seek(Neighbour::AtOrNext, scratch)?;
             let value = found && scratch == key;
@@ -167,6 +175,7 @@ impl Access {
 
     #[cold]
     fn set_long(&self, which: Which, key: &[u8], value: &[u8]) -> Result<Outcome> {
+        self.make_room(SINGLE_RECORD_MAX)?;
         let _operation = self.operation();
         self.seat.begin_claims();
         let list = tree::place_value(&self.seat, value)?;
@@ -203,11 +212,24 @@ impl Access {
     /// As [`Access::set`].
     #[inline]
     pub(crate) fn write(&self, which: Which, key: &[u8], mut action: Action<'_>) -> Result<Outcome> {
+        self.make_room(SINGLE_RECORD_MAX)?;
         let _operation = self.operation();
         self.write_inside(which, key, &mut action)
     }
 
-    /// The same inside an operation.
+    /// Sees to it that a record of `bytes` bytes fits the ring. No operation is under way.
+    ///
+    /// # Errors
+    /// `WritesStopped`, `NoSpace`, `Io`: the log takes nothing now.
+    #[inline(always)]
+    pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
+        if self.seat.has_room(bytes) {
+            return Ok(());
+        }
+        log::make_room(&self.seat, bytes)
+    }
+
+    /// The same inside an operation, with room in the ring.
     #[inline]
     pub(crate) fn write_inside(&self, which: Which, key: &[u8], action: &mut Action<'_>) -> Result<Outcome> {
         let mut patience = Patience::new();
@@ -224,6 +246,64 @@ impl Access {
             self.tidy(which, key);
         }
         Ok(outcome)
+    }
+
+    /// Sets the pairs one after another, each chunk of them that lies in one leaf at once: fast if they
+    /// ascend.
+    ///
+    /// # Errors
+    /// As [`Access::set`]; the pairs before the one that failed are set.
+    pub(crate) fn set_run(&self, pairs: &tree::Pairs<'_>) -> Result<()> {
+        let mut draft = Draft::default();
+        let mut rest = pairs;
+        while let Some((key, value)) = rest.first() {
+            let run = ascending(rest);
+            let mut done = match run {
+                0 | 1 => {
+                    self.set(Which::Main, key, value)?;
+                    1
+                }
+                _ => 0,
+            };
+            while done < run {
+                match self.set_chunk(&rest[done..run], &mut draft)? {
+                    Progress::Done(count) => done += count,
+                    _ => {
+                        self.set(Which::Main, rest[done].0, rest[done].1)?;
+                        done += 1;
+                    }
+                }
+            }
+            rest = &rest[done..];
+        }
+        Ok(())
+    }
+
+    /// Sets the first pairs of a run.
+    fn set_chunk<'a>(&self, pairs: &tree::Pairs<'a>, draft: &mut Draft<'a>) -> Result<Progress> {
+        let _operation = self.operation();
+        let mut patience = Patience::new();
+        loop {
+            let stop = match tree::write_run(&self.seat, &self.fingers, pairs, draft) {
+                Ok(Progress::Part) => {
+                    let (before, key) = &draft.cut;
+                    let before = (!before.is_empty()).then_some(&before[..]);
+                    match tree::split(&self.seat, Which::Main, key, 0, before) {
+                        Ok(()) => continue,
+                        Err(stop) => stop,
+                    }
+                }
+                Ok(progress) => {
+                    if let Progress::Done(count) = progress {
+                        self.seat.count_many(Counter::Writes, count);
+                    }
+                    return Ok(progress);
+                }
+                Err(stop) => stop,
+            };
+            // NB: the key to cut at lies in the leaf of the first pair.
+            self.overcome(stop, Which::Main, pairs[0].0, &mut patience)?;
+        }
     }
 
     /// Does what a writing attempt on `key` asked for before it can be repeated.
@@ -247,12 +327,18 @@ impl Access {
             None => Ok(()),
             Some(Stop::Copy) => match self.copy_path(key) {
                 Err(Stop::Fail(error)) => Err(error),
-                _ => Ok(()),
+                Err(_) => patience.wait_again(&self.seat.image),
+                Ok(()) => Ok(()),
             },
             Some(Stop::Fail(error)) => Err(error),
             Some(Stop::Busy(page)) => patience.wait_for_page(&self.seat.image, page),
             Some(Stop::Lease) => wait_lease(&self.seat, Instant::now() + LEASE_WAIT),
-            Some(_) => patience.wait(&self.seat.image, || 0),
+            // In a busy database damage shows to a reader, who can keep all others out for a moment.
+            Some(_) if patience.is_fruitless() => {
+                self.has_value(which, key, &mut ())?;
+                patience.wait_again(&self.seat.image)
+            }
+            Some(_) => patience.wait_again(&self.seat.image),
         }
     }
 
@@ -277,6 +363,13 @@ impl Access {
         while matches!(tree::lower_root(&self.seat, which), Ok(true)) {}
         merged
     }
+}
+
+/// How many of the first pairs ascend strictly and have values that lie inline.
+fn ascending(pairs: &tree::Pairs<'_>) -> usize {
+    let short = pairs.iter().take_while(|(_, value)| value.len() <= INLINE_MAX).count();
+    let fall = pairs[..short].windows(2).position(|two| two[0].0 >= two[1].0);
+    fall.map_or(short, |at| at + 1)
 }
 
 /// Checks a user's key.

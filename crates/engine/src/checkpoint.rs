@@ -1,37 +1,37 @@
-//! Taking a checkpoint, and saying in meta whether the file may have changed since.
+//! Taking a checkpoint while others write, and saying in meta whether the file may have changed since.
 //!
-//! In this version a checkpoint is taken when the last process leaves, by that process, under the
-//! exclusive `open` lock: nobody else is attached, nothing is half done. Order: cut; info pages into
-//! slots that do not count; `fdatasync`, which flushes the mapped pages too; meta; `fdatasync`; only
-//! then `DURABLE_GEN`. [`mark_open`] writes meta when the first process comes, before any change.
+//! Order: the duty `checkpoint`; a cut, whose pin keeps the pages of generation C as they are; sums of
+//! the pages that changed, into info pages in slots that do not count; `fdatasync`, which flushes the
+//! mapped pages too; meta; `fdatasync`; `DURABLE_GEN`; the pin goes. Writers never stop: who wants to
+//! change a page of C copies it. [`close`] does the same for the last process to leave, and says
+//! "closed". [`mark_open`] writes meta when the first process comes, before any change.
 //!
 //! Invariants
 //! - Nothing that meta names is written after meta, until the next checkpoint is durable.
 //! - The file's meta, not `-shm`, says which generation is durable; `DURABLE_GEN` never exceeds it.
+//! - Before a slot or a page of the generation before may be written, meta is known to be on disk.
 //! - A slot of an info page with a generation above the durable one is left over from a checkpoint
 //!   that did not end; the next checkpoint writes it, so that it can never be taken for a good one.
 //!
-//! What if we are killed? Before the copy of meta is whole: the old one counts, `-shm` is as good as
-//! before, and the next to leave cuts again. After: [`mark_open`] of the next to come reads it and
-//! corrects `DURABLE_GEN`.
+//! Killed anywhere: see the table in docs/design/0015-checkpoints-and-recovery.md.
 //!
-//! Deliberately absent: checkpoints while others write, and the log (durability issue).
+//! Deliberately absent: who calls [`tend`]; how the log is written.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::Arc;
 
 use perilune_disk::{Disk, DiskFile};
-use perilune_shm::latch::{self, State};
-use perilune_shm::{platform, words};
+use perilune_shm::platform;
 use perilune_store::{Error, Result};
 
-use crate::control::cut;
-use crate::image::layout::{control, Life};
+use crate::image::layout::{control, FLAG_FAILED};
 use crate::image::{io_error, Image};
-use crate::limits::{PAGE, VOLATILE};
-use crate::meta::info::{self, Entry, GenerationSum, InfoPage, Place};
+use crate::limits::CHECKPOINT_PERIOD;
+use crate::meta::info::{self, GenerationSum, Place};
+use crate::meta::survey::Survey;
 use crate::meta::{self, space_error, Meta};
-use crate::page;
+use crate::pin::{self, Purpose};
+use crate::{control as handshake, duty, log, page};
 
 /// Header word: stamp of the newest copy of meta that this `-shm` goes with.
 pub(crate) const STAMP: usize = 88;
@@ -45,35 +45,104 @@ pub(crate) const REWRITE: usize = 104;
 ///
 /// # Errors
 /// `NoSpace`, `Io`; what `meta::newest` answers.
-pub(crate) fn mark_open(image: &Image, disk: &dyn Disk) -> Result<()> {
+pub(crate) fn mark_open(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
     let file = open(image, disk)?;
-    let (slot, meta) = meta::newest(&*file, &image.path)?;
-    image.control(control::DURABLE_GEN).store(meta.generation.into(), Release);
+    let (slot, meta) = settled(image, &*file)?;
     if meta.is_open {
         return Ok(());
     }
-    // The copy that counts may have been written by one who was killed before he could sync it.
-    sync(image, &*file)?;
-    write_meta(image, &*file, 1 - slot, Meta { is_open: true, ..meta })
+    let (wal_batch, level) = log_state(image)?;
+    write_meta(image, &*file, 1 - slot, Meta { is_open: true, wal_batch, level, ..meta })
+}
+
+/// Asks whoever looks after checkpoints to take one soon.
+pub(crate) fn want(image: &Image) {
+    image.control(control::CHECKPOINT_WANTED).store(1, Relaxed);
+}
+
+/// Takes a checkpoint if one is due or wanted and nobody is at it. Called now and then.
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn tend(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
+    let at = image.control(control::CHECKPOINT_AT);
+    // The first period begins with the first look.
+    let _ = at.compare_exchange(0, now_ms(), AcqRel, Acquire);
+    let is_due = now_ms().saturating_sub(at.load(Relaxed)) >= CHECKPOINT_PERIOD.as_millis() as u64;
+    if !is_due && image.control(control::CHECKPOINT_WANTED).load(Relaxed) == 0 {
+        return Ok(());
+    }
+    match duty::try_take(image, control::CHECKPOINT_OWNER) {
+        Some(_duty) => run(image, disk, 0, true).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Takes a checkpoint: everything committed before the call survives a crash of the machine. False if
+/// nothing has changed since the last one. `but` is a session that is not waited for (0: none).
+///
+/// # Errors
+/// `WritesStopped` after a failed sync; `NoSpace`, `Io`: the checkpoint before still counts;
+/// `LimitReached` when the generations are used up.
+pub(crate) fn take(image: &Arc<Image>, disk: &dyn Disk, but: u16) -> Result<bool> {
+    let _duty = duty::take(image, control::CHECKPOINT_OWNER)?;
+    run(image, disk, but, true)
 }
 
 /// Takes a checkpoint and writes into meta that the file is closed. The caller is the only process
 /// attached, holds the `open` lock, and has no session.
 ///
 /// # Errors
-/// `NoSpace`, `Io`: the checkpoint before still counts, and `-shm` is good; `LimitReached` when the
-/// generations are used up.
+/// As [`take`]; whoever opens it next finds everything in `-shm`.
 pub(crate) fn close(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
+    let _duty = duty::take(image, control::CHECKPOINT_OWNER)?;
+    run(image, disk, 0, false).map(drop)
+}
+
+/// After a failed sync and with nobody else attached: writes everything again and, if that succeeds, lets
+/// writing go on.
+pub(crate) fn heal(image: &Arc<Image>, disk: &dyn Disk) {
+    let flags = image.control(control::FLAGS);
+    if flags.load(Acquire) & FLAG_FAILED == 0 {
+        return;
+    }
+    image.shm.word(REWRITE).store(1, Release);
+    // What stands in the way now is told by the next write: `WritesStopped`. Reading goes on.
+    let healed =
+        duty::take(image, control::CHECKPOINT_OWNER).and_then(|_duty| checkpoint(image, disk, 0, true));
+    if healed.is_ok() {
+        flags.fetch_and(!FLAG_FAILED, AcqRel);
+    }
+}
+
+fn run(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -> Result<bool> {
+    if stays_open && image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
+        return Err(Error::WritesStopped);
+    }
+    let failed = |_: &Error| {
+        if stays_open && image.shm.word(REWRITE).load(Acquire) != 0 {
+            handshake::stop_writes(image);
+        }
+    };
+    checkpoint(image, disk, but, stays_open).inspect_err(failed)
+}
+
+/// The checkpoint itself; the caller has the duty.
+fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -> Result<bool> {
+    image.control(control::CHECKPOINT_WANTED).store(0, Relaxed);
     let file = open(image, disk)?;
-    let (slot, meta) = meta::newest(&*file, &image.path)?;
+    let (slot, meta) = settled(image, &*file)?;
     let durable = meta.generation;
-    let npages = image.npages();
-    let places = Place::all(npages)
-        .map(|place| Survey::of(image, &*file, place, durable))
-        .collect::<Result<Vec<_>>>()?;
-    if !places.iter().any(|place| place.is_changed) {
-        let closed = Meta { is_open: false, ..meta };
-        return write_meta(image, &*file, 1 - slot, closed);
+    // NB: before the cut: what lies in batches below this is part of the checkpoint.
+    let (wal_batch, level) = log_state(image)?;
+    if !is_changed(image, durable) {
+        // NB: a recovery that found nothing to replay begins its log behind what it dropped.
+        if !stays_open || (meta.level, meta.wal_batch) != (level, wal_batch) {
+            let next = Meta { is_open: stays_open, wal_batch, level, ..meta };
+            write_meta(image, &*file, 1 - slot, next)?;
+        }
+        note_time(image);
+        return Ok(false);
     }
     if image.generation() >= info::BORN_MAX {
         return Err(Error::LimitReached {
@@ -81,19 +150,59 @@ pub(crate) fn close(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
             limit: info::BORN_MAX.into(),
         });
     }
-    let (generation, root) = cut(image, 0)?;
+    let pin = pin::cut(image, but, Purpose::Checkpoint)?;
+    let (generation, root, npages) = (pin.generation(), pin.root(), image.npages());
+    let rewrite = image.shm.word(REWRITE).load(Acquire) != 0;
     let mut info_sum = GenerationSum::default();
-    for place in &places {
-        info_sum.add(place.write(image, &*file, durable, generation)?);
+    for place in Place::all(npages) {
+        let survey = Survey::of(image, &*file, place, npages, durable)?;
+        info_sum.add(survey.write(image, &*file, generation, rewrite)?);
     }
     sync(image, &*file)?;
     let height = u32::from(page::level(image.page(root))) + 1;
-    let closed =
-        Meta { generation, root, height, npages, is_open: false, info_sum: info_sum.value(), ..meta };
-    write_meta(image, &*file, 1 - slot, closed)?;
+    let info_sum = info_sum.value();
+    let next =
+        Meta { generation, root, height, npages, is_open: stays_open, info_sum, wal_batch, level, ..meta };
+    // NB: if we are killed from here on, this keeps the pages that meta may name until the next checkpoint.
+    image.control(control::PENDING_GEN).store(generation.into(), Release);
+    write_meta(image, &*file, 1 - slot, next)?;
+    // NB: before the pin goes: whoever finds that gone sees this.
     image.control(control::DURABLE_GEN).store(generation.into(), Release);
+    drop(pin);
+    log::recycle(image, wal_batch)?;
     image.shm.word(REWRITE).store(0, Release);
-    Ok(())
+    note_time(image);
+    Ok(true)
+}
+
+/// What meta says of the log: the first batch that does not belong to a checkpoint to come, and the level.
+///
+/// # Errors
+/// As `duty::take`.
+fn log_state(image: &Arc<Image>) -> Result<(u64, u32)> {
+    // NB: whoever changes the level has this duty until the log has begun: else level and number could be of
+    // different logs, and a recovery would miss a batch that never was.
+    let _log = duty::take(image, control::LOG_OWNER)?;
+    Ok((log::next_batch(image), log::level(image) as u32))
+}
+
+/// The copy of meta that counts, once it is known to be on disk.
+fn settled(image: &Image, file: &dyn DiskFile) -> Result<(usize, Meta)> {
+    let (slot, meta) = meta::newest(file, &image.path)?;
+    if image.shm.word(STAMP).load(Acquire) != meta.stamp {
+        // Whoever wrote it was killed, or failed, before he knew it to be on disk. After a failed sync the
+        // kernel takes it for written: hence the same bytes once more.
+        meta::put(file, &image.path, slot, &meta)?;
+        sync(image, file)?;
+        image.shm.word(STAMP).store(meta.stamp, Release);
+    }
+    image.control(control::DURABLE_GEN).store(meta.generation.into(), Release);
+    Ok((slot, meta))
+}
+
+/// Whether any page was born or died after generation `durable`.
+fn is_changed(image: &Image, durable: u32) -> bool {
+    Place::all(image.npages()).any(|place| Survey::is_changed(image, place, image.npages(), durable))
 }
 
 fn open(image: &Image, disk: &dyn Disk) -> Result<Box<dyn DiskFile>> {
@@ -112,88 +221,18 @@ fn sync(image: &Image, file: &dyn DiskFile) -> Result<()> {
 fn write_meta(image: &Image, file: &dyn DiskFile, slot: usize, meta: Meta) -> Result<()> {
     let meta = Meta { serial: meta.serial + 1, stamp: platform::random_u64(), ..meta };
     image.shm.word(NEXT_STAMP).store(meta.stamp, Release);
-    meta::write(file, &image.path, slot, &meta)?;
+    meta::put(file, &image.path, slot, &meta)?;
+    sync(image, file)?;
     image.shm.word(STAMP).store(meta.stamp, Release);
     Ok(())
 }
 
-/// One info page before a checkpoint.
-struct Survey {
-    place: Place,
-    generations: [u32; 2],
-    counting: Option<usize>,
-    is_changed: bool,
+fn now_ms() -> u64 {
+    platform::monotonic_nanos() / 1_000_000
 }
 
-impl Survey {
-    fn of(image: &Image, file: &dyn DiskFile, place: Place, durable: u32) -> Result<Survey> {
-        let generations = info::generations(file, &image.path, place)?;
-        let is_changed = place.pages(image.npages()).any(|number| {
-            let Life { born, died } = image.life(number as u32);
-            let since = |generation: u32| generation > durable && generation != VOLATILE;
-            since(born) || since(died)
-        });
-        Ok(Survey { place, generations, counting: info::counting(generations, durable), is_changed })
-    }
-
-    /// Writes the info page for `generation` if it has changed, and answers the generation of the
-    /// slot that counts then.
-    fn write(&self, image: &Image, file: &dyn DiskFile, durable: u32, generation: u32) -> Result<u32> {
-        let left_over = |slot: &usize| self.generations[*slot] > durable;
-        let mut targets: Vec<usize> = (0..2).filter(left_over).collect();
-        if targets.is_empty() {
-            if !self.is_changed {
-                return Ok(self.counting.map_or(0, |slot| self.generations[slot]));
-            }
-            targets.push(self.counting.map_or(0, |slot| 1 - slot));
-        }
-        let page = self.build(image, file, durable, generation)?.encode(self.place);
-        for slot in targets {
-            let written = file.write_at(&page, self.place.offset(slot));
-            written.map_err(|source| space_error("write an info page", &image.path, source))?;
-        }
-        Ok(generation)
-    }
-
-    fn build(&self, image: &Image, file: &dyn DiskFile, durable: u32, generation: u32) -> Result<InfoPage> {
-        let before = match self.counting {
-            Some(slot) => {
-                InfoPage::read(file, &image.path, self.place, slot)?.ok_or_else(|| Error::Corrupt {
-                    place: format!("{}: info page {} is bad", image.path.display(), self.place.index),
-                })?
-            }
-            None => InfoPage::empty(),
-        };
-        let rewrite = image.shm.word(REWRITE).load(Acquire) != 0;
-        let mut page = InfoPage { generation, ..InfoPage::empty() };
-        let entries = page.entries.iter_mut().zip(before.entries);
-        for (number, (entry, before)) in self.place.pages(image.npages()).zip(entries) {
-            let number = number as u32;
-            let life = image.life(number);
-            if life.born == 0 || !life.is_in(generation) {
-                continue;
-            }
-            let is_run = latch::load(image.latch(number)).state() == State::Extent;
-            *entry = Entry { born: life.born, is_run, sum: before.sum };
-            if life.born > durable || before.born != life.born {
-                let bytes = page_bytes(image, number);
-                entry.sum = crc32c::crc32c(&bytes);
-                if rewrite {
-                    let written = file.write_at(&bytes, u64::from(number) * PAGE as u64);
-                    written.map_err(|source| space_error("write a page", &image.path, source))?;
-                }
-            }
-        }
-        Ok(page)
-    }
-}
-
-/// A copy of a page's bytes.
-pub(crate) fn page_bytes(image: &Image, number: u32) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(PAGE);
-    words::append(image.page(number), 0, PAGE, &mut bytes);
-    debug_assert_eq!(bytes.len(), PAGE);
-    bytes
+fn note_time(image: &Image) {
+    image.control(control::CHECKPOINT_AT).store(now_ms().max(1), Relaxed);
 }
 
 /// Whether this `-shm` goes with a copy of meta.
@@ -201,8 +240,9 @@ pub(crate) fn goes_with(stamp: u64, next_stamp: u64, meta: &Meta) -> bool {
     meta.stamp == stamp || meta.stamp == next_stamp
 }
 
-/// Notes in a new `-shm` which copy of meta it was made from.
+/// Notes in a new `-shm` which copy of meta it was made from. Whether that is on disk is not known: it may
+/// have been written by one who was killed before he could sync it.
 pub(crate) fn adopt(image: &Image, meta: &Meta) {
-    image.shm.word(STAMP).store(meta.stamp, Relaxed);
+    image.shm.word(STAMP).store(0, Relaxed);
     image.shm.word(NEXT_STAMP).store(meta.stamp, Relaxed);
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use perilune_shm::futex;
 use perilune_store::Result;
 
-use crate::image::layout::{control, phase, session};
+use crate::image::layout::{control, phase, session, FLAG_FAILED};
 use crate::image::Image;
 use crate::limits::{LEASE_CLASS_MAX, LEASE_LONGEST, LEASE_SHORTEST, SESSIONS, WAIT_SLICE};
 use crate::repair::{dead_session, Patience};
@@ -41,6 +41,20 @@ pub(crate) fn freeze(image: &Arc<Image>) -> Vec<(Seat, u64, u64)> {
         .collect()
 }
 
+/// Sets a bit of the FLAGS word: nothing is published any more without it being seen.
+pub(crate) fn raise_flag(image: &Arc<Image>, flag: u64) {
+    if image.control(control::FLAGS).fetch_or(flag, AcqRel) & flag == 0 {
+        freeze(image);
+    }
+}
+
+/// Clears a bit of the FLAGS word.
+pub(crate) fn lower_flag(image: &Arc<Image>, flag: u64) {
+    if image.control(control::FLAGS).fetch_and(!flag, AcqRel) & flag != 0 {
+        freeze(image);
+    }
+}
+
 /// Waits until all that was published when `frozen` was taken has been applied, and every step that
 /// was under way has ended. Repairs the dead. `but` is the session that is not waited for.
 ///
@@ -57,8 +71,7 @@ pub(crate) fn wait_applied(image: &Arc<Image>, frozen: &[(Seat, u64, u64)], but:
 }
 
 /// Begins a new generation: everything committed before is in the old one, whose number and root are
-/// answered. The caller has noted a pin for it before and is the only one to cut (owner `cut`, or
-/// nobody else is attached).
+/// answered. The caller holds the duty `cut` and has noted a pin for it before (see `pin`).
 ///
 /// # Errors
 /// As [`wait_applied`]; `Internal` when the generations are used up.
@@ -71,13 +84,30 @@ pub(crate) fn cut(image: &Arc<Image>, but: u16) -> Result<(u32, u32)> {
     image.control(control::FLUSH).fetch_add(1, AcqRel);
     let frozen = freeze(image);
     wait_applied(image, &frozen, but)?;
-    let root = image.control(control::ROOT).load(Acquire) as u32;
-    let root = if image.life(root).born <= old {
-        root
-    } else {
-        image.control(control::ROOT_PREV + 8 * (old as usize & 1)).load(Acquire) as u32
-    };
-    Ok((old, root))
+    Ok((old, root_at_end(image, old)))
+}
+
+/// The root of the generation that was ended by a cut and not followed by another.
+fn root_at_end(image: &Image, generation: u32) -> u32 {
+    let kept = image.control(control::ROOT_PREV + 8 * (generation as usize & 1));
+    loop {
+        let root = image.control(control::ROOT).load(Acquire);
+        let before = kept.load(Acquire);
+        if (before >> 32) as u32 == generation {
+            return before as u32;
+        }
+        // NB: a new root is stored after the old one is kept, and taken back before; so an unchanged one
+        // that nobody has replaced is the root.
+        if image.control(control::ROOT).load(Acquire) == root && image.life(root as u32).born <= generation {
+            return root as u32;
+        }
+    }
+}
+
+/// Stops all writing for good: what a failed `fdatasync` has left on the disk nobody knows.
+pub(crate) fn stop_writes(image: &Arc<Image>) {
+    image.control(control::FLAGS).fetch_or(FLAG_FAILED, AcqRel);
+    freeze(image);
 }
 
 /// Exclusive mode: while a session holds it, no other publishes. Given up when dropped.

@@ -14,9 +14,10 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use perilune_disk::RealDisk;
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::{Access as Mapping, Region};
 use perilune_store::{Decision, Error, LockMode, LockOwner, LockRequest, Message, Result};
@@ -26,11 +27,11 @@ use crate::image::layout::{
     control, header, phase, session, Owner, ProcessState, SESSIONS_AT, SESSION_BYTES, SESSION_HEAD_WORDS,
 };
 use crate::image::{io_error, Image};
-use crate::limits::{PAGE, SEGMENT_RESERVED, VOLATILE};
-use crate::lock::Locks;
+use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
+use crate::lock::{entry, Locks};
 use crate::session::{Counter, Seat};
 use crate::tree::{Action, Neighbour, Which};
-use crate::{control as handshake, message, page, repair, verify};
+use crate::{message, page, pin, repair, verify};
 
 /// Parties of a place.
 pub const PARTIES: u16 = 6;
@@ -40,6 +41,15 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = PAGE;
+
+/// Where `-shm` says on which start of the machine it was made; 16 bytes.
+pub const BOOT_ID: usize = header::BOOT_ID;
+
+/// Whether a page of the database file holds, or could hold, meta or pages' sums.
+#[must_use]
+pub fn is_directory(page: u64) -> bool {
+    page % SEGMENT_PAGES < SEGMENT_RESERVED
+}
 
 /// Bytes of a value that lies in its leaf.
 pub const INLINE_BYTES: usize = crate::limits::INLINE_MAX;
@@ -200,6 +210,8 @@ impl Place {
             me: Owner { slot: number, incarnation: 1 },
             pages_max: self.pages_max,
             liveness: Box::new(move |slot| dead.iter().all(|dead| usize::from(*dead) != slot)),
+            disk: Arc::new(RealDisk),
+            buffer: Mutex::default(),
         })
     }
 
@@ -255,6 +267,14 @@ impl Party {
     /// As the engine's.
     pub fn set(&self, tree: Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.access.set(tree.which(), key, value).map(drop)
+    }
+
+    /// Sets the values at keys of the main tree, leaf by leaf where they ascend.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn set_run(&self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        self.access.set_run(pairs)
     }
 
     /// Removes a value.
@@ -348,7 +368,7 @@ impl Party {
     /// # Errors
     /// As the engine's.
     pub fn cut(&self) -> Result<()> {
-        handshake::cut(self.image(), self.access.seat.id).map(drop)
+        pin::cut(self.image(), self.access.seat.id, pin::Purpose::Snapshot).map(drop)
     }
 
     /// Repairs party `number`, if it has died.
@@ -375,14 +395,26 @@ impl Party {
         Ok(())
     }
 
-    /// Shows all records of a tree in order, until `show` answers false.
+    /// Shows all records of a tree in order, until `show` answers false. Since when a lock is held or
+    /// waited for is shown as zero: it differs from run to run.
     ///
     /// # Errors
     /// As the engine's.
     pub fn scan(&self, tree: Tree, mut show: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
         let (mut from, mut key, mut value) = (Vec::new(), Vec::new(), Vec::new());
         let which = tree.which();
-        while self.access.neighbour(which, &from, Neighbour::Next, &mut key, Some(&mut value), &mut ())? {
+        while self.access.neighbour(
+            which,
+            &from,
+            Neighbour::Next,
+            &[],
+            &mut key,
+            Some(&mut value),
+            &mut (),
+        )? {
+            if tree == Tree::Volatile {
+                entry::forget_time(&key, &mut value);
+            }
             if !show(&key, &value) {
                 break;
             }

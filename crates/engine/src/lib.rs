@@ -5,8 +5,12 @@
 #![cfg(not(loom))]
 
 mod access;
+mod backup;
+mod bulk;
 mod checkpoint;
+mod compact;
 mod control;
+mod duty;
 mod error;
 #[cfg(test)]
 mod fuzz;
@@ -17,19 +21,32 @@ mod image;
 pub mod instrument;
 mod limits;
 mod lock;
+#[allow(dead_code, unused_imports)] // Recovery's part.
+mod log;
 mod message;
 mod meta;
+mod notice;
 mod open;
 mod page;
+mod pin;
 mod recover;
 mod repair;
+mod salvage;
 mod session;
+mod snapshot;
+mod still;
 mod tree;
 mod txn;
+mod upkeep;
 mod verify;
 mod warden;
 mod watch;
 
+pub use backup::BackupReport;
+pub use compact::CompactReport;
 pub use handle::{Database, Session, Statistics};
+pub use meta::sums::{checkpoint_pages, CheckpointPages};
 pub use open::OpenOptions;
+pub use recover::RecoveryReport;
+pub use salvage::{LostPage, LostRange, SalvageReport};
 pub use verify::VerifyReport;

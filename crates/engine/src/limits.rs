@@ -39,6 +39,26 @@ pub(crate) const RING: usize = if cfg!(feature = "tiny") { 16 << 10 } else { 256
 pub(crate) const UNDO: usize = 32 << 10;
 /// A record longer than this lies in runs, with a stub in the ring.
 pub(crate) const RECORD_INLINE_MAX: usize = RING / 2;
+/// Bytes of a segment of the log; the first few are shorter, from [`LOG_SEGMENT_LEAST`] on.
+pub(crate) const LOG_SEGMENT: u64 = if cfg!(feature = "tiny") { 256 << 10 } else { 64 << 20 };
+/// Bytes of the log's first segment; each further one is twice as long, up to [`LOG_SEGMENT`].
+pub(crate) const LOG_SEGMENT_LEAST: u64 = if cfg!(feature = "tiny") { 64 << 10 } else { 1 << 20 };
+/// Segments of the log at once.
+pub(crate) const LOG_SLOTS: usize = 1024;
+/// Bytes of a chunk of the log, its head included.
+pub(crate) const LOG_CHUNK: usize = if cfg!(feature = "tiny") { 16 << 10 } else { 1 << 20 };
+/// How often is looked whether a checkpoint is due.
+pub(crate) const CHECKPOINT_LOOK: Duration = Duration::from_millis(50);
+/// Bytes of log after which a checkpoint is taken.
+pub(crate) const LOG_CHECKPOINT: u64 = 8 * LOG_SEGMENT;
+/// Spare segments that are kept.
+pub(crate) const LOG_SPARES: usize = 4;
+/// The oldest commit that is not durable is at most so old at level `periodic`, while the disk keeps up.
+pub(crate) const FLUSH_AGE: Duration = Duration::from_millis(50);
+/// The shortest pause between two flushes at level `periodic`.
+pub(crate) const FLUSH_PAUSE_LEAST: Duration = Duration::from_millis(10);
+/// Bytes of a ring that any single write may need: its record's heading, key and value.
+pub(crate) const SINGLE_RECORD_MAX: usize = 32 + 8 + KEY_MAX + INLINE_MAX + 8;
 /// Latches a session notes one by one; beyond, repair scans.
 pub(crate) const HELD: usize = 64;
 /// Fresh or stale pages of one structure change.
@@ -75,6 +95,12 @@ pub(crate) const LEASE_LONGEST: Duration = Duration::from_secs(1);
 pub(crate) const LOCK_COUNT_MAX: u32 = 511;
 /// Slices in which a waiter looks whether the other side still lives.
 pub(crate) const WAIT_SLICE: Duration = Duration::from_millis(20);
+/// A checkpoint is taken this long after the one before, if anything has changed.
+pub(crate) const CHECKPOINT_PERIOD: Duration = Duration::from_secs(30);
+/// Damaged pages that an error names one by one.
+pub(crate) const DAMAGES_NAMED: usize = 20;
+/// Damaged pages, lost ranges and lost values that a salvage names one by one, each.
+pub(crate) const SALVAGE_NAMED: usize = 10_000;
 /// How often the warden looks for dead processes.
 pub(crate) const WARDEN_PERIOD: Duration = Duration::from_millis(50);
 
@@ -89,6 +115,11 @@ pub(crate) const VOLATILE: u32 = u32::MAX;
 pub(crate) const PAGE_HEAD: usize = 128;
 /// Bytes a leaf takes for one record beyond key and value: slot, heading, rounding.
 pub(crate) const RECORD_OVERHEAD: usize = 8 + 4 + 3;
+
+/// An attempt that has been repeated for so long is suspected of meeting damage (see `repair`).
+pub(crate) const FRUITLESS: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
+/// Without exclusive mode, by which a reader of a read-only database cannot prove damage, it gives up then.
+pub(crate) const HOPELESS: Duration = Duration::from_secs(60);
 
 const _: () = {
     // A leaf holds two fences and one largest record.

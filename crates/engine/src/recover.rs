@@ -1,4 +1,4 @@
-//! Filling a new `-shm` from the last checkpoint: page table, roots, counters.
+//! Filling a new `-shm` from the last checkpoint: page table, roots, counters. What recovery reports.
 //!
 //! Trusted: the newest good copy of meta, and for each info page the newest good slot up to meta's
 //! generation, if together they have the sum that meta keeps. Pages outside the checkpoint are free,
@@ -6,8 +6,7 @@
 //!
 //! What if we are killed? `-shm` is not READY yet: the next to come builds it anew.
 //!
-//! Deliberately absent: replaying a log, and therefore files that were open when the machine crashed;
-//! `open` refuses them.
+//! Deliberately absent: the order of a recovery (`open`).
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -20,9 +19,41 @@ use perilune_store::{Error, Result};
 use crate::image::layout::{control, Life};
 use crate::image::Image;
 use crate::limits::{SEGMENT_RESERVED, VOLATILE};
-use crate::meta::info::{self, GenerationSum, InfoPage, Place};
-use crate::meta::Meta;
+use crate::meta::info::{GenerationSum, InfoPage, Place};
+use crate::meta::{sums, Meta};
 use crate::page::{self, FLAG_VOLATILE};
+
+/// What the recovery of a database that was not closed has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecoveryReport {
+    /// Generation of the checkpoint that it began with.
+    pub generation: u64,
+    /// Pages of that checkpoint, all compared with their sums.
+    pub pages: u64,
+    /// Batches of the log replayed.
+    pub batches: u64,
+    /// Records replayed.
+    pub records: u64,
+    /// What was dropped of the log, and why; None if nothing was.
+    pub dropped: Option<String>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl std::fmt::Display for RecoveryReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "recovered after a crash: checkpoint {} ({} pages, all sound), {} records in {} batches replayed, ",
+            self.generation, self.pages, self.records, self.batches
+        )?;
+        match &self.dropped {
+            Some(dropped) => write!(f, "dropped {dropped}")?,
+            None => write!(f, "nothing dropped")?,
+        }
+        write!(f, ", {:.3} s", self.seconds)
+    }
+}
 
 /// Fills the zeroed `-shm` of `image`, allocated for `meta.npages` pages, from the checkpoint `meta`.
 ///
@@ -32,12 +63,7 @@ pub(crate) fn fill(image: &Image, meta: &Meta, file: &dyn DiskFile) -> Result<()
     let mut table = Table { image, frontier: SEGMENT_RESERVED, used: 0 };
     let mut sum = GenerationSum::default();
     for place in Place::all(meta.npages) {
-        let slot = info::counting(info::generations(file, &image.path, place)?, meta.generation);
-        let page = match slot {
-            Some(slot) => InfoPage::read(file, &image.path, place, slot)?
-                .ok_or_else(|| damaged(image, format!("info page {place:?} is bad")))?,
-            None => InfoPage::empty(),
-        };
+        let page = sums::info_page(file, &image.path, meta, place)?;
         sum.add(page.generation);
         table.load(meta, place, &page)?;
     }
@@ -80,7 +106,7 @@ impl Table<'_> {
                 return Err(damaged(self.image, what));
             }
             let state = if entry.is_run { State::Extent } else { State::Tree };
-            let life = Life { born: entry.born, died: 0 };
+            let life = Life { born: entry.born, ..Life::default() };
             self.image.latch(number as u32).store(LatchWord::unlocked(state, 0).raw(), Relaxed);
             self.image.life_word(number as u32).store(life.to_word(), Relaxed);
             self.frontier = number + 1;
@@ -117,7 +143,7 @@ fn plant_volatile_root(image: &Image) -> Result<()> {
     let leaf = page::empty_leaf(FLAG_VOLATILE);
     page::put_identity(&leaf, number as u32, VOLATILE);
     words::copy(&leaf, image.page(number as u32));
-    let life = Life { born: VOLATILE, died: VOLATILE };
+    let life = Life { born: VOLATILE, died: VOLATILE, was_run: false };
     image.life_word(number as u32).store(life.to_word(), Relaxed);
     image.latch(number as u32).store(LatchWord::unlocked(State::Tree, 0).raw(), Release);
     frontier.store(number + 1, Relaxed);

@@ -14,18 +14,19 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::{futex, platform};
-use perilune_store::Result;
+use perilune_store::{Durability, Error, Result};
 
 use crate::error::Stop;
 use crate::image::layout::{control, phase, session, Owner, ProcessState, Run};
 use crate::image::{bell, Image};
-use crate::limits::{PINS, PROCESSES, SEGMENT_RESERVED, SESSIONS};
-use crate::session::{Counter, Seat};
-use crate::tree;
+use crate::limits::{FRUITLESS, HOPELESS, PINS, PROCESSES, SEGMENT_RESERVED, SESSIONS};
+use crate::page;
+use crate::session::{level_of, Counter, Seat};
+use crate::{notice, tree};
 
 /// Repairs all processes that have died. Cheap when there are none.
 ///
@@ -83,6 +84,7 @@ pub(crate) fn dead_process(image: &Arc<Image>, slot: usize) -> Result<()> {
     let done = image.shm.word32(control::REPAIR_FUTEX);
     done.fetch_add(1, AcqRel);
     futex::wake(done, u32::MAX);
+    notice::info(|| format!("process {} in slot {slot} had been killed; repaired", image.pid(slot)));
     Ok(())
 }
 
@@ -110,14 +112,18 @@ pub(crate) fn sessions_high(image: &Image) -> u16 {
 /// `Corrupt` when its record contradicts its format.
 pub(crate) fn session(seat: &Seat) -> Result<()> {
     match seat.phase() {
-        phase::CHANGING => seat.restore(),
+        phase::CHANGING => {
+            seat.restore();
+            // NB: before the step ends: to a cut, which waits for that, they look born.
+            free_fresh(seat);
+        }
         phase::DONE => seat.settle_structure(seat.structure_generation(), seat.seq()),
         _ => {}
     }
     if seat.phase() != phase::NONE {
         seat.set_phase(phase::NONE);
     }
-    let mut least = 0;
+    let (mut least, mut died) = (0, seat.image.generation());
     if seat.applied() < seat.head() {
         let record = seat.read_record(seat.applied())?;
         let ops = record.ops()?;
@@ -126,9 +132,11 @@ pub(crate) fn session(seat: &Seat) -> Result<()> {
             // NB: the leaves are held, but somebody may be changing an inner page above them.
             patience.wait_for_stop(&seat.image, stop)?;
         }
-        least = record.seq;
+        (least, died) = (record.seq, record.generation);
+        settle_freed(seat, died);
         seat.set_applied();
     }
+    settle_freed(seat, died);
     free_taken(seat);
     release_latches(seat, least.max(seat.seq()));
     if seat.is_in_operation() {
@@ -139,22 +147,41 @@ pub(crate) fn session(seat: &Seat) -> Result<()> {
     Ok(())
 }
 
-/// Frees pages and runs that the session took and did not publish, or cut off and did not free.
-fn free_taken(seat: &Seat) {
-    let generation = seat.image.generation();
+/// Frees runs that were cut off in generation `died` and not freed. Before `applied` says that the record
+/// is done: a cut waits for that.
+fn settle_freed(seat: &Seat, died: u32) {
     for run in seat.freed() {
-        seat.image.free_locked(run, seat.id, Some(generation));
+        seat.image.free_locked(run, seat.id, Some(died));
     }
+}
+
+/// Frees fresh pages that were not published.
+fn free_fresh(seat: &Seat) {
     for number in seat.fresh() {
         seat.image.free_locked(Run { first: number, pages: 1 }, seat.id, None);
     }
-    for run in seat.claimed() {
+}
+
+/// Frees pages and runs that the session took and did not publish.
+fn free_taken(seat: &Seat) {
+    free_fresh(seat);
+    // NB: the runs of a long record are the log's, if there is one, until the tail has passed it.
+    let flags = seat.image.control(control::FLAGS).load(Acquire);
+    seat.free_long(level_of(flags) == Durability::None);
+    let mut kept = seat.kept_long();
+    for run in seat.claimed().into_iter().filter(|run| !kept.contains(run)) {
         seat.image.free_locked(run, seat.id, None);
     }
     let (_, overflow) = seat.held();
     if overflow {
-        let pages = seat.image.npages() as u32 - SEGMENT_RESERVED as u32;
-        seat.image.free_locked(Run { first: SEGMENT_RESERVED as u32, pages }, seat.id, None);
+        kept.sort_unstable_by_key(|run| run.first);
+        kept.push(Run { first: seat.image.npages() as u32, pages: 0 });
+        let mut first = SEGMENT_RESERVED as u32;
+        for run in kept {
+            let pages = run.first.saturating_sub(first);
+            seat.image.free_locked(Run { first, pages }, seat.id, None);
+            first = first.max(run.first + run.pages);
+        }
     }
 }
 
@@ -175,9 +202,9 @@ fn release_latches(seat: &Seat, least: u64) {
 }
 
 fn drop_pins(image: &Image, dead: Owner) {
-    use crate::image::layout::{PINS_AT, PIN_BYTES};
+    use crate::image::layout::{PINS_AT, PIN_BYTES, PIN_OWNER};
     for pin in 0..PINS {
-        let owner = image.shm.word(PINS_AT + pin * PIN_BYTES + 16);
+        let owner = image.shm.word(PINS_AT + pin * PIN_BYTES + PIN_OWNER);
         if owner.load(Acquire) == dead.to_word() {
             image.shm.word(PINS_AT + pin * PIN_BYTES).store(0, Release);
             owner.store(0, Release);
@@ -214,8 +241,16 @@ pub(crate) fn dead_session(image: &Arc<Image>, id: u16) -> Result<()> {
 
 /// How a thread waits for another: spin, yield, sleep longer and longer; before each sleep it looks
 /// whether the other still lives.
+///
+/// Attempts fail because somebody changes what they read. One that fails while nothing changes has met
+/// damage: after [`FRUITLESS`] an attempt is watched, and if all latch words and roots are the same after it
+/// as before, the damaged page is looked for and named.
 pub(crate) struct Patience {
     rounds: u32,
+    /// When it began to sleep.
+    since: Option<Instant>,
+    /// A sum over all latch words and roots before the attempt that is watched.
+    before: Option<u64>,
 }
 
 /// Rounds of spinning, and of spinning and yielding.
@@ -224,7 +259,7 @@ const YIELDS: u32 = 60;
 
 impl Patience {
     pub(crate) fn new() -> Patience {
-        Patience { rounds: 0 }
+        Patience { rounds: 0, since: None, before: None }
     }
 
     /// How often has been waited.
@@ -251,6 +286,37 @@ impl Patience {
         Ok(())
     }
 
+    /// Waits before another try of an attempt that somebody's change has ended.
+    ///
+    /// # Errors
+    /// `Corrupt` when there was no change, for so long; as [`dead_processes`].
+    #[cold]
+    pub(crate) fn wait_again(&mut self, image: &Arc<Image>) -> Result<()> {
+        let before = self.before.take();
+        if before.is_some_and(|before| before == sum_of_words(image)) {
+            return Err(damage(image));
+        }
+        self.wait(image, || 0)?;
+        if self.rounds > SPINS + YIELDS {
+            self.since.get_or_insert_with(Instant::now);
+        }
+        if image.read_only && self.since.is_some_and(|since| since.elapsed() >= HOPELESS) {
+            return Err(damage(image));
+        }
+        self.watch(image);
+        Ok(())
+    }
+
+    /// Whether repeating has been fruitless for long.
+    pub(crate) fn is_fruitless(&self) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= FRUITLESS)
+    }
+
+    /// Watches the next attempt, if those before were fruitless for long.
+    pub(crate) fn watch(&mut self, image: &Image) {
+        self.before = self.is_fruitless().then(|| sum_of_words(image));
+    }
+
     /// Waits for what ended an attempt that needs nothing but another try.
     ///
     /// # Errors
@@ -259,7 +325,7 @@ impl Patience {
         match stop {
             Stop::Fail(error) => Err(error),
             Stop::Busy(page) => self.wait_for_page(image, page),
-            _ => self.wait(image, || 0),
+            _ => self.wait_again(image),
         }
     }
 
@@ -279,4 +345,28 @@ impl Patience {
     }
 }
 
+/// A sum over what changes with every change of a tree: all latch words, and the roots.
+fn sum_of_words(image: &Image) -> u64 {
+    let add = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let roots = [control::ROOT, control::VROOT].map(|word| image.control(word).load(Acquire));
+    let pages = SEGMENT_RESERVED as u32..image.npages() as u32;
+    pages.fold(roots.into_iter().fold(0, add), |sum, number| add(sum, latch::load(image.latch(number)).raw()))
+}
+
+/// The error for damage: it names the first tree page that is none.
+fn damage(image: &Image) -> Error {
+    let mut pages = SEGMENT_RESERVED as u32..image.npages() as u32;
+    let found = pages.find_map(|number| {
+        let word = latch::load(image.latch(number));
+        let wrong = page::check(image.page(number), number).err()?;
+        (word.state() == State::Tree && !word.locked() && latch::validate(image.latch(number), word))
+            .then(|| format!("page {number} of {}: {wrong}", image.path.display()))
+    });
+    let place = found.unwrap_or_else(|| format!("pages of {} contradict each other", image.path.display()));
+    Error::Corrupt { place }
+}
+
 const _: () = assert!(session::FROZEN == 1);
+
+#[cfg(test)]
+mod tests;

@@ -2,20 +2,24 @@
 //!
 //! Walks both trees from their roots: each page keeps the page's own invariants, its fences tile its
 //! parent's range, no page is reachable twice, every reachable page is TREE or EXTENT and unlocked and
-//! lives, and no other page is. Deliberately absent: mending.
+//! lives, and no other page is. Then all pages of the last checkpoint are compared with their sums; that may
+//! be done while others write. Deliberately absent: mending.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Acquire;
+use std::sync::Arc;
 
+use perilune_disk::Disk;
 use perilune_shm::latch::{self, State};
 use perilune_store::Error;
 
 use crate::image::layout::{control, Run};
-use crate::image::Image;
+use crate::image::{io_error, Image};
 use crate::limits::{HEIGHT_MAX, SEGMENT_RESERVED, VOLATILE};
 use crate::page::{self, inner_count, leaf_count, InnerSlots, INNER, LEAF, RECORD_BIG};
-use crate::session::extent;
+use crate::session::{extent, kept_of_session, sessions_ever};
 use crate::tree::Which;
+use crate::{duty, meta};
 
 /// What a verification has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub struct VerifyReport {
     pub volatile_pages: u64,
     /// Pages that are free, or held by older generations only.
     pub dead_pages: u64,
+    /// Pages of the last checkpoint that were compared with their sums.
+    pub checkpoint_pages: u64,
 }
 
 struct Walk<'a> {
@@ -56,6 +62,25 @@ pub(crate) fn verify(image: &Image) -> Result<VerifyReport, Error> {
     }
     walk.unreached()?;
     Ok(walk.report)
+}
+
+/// Compares the pages of the last checkpoint with their sums; answers how many there are.
+///
+/// # Errors
+/// `Corrupt`, naming the damaged pages; `Io`.
+pub(crate) fn sums(image: &Arc<Image>, disk: &dyn Disk) -> Result<u64, Error> {
+    // While we have this duty, the last checkpoint stays the last.
+    let _duty = if image.read_only { None } else { Some(duty::take(image, control::CHECKPOINT_OWNER)?) };
+    let file = disk.open(&image.path, false).map_err(|source| io_error("open", &image.path, source))?;
+    loop {
+        let (_, meta) = meta::newest(&*file, &image.path)?;
+        let result = meta::sums::compare(&*file, &image.path, &meta);
+        let result = result.and_then(|sums| sums.into_result(&image.path));
+        // Who only reads has no duty: what it takes for damage may be the next checkpoint's.
+        if result.is_ok() || meta::newest(&*file, &image.path)?.1.generation == meta.generation {
+            return result;
+        }
+    }
 }
 
 fn damaged(number: u32, what: impl std::fmt::Display) -> Error {
@@ -184,11 +209,21 @@ impl Walk<'_> {
     /// Checks that pages that are not reachable are free or dead.
     fn unreached(&mut self) -> Result<(), Error> {
         let frontier = self.image.control(control::FRONTIER).load(Acquire).min(self.image.npages());
+        // The runs of long records, which the log still needs.
+        let kept: Vec<(u16, Run)> = (1..=sessions_ever(self.image))
+            .flat_map(|id| kept_of_session(self.image, id).into_iter().map(move |run| (id, run)))
+            .collect();
+        let is_kept = |number: u32, owner: u16| {
+            kept.iter().any(|(id, run)| *id == owner && (run.first..run.first + run.pages).contains(&number))
+        };
         for number in SEGMENT_RESERVED..frontier {
             if !Image::is_data_page(number) || self.reached.contains(&(number as u32)) {
                 continue;
             }
             let word = latch::load(self.image.latch(number as u32));
+            if word.locked() && word.state() == State::Dead && is_kept(number as u32, word.owner()) {
+                continue;
+            }
             if word.locked() {
                 return Err(damaged(number as u32, format_args!("unreachable, locked by {}", word.owner())));
             }

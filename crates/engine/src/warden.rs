@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use perilune_shm::anchor::Anchor;
+use perilune_shm::anchor::{Anchor, Probe};
 use perilune_shm::fork::ForkMark;
 use perilune_shm::region;
 use perilune_shm::{futex, platform};
@@ -98,8 +98,12 @@ impl Drop for Warden {
 fn run(image: &Arc<Image>, signal: &Signal) {
     platform::block_all_signals_in_this_thread();
     let mut duty = None;
+    // NB: a try costs a thread (see `Anchor`), a look microseconds: of a thousand processes at rest the
+    // tries alone would fill two processors.
+    let probe = Probe::new(&image.path).ok();
+    let is_taken = || probe.as_ref().is_some_and(|probe| probe.is_held(WARDEN).unwrap_or(false));
     loop {
-        if duty.is_none() {
+        if duty.is_none() && !is_taken() {
             // An error (no descriptors left, say) is one of the moment: the next try may succeed.
             let byte = Anchor::acquire(&image.path, WARDEN, region::Access::ReadWrite, false);
             duty = byte.ok().flatten().map(|byte| Duty { round: Round::new(image.clone()), _byte: byte });
@@ -211,7 +215,7 @@ impl Round {
 /// Calls `visit` for each key whose tag is one of `tags`.
 fn for_each(reader: &Access, tags: RangeInclusive<u8>, mut visit: impl FnMut(&[u8])) -> Result<()> {
     let (mut from, mut key) = (vec![*tags.start()], Vec::new());
-    while reader.neighbour(Which::Volatile, &from, Neighbour::Next, &mut key, None, &mut ())?
+    while reader.neighbour(Which::Volatile, &from, Neighbour::Next, &[], &mut key, None, &mut ())?
         && key.first().is_some_and(|tag| tags.contains(tag))
     {
         visit(&key);

@@ -20,6 +20,7 @@ const CROWD: usize = 200;
 fn party_process() {
     match party::role() {
         Some((role, path)) if role == "steps" => party::serve(&path),
+        Some((role, path)) if role == "stays" => stay(&path),
         // One of the crowd: its role is its name.
         Some((role, path)) => {
             let database = Database::open(&path, &party::options()).unwrap();
@@ -27,6 +28,26 @@ fn party_process() {
             database.close().unwrap();
         }
         None => {}
+    }
+}
+
+/// Opens the database with as many sessions as were asked for, and stays until told to end.
+fn stay(path: &std::path::Path) {
+    let mut lines = std::io::stdin().lines().map_while(Result::ok);
+    let sessions: usize = lines.next().unwrap().parse().unwrap();
+    match Database::open(path, &party::options()) {
+        Ok(database) => {
+            let sessions: Result<Vec<_>, _> = (0..sessions).map(|_| database.session()).collect();
+            match sessions {
+                Ok(mut sessions) => {
+                    sessions.iter_mut().for_each(|session| session.set(b"here\0", b"1").unwrap());
+                    party::say("here");
+                    let _ = lines.next();
+                }
+                Err(error) => party::say(&error.to_string()),
+            }
+        }
+        Err(error) => party::say(&error.to_string()),
     }
 }
 
@@ -226,5 +247,56 @@ fn more_sessions_than_there_are_is_an_error() {
     sessions.pop();
     assert!(database.session().unwrap().get(b"x\0", &mut Vec::new()).unwrap());
     drop(sessions);
+    database.close().unwrap();
+}
+
+/// So many processes at once. `PERILUNE_CROWD=1023 cargo test --release -p perilune-engine --test processes
+/// crowd` tries the limits themselves: 1,024 processes with this one, and 8,191 sessions.
+fn crowd_wanted() -> usize {
+    std::env::var("PERILUNE_CROWD").map_or(CROWD, |number| number.parse().expect("PERILUNE_CROWD: a number"))
+}
+
+const PROCESSES: usize = 1024;
+const SESSIONS: usize = 8191;
+
+#[test]
+fn a_crowd_has_a_database_open_at_once() {
+    let (_scratch, path, database) = scene();
+    let count = crowd_wanted();
+    let start = |sessions: usize| {
+        let mut party = Party::start(&mut command(&[], "stays", &path));
+        party.begin(&sessions.to_string());
+        party
+    };
+    let mut crowd: Vec<Party> = Vec::new();
+    for _ in 0..count {
+        let party = start(8);
+        assert_eq!(party.answer(), "here", "process {}", crowd.len() + 2);
+        crowd.push(party);
+    }
+    let mine: Vec<_> = (count * 8..SESSIONS).map_while(|_| database.session().ok()).collect();
+    assert_eq!(mine.len(), SESSIONS - count * 8, "{count} processes with 8 sessions each leave the rest");
+    let Err(refused) = database.session() else { panic!("one session too many") };
+    assert!(matches!(refused, Error::LimitReached { limit: 8191, .. }), "{refused}");
+    assert!(refused.to_string().contains("close some"), "{refused}");
+    drop(mine);
+    if count + 1 == PROCESSES {
+        let refused = start(1).answer();
+        assert!(refused.contains("too many processes: end some") && refused.contains("1024"), "{refused}");
+    }
+    // One that dies makes room for another: as soon as the warden has been there, if all slots were taken.
+    crowd.pop().unwrap().kill();
+    let killed = Instant::now();
+    loop {
+        let next = start(8);
+        let answer = next.answer();
+        crowd.push(next);
+        if answer == "here" {
+            break;
+        }
+        assert!(answer.contains("too many processes") && killed.elapsed() < LATE * 6, "{answer}");
+    }
+    drop(crowd);
+    database.verify().unwrap();
     database.close().unwrap();
 }

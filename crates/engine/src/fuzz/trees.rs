@@ -80,7 +80,7 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
     for side in [Neighbour::Next, Neighbour::AtOrNext, Neighbour::Previous] {
         let mut seen = Vec::new();
         let attempt =
-            tree::neighbour(image, fingers, which, from, side, 0, &mut key, Some(&mut value), &mut seen);
+            tree::neighbour(image, fingers, which, from, side, &[], 0, &mut key, Some(&mut value), &mut seen);
         assert!(is_end(&attempt), "{attempt:?}");
         assert!(seen.len() <= PAGES * HEIGHT_MAX, "an answer rests on {} leaves", seen.len());
         answered += u64::from(attempt.is_ok());
@@ -123,7 +123,8 @@ fn a_leaf_that_follows_itself_does_not_hold_up_its_reader() {
     image.control(control::ROOT).store(root.into(), Relaxed);
     for side in [Neighbour::Next, Neighbour::AtOrNext] {
         let (fingers, mut key) = (Fingers::default(), Vec::new());
-        let attempt = tree::neighbour(&image, &fingers, Which::Main, b"a", side, 0, &mut key, None, &mut ());
+        let attempt =
+            tree::neighbour(&image, &fingers, Which::Main, b"a", side, &[], 0, &mut key, None, &mut ());
         assert!(matches!(attempt, Err(Stop::Restart)), "{attempt:?}");
     }
 }

@@ -4,16 +4,23 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use perilune_store::{Limits, Result, Store};
+use perilune_disk::{Disk, RealDisk};
+use perilune_store::{Error, Figure, Limits, LockReport, ProcessReport, Result, Store};
 
 use super::facilities::Facilities;
-use super::Session;
+use super::{report, Session};
+use crate::backup::{self, BackupReport};
+use crate::checkpoint;
+use crate::compact::{self, CompactReport};
 use crate::image::layout::control;
 use crate::limits::{PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
+use crate::lock;
 use crate::open::{Attachment, OpenOptions};
+use crate::recover::RecoveryReport;
 use crate::repair::{dead_processes, sessions_high};
+use crate::salvage::{self, SalvageReport};
 use crate::session::{Seat, COUNTERS};
-use crate::verify::{verify, VerifyReport};
+use crate::verify::{self, VerifyReport};
 
 /// The limits of this back end.
 static LIMITS: Limits = Limits {
@@ -56,8 +63,18 @@ pub struct Statistics {
     pub lock_waits: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
+    /// Bytes of it that hold nothing, roughly.
+    pub free_bytes: u64,
     /// The generation being written.
     pub generation: u64,
+    /// The generation of the last checkpoint.
+    pub durable_generation: u64,
+    /// Snapshots being held, one being written included.
+    pub snapshots: u64,
+    /// Bytes of pages that are kept for snapshots alone.
+    pub snapshot_bytes: u64,
+    /// Bytes of pages that are kept for the last checkpoint alone.
+    pub checkpoint_bytes: u64,
 }
 
 impl Database {
@@ -71,6 +88,27 @@ impl Database {
         Ok(Database { facilities: Facilities::new(&attachment)?, attachment })
     }
 
+    /// As [`Database::open`], on the given disk.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    #[cfg(any(test, feature = "instrument"))]
+    #[doc(hidden)]
+    pub fn open_on(
+        path: &Path,
+        options: &OpenOptions,
+        disk: Arc<dyn perilune_disk::Disk>,
+    ) -> Result<Database> {
+        let attachment = Attachment::open_on(path, options, disk)?;
+        Ok(Database { facilities: Facilities::new(&attachment)?, attachment })
+    }
+
+    /// The image, for tests.
+    #[cfg(test)]
+    pub(super) fn image(&self) -> Arc<crate::image::Image> {
+        self.attachment.image().unwrap().clone()
+    }
+
     /// Detaches, if this is the last handle; the last process of all takes a checkpoint.
     ///
     /// # Errors
@@ -81,15 +119,90 @@ impl Database {
         attachment.close()
     }
 
-    /// Verifies the whole structure, once what dead processes left half done is repaired. Nobody may be
-    /// writing meanwhile.
+    /// What was done to recover the database when this process opened it; None if nothing had to be.
+    #[must_use]
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.attachment.recovery()
+    }
+
+    /// Takes a checkpoint without stopping anybody: everything committed before the call survives a crash
+    /// of the machine. False if nothing has changed since the last one.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `WritesStopped` after a failed sync; `NoSpace`, `Io`: the checkpoint before still counts.
+    pub fn checkpoint(&self) -> Result<bool> {
+        let image = self.attachment.image()?;
+        if image.read_only {
+            return Err(Error::ReadOnly);
+        }
+        checkpoint::take(image, self.attachment.disk(), 0)
+    }
+
+    /// A session that reads the database as it is now: everything committed before the call, nothing after.
+    /// It blocks nobody and waits for nobody, writes nothing (`ReadOnly`), and keeps the pages it needs until
+    /// it is dropped or its process ends. A forked child's copy answers `Forked`.
+    ///
+    /// # Errors
+    /// `ReadOnly` if the database is open for reading only; `LimitReached` at 255 snapshots.
+    pub fn snapshot(&self) -> Result<Session> {
+        Session::at_snapshot(self.attachment.clone(), &self.facilities)
+    }
+
+    /// Copies the database as it is now to `dest`, while others read and write; see `backup`.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use or the database itself;
+    /// `NotADatabase` if it is another file; `Corrupt` with the damaged page; `NoSpace`, `Io`. `dest` is then
+    /// what it was.
+    pub fn backup(
+        &self,
+        dest: &Path,
+        options: &OpenOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<BackupReport> {
+        backup::backup(self.attachment.image()?, self.attachment.disk(), dest, options, progress)
+    }
+
+    /// Writes the database at `path`, which nobody has open, anew without the space that nothing uses.
+    /// `progress` is told pages done and pages in all.
+    ///
+    /// # Errors
+    /// As [`Database::open`]; `CannotOpen` if somebody has it open; `Corrupt` with the first damaged page. The
+    /// file is then what it was.
+    pub fn compact(
+        path: &Path,
+        options: &OpenOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CompactReport> {
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        compact::compact(path, options, &disk, progress)
+    }
+
+    /// Copies every node of the last checkpoint of `path` that can be read into a new database at `new`.
+    /// `progress` is told pages done and pages in all.
+    ///
+    /// # Errors
+    /// `CannotOpen` if somebody has it open, or `new` exists; `NotADatabase`, `NoSpace`, `Io`. Damage is none.
+    pub fn salvage(
+        path: &Path,
+        new: &Path,
+        options: &OpenOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<SalvageReport> {
+        salvage::salvage(path, new, options, &RealDisk, progress)
+    }
+
+    /// Verifies the whole structure, once what dead processes left half done is repaired, and compares the
+    /// pages of the last checkpoint with their sums. Nobody may be writing meanwhile.
     ///
     /// # Errors
     /// `Corrupt`, naming the first page that breaks a rule, and the rule.
     pub fn verify(&self) -> Result<VerifyReport> {
         let image = self.attachment.image()?;
         dead_processes(image)?;
-        verify(image)
+        let mut report = verify::verify(image)?;
+        report.checkpoint_pages = verify::sums(image, self.attachment.disk())?;
+        Ok(report)
     }
 
     /// Counts events and sizes.
@@ -105,6 +218,7 @@ impl Database {
                 *sum += count;
             }
         }
+        let kept = image.kept();
         let [writes, commits, conflicts, splits, merges, copies, leases, repairs, locks, lock_waits] = sums;
         Ok(Statistics {
             writes,
@@ -118,7 +232,12 @@ impl Database {
             locks,
             lock_waits,
             file_bytes: image.control(control::NPAGES).load(Relaxed) * PAGE as u64,
+            free_bytes: report::free_bytes(image),
             generation: image.generation().into(),
+            durable_generation: image.control(control::DURABLE_GEN).load(Relaxed),
+            snapshots: image.pinned().count() as u64,
+            snapshot_bytes: kept.by_pins * PAGE as u64,
+            checkpoint_bytes: kept.by_checkpoint * PAGE as u64,
         })
     }
 }
@@ -132,5 +251,17 @@ impl Store for Database {
 
     fn limits(&self) -> &Limits {
         &LIMITS
+    }
+
+    fn figures(&self) -> Result<Vec<Figure>> {
+        Ok(self.statistics()?.figures())
+    }
+
+    fn locks(&self) -> Result<Vec<LockReport>> {
+        lock::report(&self.session()?.access)
+    }
+
+    fn processes(&self) -> Result<Vec<ProcessReport>> {
+        Ok(report::processes(self.attachment.image()?))
     }
 }

@@ -7,6 +7,7 @@ use perilune_store::Result;
 
 use crate::lock::Locks;
 use crate::open::Attachment;
+use crate::upkeep::Upkeep;
 use crate::warden::Warden;
 use crate::watch::Watches;
 
@@ -17,6 +18,8 @@ pub(super) struct Facilities {
     pub(super) watches: Arc<Watches>,
     /// Sweeps for dead processes as long as it lives; readers of a read-only database have none.
     _warden: Option<Warden>,
+    /// Flushes and takes checkpoints, likewise.
+    _upkeep: Option<[Upkeep; 2]>,
     heir: OnceLock<Arc<Facilities>>,
 }
 
@@ -24,11 +27,17 @@ impl Facilities {
     pub(super) fn new(attachment: &Attachment) -> Result<Arc<Facilities>> {
         let image = attachment.image()?;
         let warden = if image.read_only { None } else { Some(Warden::start(image.clone())?) };
+        let upkeep = if image.read_only {
+            None
+        } else {
+            Some([Upkeep::flushing(image.clone())?, Upkeep::checkpointing(image.clone())?])
+        };
         Ok(Arc::new(Facilities {
             mark: ForkMark::current(),
             locks: Locks::new(image.clone()),
             watches: Arc::new(Watches::new(image.clone())),
             _warden: warden,
+            _upkeep: upkeep,
             heir: OnceLock::new(),
         }))
     }

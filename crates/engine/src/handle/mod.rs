@@ -8,9 +8,12 @@
 //! - While a transaction is open all operations of its session belong to it.
 
 mod database;
+#[cfg(test)]
+mod durability_tests;
 mod facilities;
 mod hook;
 mod operations;
+mod report;
 mod transactions;
 mod waiting;
 
@@ -19,11 +22,14 @@ pub use database::{Database, Statistics};
 use std::sync::Arc;
 
 use perilune_shm::fork::ForkMark;
-use perilune_store::{CommitHook, Error, Result, TransactionOptions};
+use perilune_store::{CommitHook, Durability, Error, Result, TransactionOptions};
 
 use crate::access::Access;
+use crate::log;
 use crate::open::{claim_session, release_session, Attachment};
+use crate::pin::{self, Purpose};
 use crate::session::Seat;
+use crate::snapshot::Snapshot;
 use crate::txn::{Series, Transaction};
 use crate::watch::SessionWatches;
 use facilities::Facilities;
@@ -50,7 +56,11 @@ pub struct Session {
     lost_lease: bool,
     /// The open transaction belongs to the process this one was forked from.
     forked_levels: usize,
+    /// What commits wait for if they do not say; None: the database's level.
+    durability: Option<Durability>,
     hook: Option<CommitHook>,
+    /// What is read instead of the present; nothing can be written then.
+    snapshot: Option<Box<Snapshot>>,
     scratch: Vec<u8>,
     facilities: Arc<Facilities>,
     watches: SessionWatches,
@@ -67,7 +77,12 @@ impl Session {
         let image = attachment.image()?.clone();
         // Readers of a database opened read-only have no seat and write nothing.
         let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
-        Ok(Session {
+        Ok(Session::with_seat(attachment, facilities, seat))
+    }
+
+    fn with_seat(attachment: Arc<Attachment>, facilities: Arc<Facilities>, seat: Seat) -> Session {
+        Session {
+            durability: attachment.durability(),
             attachment,
             mark: ForkMark::current(),
             access: Access::new(seat),
@@ -77,12 +92,27 @@ impl Session {
             lost_lease: false,
             forked_levels: 0,
             hook: None,
+            snapshot: None,
             scratch: Vec::new(),
             watches: SessionWatches::new(facilities.watches.clone()),
             facilities,
             locks_taken: Vec::new(),
             posted: Vec::new(),
-        })
+        }
+    }
+
+    /// A session that reads the database as it is now, whatever is written later, and writes nothing.
+    fn at_snapshot(attachment: Arc<Attachment>, facilities: &Arc<Facilities>) -> Result<Session> {
+        let image = attachment.image()?.clone();
+        if image.read_only {
+            return Err(Error::ReadOnly);
+        }
+        let snapshot = Snapshot::new(pin::cut(&image, 0, Purpose::Snapshot)?);
+        let facilities = facilities.here(&attachment)?;
+        // Reading a snapshot takes no seat.
+        let mut session = Session::with_seat(attachment, facilities, Seat::new(image, 0));
+        session.snapshot = Some(Box::new(snapshot));
+        Ok(session)
     }
 
     /// Makes sure that the session belongs to this process.
@@ -96,6 +126,11 @@ impl Session {
 
     #[cold]
     fn after_fork(&mut self) -> Result<()> {
+        if self.snapshot.as_ref().is_some_and(|snapshot| !snapshot.pin().is_ours()) {
+            // It goes with its process: the child has to take one of its own.
+            self.disown();
+            return Err(Error::Forked);
+        }
         if !self.mark.is_same_process() {
             let image = self.attachment.image()?.clone();
             let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
@@ -123,11 +158,36 @@ impl Session {
         }
     }
 
+    /// Waits until what this session wrote last is as durable as was asked for.
+    ///
+    /// # Errors
+    /// `NotDurable`.
+    #[inline(always)]
+    fn acknowledge(&self, asked: Option<Durability>) -> Result<()> {
+        let image = &self.access.seat.image;
+        match asked.or(self.durability) {
+            None if log::level(image) != Durability::Fsync => Ok(()),
+            Some(Durability::None | Durability::Periodic) => Ok(()),
+            _ => self.await_durable(),
+        }
+    }
+
+    #[cold]
+    fn await_durable(&self) -> Result<()> {
+        let seat = &self.access.seat;
+        if log::level(&seat.image) == Durability::None {
+            return Err(Error::NotDurable {
+                why: "the database is at durability none: open it with durability=periodic or fsync".into(),
+            });
+        }
+        log::wait(&seat.image, seat.flush())
+    }
+
     /// The same, for an operation that writes.
     #[inline(always)]
     fn here_to_write(&mut self) -> Result<()> {
         self.here()?;
-        if self.access.seat.image.read_only {
+        if self.access.seat.image.read_only || self.snapshot.is_some() {
             return Err(Error::ReadOnly);
         }
         Ok(())

@@ -10,7 +10,7 @@ use perilune_store::{
 use super::Session;
 use crate::access::{check_key, Access};
 use crate::limits::{INLINE_MAX, USER_KEY_MAX, VALUE_MAX};
-use crate::tree::{Action, Neighbour, Which};
+use crate::tree::{removal_end, Action, Neighbour, Which};
 use crate::txn::Transaction;
 
 /// How long a single operation that is a transaction inside may take.
@@ -40,11 +40,13 @@ impl Session {
             }
         }
         let Session { access, scratch, hook, .. } = self;
-        access.atomically(Instant::now() + SINGLE, |access, txn| {
+        let result = access.atomically(Instant::now() + SINGLE, |access, txn| {
             let result = write(access, txn, scratch)?;
             super::transactions::call_hook(hook, access, txn)?;
             Ok(result)
-        })
+        })?;
+        self.acknowledge(None)?;
+        Ok(result)
     }
 
     /// Whether a write can go straight to the tree.
@@ -57,6 +59,7 @@ impl Session {
         &mut self,
         from: &[u8],
         side: Neighbour,
+        bound: &[u8],
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
@@ -64,13 +67,18 @@ impl Session {
         if from.len() > USER_KEY_MAX + 1 {
             return Err(Error::KeyTooLong { bytes: from.len(), limit: USER_KEY_MAX });
         }
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.neighbour(from, side, key, value);
+        }
         if self.running.is_none() {
-            return self.access.neighbour(Which::Main, from, side, key, value, &mut ());
+            return self.access.neighbour(Which::Main, from, side, bound, key, value, &mut ());
         }
         self.tick()?;
         let Session { access, running, .. } = self;
         match running {
-            Some(running) => access.txn_neighbour(&mut running.txn, Which::Main, from, side, key, value),
+            Some(running) => {
+                access.txn_neighbour(&mut running.txn, Which::Main, from, side, bound, key, value)
+            }
             None => Ok(false),
         }
     }
@@ -81,6 +89,9 @@ impl StoreSession for Session {
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.here()?;
         check_key(key)?;
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.get(key, value);
+        }
         if self.running.is_none() {
             return self.access.get(Which::Main, key, value, &mut ());
         }
@@ -95,6 +106,9 @@ impl StoreSession for Session {
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {
         self.here()?;
         check_key(key)?;
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.presence(key, &mut self.scratch);
+        }
         if self.running.is_none() {
             return self.access.presence(Which::Main, key, &mut self.scratch);
         }
@@ -103,7 +117,8 @@ impl StoreSession for Session {
         let Some(running) = running else { return Ok(Presence::default()) };
         let txn = &mut running.txn;
         let value = access.txn_has_value(txn, Which::Main, key)?;
-        let next = access.txn_neighbour(txn, Which::Main, key, Neighbour::Next, scratch, None)?;
+        let end = removal_end(key);
+        let next = access.txn_neighbour(txn, Which::Main, key, Neighbour::Next, &end, scratch, None)?;
         Ok(Presence { value, descendants: next && scratch.starts_with(key) })
     }
 
@@ -116,12 +131,37 @@ impl StoreSession for Session {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        self.neighbour(from, side, key, value)
+        self.neighbour(from, side, &[], key, value)
+    }
+
+    #[inline]
+    fn next_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
+        // NB: inside the engine an empty bound is none.
+        Ok(!end.is_empty() && self.neighbour(from, side, end, key, value)?)
     }
 
     #[inline]
     fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
-        self.neighbour(from, Neighbour::Previous, key, value)
+        self.neighbour(from, Neighbour::Previous, &[], key, value)
+    }
+
+    #[inline]
+    fn previous_within(
+        &mut self,
+        from: &[u8],
+        begin: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        self.neighbour(from, Neighbour::Previous, begin, key, value)
     }
 
     #[inline]
@@ -130,7 +170,8 @@ impl StoreSession for Session {
         check_key(key)?;
         check_value(value)?;
         if self.is_plain() {
-            return self.access.set(Which::Main, key, value).map(|_| ());
+            self.access.set(Which::Main, key, value)?;
+            return self.acknowledge(None);
         }
         self.in_transaction(|_, txn, _| {
             txn.set(Which::Main, key, value);
@@ -138,11 +179,25 @@ impl StoreSession for Session {
         })
     }
 
+    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        if !self.is_plain() {
+            return pairs.iter().try_for_each(|(key, value)| self.set(key, value));
+        }
+        self.here_to_write()?;
+        // NB: what precedes a pair that cannot be set is set all the same.
+        let good = |(key, value): &(&[u8], &[u8])| check_key(key).and_then(|()| check_value(value));
+        let bad = pairs.iter().position(|pair| good(pair).is_err());
+        self.access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;
+        bad.map_or(Ok(()), |bad| good(&pairs[bad]))
+    }
+
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
         self.here_to_write()?;
         check_key(key)?;
         if self.is_plain() {
-            return self.access.remove(Which::Main, key).map(|outcome| outcome.existed);
+            let outcome = self.access.remove(Which::Main, key)?;
+            self.acknowledge(None)?;
+            return Ok(outcome.existed);
         }
         self.in_transaction(|access, txn, _| {
             let existed = access.txn_has_value(txn, Which::Main, key)?;
@@ -165,7 +220,8 @@ impl StoreSession for Session {
         self.here_to_write()?;
         check_key(key)?;
         if self.is_plain() {
-            return self.access.update(Which::Main, key, change).map(|_| ());
+            self.access.update(Which::Main, key, change)?;
+            return self.acknowledge(None);
         }
         self.in_transaction(|access, txn, scratch| {
             let found = access.txn_get(txn, Which::Main, key, scratch)?;
@@ -186,7 +242,9 @@ impl StoreSession for Session {
         check_value(new.unwrap_or(&[]))?;
         let inline = |bytes: Option<&[u8]>| bytes.is_none_or(|bytes| bytes.len() <= INLINE_MAX);
         if self.is_plain() && inline(expected) && inline(new) {
-            return self.access.swap(Which::Main, key, expected, new);
+            let swapped = self.access.swap(Which::Main, key, expected, new)?;
+            self.acknowledge(None)?;
+            return Ok(swapped);
         }
         self.in_transaction(|access, txn, scratch| {
             let found = access.txn_get(txn, Which::Main, key, scratch)?;

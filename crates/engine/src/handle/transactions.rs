@@ -8,6 +8,7 @@ use super::hook::HookWrites;
 use super::{Running, Session};
 use crate::access::Access;
 use crate::limits::TRANSACTION_DEPTH;
+use crate::log;
 use crate::message;
 use crate::txn::{Series, Transaction};
 
@@ -30,10 +31,12 @@ impl Session {
             running.txn.overlay.push();
             return Ok(());
         }
-        if options.durability.is_some_and(|level| level != Durability::None) {
+        if options.durability == Some(Durability::Fsync)
+            && log::level(&self.access.seat.image) == Durability::None
+        {
             return Err(Error::Invalid(
-                "durability periodic and fsync are not built yet: use none (survives the death of \
-                 processes, not of the machine)"
+                "durability fsync needs a log, and the database is at level none: open it with \
+                 durability=periodic or fsync"
                     .into(),
             ));
         }
@@ -92,10 +95,14 @@ impl Session {
                 self.access.commit(&mut running.txn, Some(deadline))
             });
         match result {
-            Ok(_) => {
+            Ok(written) => {
                 running.txn.drop_lease();
+                let asked = running.options.durability;
                 self.locks_taken.clear();
                 self.spare = self.running.take();
+                if written.is_some() {
+                    self.acknowledge(asked)?;
+                }
                 Ok(())
             }
             Err(error) => {

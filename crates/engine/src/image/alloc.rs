@@ -12,30 +12,72 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use perilune_shm::latch::{self, State};
 use perilune_store::Error;
 
-use super::layout::{control, Life, Run, PINS_AT, PIN_BYTES};
+use super::layout::{control, Life, Run, FLAG_LEVEL, PINS_AT, PIN_BYTES};
 use super::Image;
-use crate::limits::{PAGE, PINS, SEGMENT_PAGES, SEGMENT_RESERVED};
+use crate::limits::{PAGE, PINS, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 
 /// Page-table entries that one search for a free page looks at.
 const SEARCH: u64 = 512;
-/// Pages whose memory is prepared in one system call.
-const POPULATE: u64 = 16;
+/// Pages whose memory is prepared in one system call: 2 MiB, so that it can be one huge page.
+const POPULATE: u64 = (2 << 20) / PAGE as u64;
+
+/// Dead pages that are not free; see [`Image::kept`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) by_checkpoint: u64,
+    pub(crate) by_pins: u64,
+}
 
 impl Image {
     /// Whether a dead page's content is needed by nobody any more.
     pub(crate) fn is_reusable(&self, life: Life) -> bool {
-        if life.born >= life.died {
-            // Born and freed in one generation, or never used: no snapshot can hold it.
+        // Born and freed in one generation, or never used: no snapshot can hold it.
+        let is_brief = life.born >= life.died;
+        if is_brief && !life.was_run {
             return true;
         }
-        let durable = self.control(control::DURABLE_GEN).load(Acquire) as u32;
-        if durable != 0 && life.is_in(durable) {
+        // NB: pins before DURABLE_GEN: a checkpoint stores that first, and drops its pin then. Whoever
+        // buried the page under a newer generation saw the pin of the older one, and so do we.
+        if !is_brief && self.pinned().any(|generation| life.is_in(generation)) {
             return false;
         }
-        (0..PINS).all(|pin| {
-            let generation = self.shm.word(PINS_AT + pin * PIN_BYTES).load(Acquire) as u32;
-            generation == 0 || !life.is_in(generation)
-        })
+        let durable = self.control(control::DURABLE_GEN).load(Acquire) as u32;
+        if life.was_run && life.died > durable && self.control(control::FLAGS).load(Relaxed) & FLAG_LEVEL != 0
+        {
+            // A record that is not in the log yet may still name it.
+            return false;
+        }
+        // NB: a checkpoint's owner may have died between meta and DURABLE_GEN, and his pin with him.
+        let pending = self.control(control::PENDING_GEN).load(Acquire) as u32;
+        let is_kept = |generation: u32| generation != 0 && life.is_in(generation);
+        is_brief || !is_kept(durable) && !is_kept(pending)
+    }
+
+    /// The generations held by pins.
+    pub(crate) fn pinned(&self) -> impl Iterator<Item = u32> + '_ {
+        let high = (self.control(control::PINS_HIGH).load(Acquire) as usize).min(PINS);
+        let generation = |pin: usize| self.shm.word(PINS_AT + pin * PIN_BYTES).load(Acquire) as u32;
+        (0..high).map(generation).filter(|generation| *generation != 0)
+    }
+
+    /// Counts the dead pages that older generations still need.
+    pub(crate) fn kept(&self) -> Kept {
+        let pinned: Vec<u32> = self.pinned().collect();
+        let durable = self.control(control::DURABLE_GEN).load(Acquire) as u32;
+        let frontier = self.control(control::FRONTIER).load(Acquire).min(self.npages());
+        let mut kept = Kept::default();
+        for number in (SEGMENT_RESERVED..frontier).filter(|number| Image::is_data_page(*number)) {
+            let life = self.life(number as u32);
+            if life.born >= life.died {
+                continue;
+            }
+            if durable != 0 && life.is_in(durable) {
+                kept.by_checkpoint += 1;
+            } else if pinned.iter().any(|generation| life.is_in(*generation)) {
+                kept.by_pins += 1;
+            }
+        }
+        kept
     }
 
     /// Takes one page for session `id`. `note` is called with each candidate before it is locked.
@@ -185,8 +227,8 @@ impl Image {
         true
     }
 
-    /// Frees those pages of a run that session `id` holds in state DEAD; their content goes with
-    /// generation `died`, or at once if it was never published.
+    /// Frees those pages of a run that session `id` holds in state DEAD: part of a value until generation
+    /// `died`, or never published.
     pub(crate) fn free_locked(&self, run: Run, id: u16, died: Option<u32>) {
         let mut freed = 0;
         for number in run.first..run.first + run.pages {
@@ -196,7 +238,10 @@ impl Image {
             let word = self.latch(number);
             let seen = latch::load(word);
             if seen.is_locked_by(id) && seen.state() == State::Dead {
-                self.bury(number, died);
+                match died {
+                    Some(died) => self.bury(number, died, true),
+                    None => self.life_word(number).store(Life::default().to_word(), Relaxed),
+                }
                 latch::release(word, State::Dead, seen.version() + 1);
                 freed += 1;
             }
@@ -204,11 +249,13 @@ impl Image {
         self.count_dead(freed);
     }
 
-    /// Writes a page's death into its life word; an unpublished page has not lived.
-    pub(crate) fn bury(&self, number: u32, died: Option<u32>) {
-        let life = match died {
-            Some(died) => Life { died, ..self.life(number) },
-            None => Life { born: 0, died: 0 },
+    /// Writes a page's death into its life word.
+    pub(crate) fn bury(&self, number: u32, died: u32, was_run: bool) {
+        let born = self.life(number).born;
+        let life = if born == VOLATILE {
+            Life { born, died: VOLATILE, was_run: false }
+        } else {
+            Life { born, died, was_run }
         };
         self.life_word(number).store(life.to_word(), Relaxed);
     }

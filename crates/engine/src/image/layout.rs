@@ -5,7 +5,8 @@
 //! table, in this order. All words are 64 bits, little endian. Format: `docs/format/shm.md`.
 
 use crate::limits::{
-    CHANGED_PAGES, CLAIMED, FREED, HELD, LOCK_BUCKETS, PINS, PROCESSES, RING, SESSIONS, UNDO, WATCH_BUCKETS,
+    CHANGED_PAGES, CLAIMED, FREED, HELD, LOCK_BUCKETS, LOG_SLOTS, PINS, PROCESSES, RING, SESSIONS, UNDO,
+    VOLATILE, WATCH_BUCKETS,
 };
 
 /// First word of `-shm`: "PERILSHM".
@@ -44,8 +45,44 @@ pub(crate) mod control {
     pub(crate) const FRONTIER: usize = 320;
     pub(crate) const DEAD_PAGES: usize = 384;
     pub(crate) const SESSIONS_HIGH: usize = 448;
-    // 512 to 640: owners of checkpoint, log and cut, and the durable flush, for the log to come.
+    /// Who takes a checkpoint; see `duty`.
+    pub(crate) const CHECKPOINT_OWNER: usize = 512;
+    /// Who begins a generation.
+    pub(crate) const CUT_OWNER: usize = 528;
+    /// 1 when somebody has asked for a checkpoint.
+    pub(crate) const CHECKPOINT_WANTED: usize = 536;
+    /// When the last checkpoint was durable, in ms of the monotonic clock; 0: none since `-shm` was made.
+    pub(crate) const CHECKPOINT_AT: usize = 544;
+    /// The generation that the copy of meta names which is being written, or was last: it may be the
+    /// one that counts after a power loss, though nobody lives who knows.
+    pub(crate) const PENDING_GEN: usize = 552;
+    /// Who writes the log; see `duty`.
+    pub(crate) const LOG_OWNER: usize = 520;
+    /// All records with this flush number or a lower one are durable.
+    pub(crate) const DURABLE_FLUSH: usize = 576;
+    /// Who syncs the log.
+    pub(crate) const SYNC_OWNER: usize = 584;
+    /// Who makes segments of the log.
+    pub(crate) const SPARE_OWNER: usize = 592;
+    /// Futex that is bumped when `DURABLE_FLUSH` has changed.
+    pub(crate) const DURABLE_FUTEX: usize = 600;
+    /// The last batch of the log that is durable.
+    pub(crate) const DURABLE_BATCH: usize = 608;
+    /// Counts batches; its lowest bit says which copy of the position counts.
+    pub(crate) const LOG_SELECTOR: usize = 616;
+    /// When the log was last synced, and how long that took, in ns of the monotonic clock.
+    pub(crate) const FLUSHED_AT: usize = 624;
+    pub(crate) const FLUSH_TOOK: usize = 632;
+    /// Two words {generation g, root at its end} at `ROOT_PREV + 8 * (g & 1)`, of the last generations
+    /// after which the root was replaced.
     pub(crate) const ROOT_PREV: usize = 640;
+    /// Two copies of where the log stands {batch, end of its interval, slot, sequence, offset}, 64 bytes each.
+    pub(crate) const LOG_POSITION: usize = 768;
+    /// Sequence number of the segment in which the durable part of the log ends.
+    pub(crate) const DURABLE_SEQUENCE: usize = 896;
+    /// Bytes written to the log, and syncs of it, for `stat`.
+    pub(crate) const LOG_BYTES: usize = 904;
+    pub(crate) const LOG_SYNCS: usize = 912;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;
     /// Futex that is bumped when the lease is given back.
@@ -54,16 +91,23 @@ pub(crate) mod control {
     pub(crate) const SERIAL: usize = 720;
     /// Futex that is bumped when a process has been repaired.
     pub(crate) const REPAIR_FUTEX: usize = 728;
+    /// No pin with this index or a higher one has ever been used.
+    pub(crate) const PINS_HIGH: usize = 736;
 }
 
 /// Bit of the FLAGS word: an I/O error has stopped all writing.
 pub(crate) const FLAG_FAILED: u64 = 1;
 /// Bit of the FLAGS word: the log cannot grow; writers fail before they publish.
 pub(crate) const FLAG_FULL: u64 = 2;
+/// Bits of the FLAGS word: the database's durability level, 0 = none, no log.
+pub(crate) const FLAG_LEVEL: u64 = 3 << 8;
 
-/// Pins: {gen, root, owner word, spare} each.
+/// Pins: {gen, root, owner word, spare} each; gen 0 holds nothing.
 pub(crate) const PINS_AT: usize = 4096;
 pub(crate) const PIN_BYTES: usize = 32;
+/// Where in a pin its root and its owner's word lie.
+pub(crate) const PIN_ROOT: usize = 8;
+pub(crate) const PIN_OWNER: usize = 16;
 /// Lock buckets: {seq u32 futex, waiters u32} each.
 pub(crate) const LOCK_BUCKETS_AT: usize = PINS_AT + PINS * PIN_BYTES;
 /// Watch buckets: {seq u64, mask of processes 1,024 bits} each, padded.
@@ -74,13 +118,21 @@ pub(crate) const PROCESSES_AT: usize = (WATCH_BUCKETS_AT + WATCH_BUCKETS * WATCH
 pub(crate) const PROCESS_BYTES: usize = 64;
 /// Where in a process's entry its pid lies (for display only).
 pub(crate) const PROCESS_PID: usize = 8;
+/// Where in a process's entry the version of its library lies, {major, minor, patch} of 16 bits each.
+pub(crate) const PROCESS_VERSION: usize = 32;
+/// Where in a process's entry lies when it came, on the monotonic clock in ns.
+pub(crate) const PROCESS_SINCE: usize = 40;
 /// Where in a process's entry its bell, a 32-bit futex, lies.
 pub(crate) const PROCESS_BELL: usize = 16;
 /// Where in a process's entry the bits lie that it needs in the filter of watched keys.
 pub(crate) const PROCESS_FILTER: usize = 24;
 
+/// Segments of the log: {file exists 1 bit, sequence number; last batch} each.
+pub(crate) const LOG_SLOTS_AT: usize = (PROCESSES_AT + PROCESSES * PROCESS_BYTES + 4095) & !4095;
+pub(crate) const LOG_SLOT_BYTES: usize = 16;
+
 /// Sessions' areas: head, undo, ring.
-pub(crate) const SESSIONS_AT: usize = (PROCESSES_AT + PROCESSES * PROCESS_BYTES + 4095) & !4095;
+pub(crate) const SESSIONS_AT: usize = (LOG_SLOTS_AT + LOG_SLOTS * LOG_SLOT_BYTES + 4095) & !4095;
 /// Words of a session's head.
 pub(crate) const SESSION_HEAD_WORDS: usize = 512;
 pub(crate) const SESSION_UNDO: usize = SESSION_HEAD_WORDS * 8;
@@ -115,6 +167,8 @@ pub(crate) mod session {
     pub(crate) const FREED_COUNT: usize = 28;
     /// Bits: more latches are held, runs claimed, than are noted.
     pub(crate) const OVERFLOW: usize = 30;
+    /// Runs of the last long record, which are the log's until the tail has passed it.
+    pub(crate) const LONG_COUNT: usize = 31;
     pub(crate) const HELD_LIST: usize = 32;
     pub(crate) const FRESH: usize = HELD_LIST + HELD;
     pub(crate) const STALE: usize = FRESH + CHANGED_PAGES;
@@ -122,6 +176,8 @@ pub(crate) mod session {
     pub(crate) const FREED_LIST: usize = CLAIMED_LIST + CLAIMED;
     /// Counters for `stat`, written by the session alone.
     pub(crate) const STATISTICS: usize = FREED_LIST + FREED;
+    pub(crate) const LONG_LIST: usize = STATISTICS + 64;
+    pub(crate) const LONG_RUNS: usize = 16;
 
     pub(crate) const OVERFLOW_HELD: u64 = 1;
     pub(crate) const OVERFLOW_CLAIMED: u64 = 2;
@@ -157,21 +213,29 @@ impl Run {
 }
 
 /// The two generations of a page: in which it was born, in which it died (0: it lives).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
     pub(crate) born: u32,
     pub(crate) died: u32,
+    /// Whether a page that died was part of a run; while it lives its latch word says so.
+    pub(crate) was_run: bool,
 }
+
+/// Bit of a life word: see [`Life::was_run`].
+const WAS_RUN: u32 = 1 << 31;
 
 impl Life {
     #[inline(always)]
     pub(crate) fn to_word(self) -> u64 {
-        u64::from(self.born) << 32 | u64::from(self.died)
+        let died = if self.was_run { self.died | WAS_RUN } else { self.died };
+        u64::from(self.born) << 32 | u64::from(died)
     }
 
     #[inline(always)]
     pub(crate) fn from_word(word: u64) -> Life {
-        Life { born: (word >> 32) as u32, died: word as u32 }
+        let (born, died) = ((word >> 32) as u32, word as u32);
+        let was_run = died & WAS_RUN != 0 && died != VOLATILE;
+        Life { born, died: if was_run { died & !WAS_RUN } else { died }, was_run }
     }
 
     /// Whether snapshot `generation` contains the page.
@@ -232,7 +296,7 @@ impl ProcessState {
 }
 
 const _: () = {
-    assert!(session::STATISTICS + 64 <= SESSION_HEAD_WORDS);
+    assert!(session::LONG_LIST + session::LONG_RUNS <= SESSION_HEAD_WORDS);
     assert!(SESSIONS_AT.is_multiple_of(4096) && SESSION_BYTES.is_multiple_of(4096));
     assert!(PAGE_TABLE_AT.is_multiple_of(4096));
     assert!(PROCESSES <= 1 << 10);

@@ -18,7 +18,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use perilune_disk::Disk;
 use perilune_shm::platform;
 use perilune_shm::region::Region;
 use perilune_store::Error;
@@ -27,6 +29,7 @@ use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERV
 use crate::page::Page;
 use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
+    PROCESS_PID,
 };
 
 /// Answers whether the process in a slot lives.
@@ -44,9 +47,18 @@ pub(crate) struct Image {
     /// Pages that the mappings reach.
     pub(crate) pages_max: u64,
     pub(crate) liveness: Liveness,
+    /// Files that are read and written by system calls.
+    pub(crate) disk: Arc<dyn Disk>,
+    /// Memory for the log's chunks; nothing is kept in it.
+    pub(crate) buffer: Mutex<Vec<u8>>,
 }
 
 impl Image {
+    /// Memory for the log's chunks.
+    pub(crate) fn log_buffer(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The control word at a byte offset of `layout::control`.
     #[inline(always)]
     pub(crate) fn control(&self, offset: usize) -> &AtomicU64 {
@@ -117,6 +129,12 @@ impl Image {
         ProcessState::from_word(self.process_word(slot).load(Acquire))
     }
 
+    /// The pid of process `slot`, as that process sees it; for display.
+    pub(crate) fn pid(&self, slot: usize) -> u32 {
+        let at = PROCESSES_AT + slot.min(PROCESSES - 1) * PROCESS_BYTES + PROCESS_PID;
+        self.shm.word(at).load(Acquire) as u32
+    }
+
     /// Whether `owner` lives: its slot is in that life, and the kernel says somebody is in it.
     pub(crate) fn is_alive(&self, owner: Owner) -> bool {
         if owner == self.me {
@@ -133,6 +151,10 @@ impl Image {
     /// `NoSpace`, `Io`, or `LimitReached` at `max_size`.
     pub(crate) fn grow(&self, least: u64) -> Result<(), Error> {
         let old = self.npages();
+        if self.kept().by_checkpoint > old / 4 {
+            // The next checkpoint frees more than this.
+            self.control(control::CHECKPOINT_WANTED).store(1, Relaxed);
+        }
         let step = old.max((4 << 20) / PAGE as u64).min(GROWTH_PAGES).max(least + SEGMENT_RESERVED);
         let new = (old + step).min(self.pages_max);
         if new < old + least {
@@ -156,15 +178,20 @@ impl Image {
             .write(true)
             .open(path)
             .and_then(|file| platform::allocate(&file, offset, len));
-        grown.map_err(|source| match source.raw_os_error() {
-            // ENOSPC, EDQUOT, EFBIG
-            Some(28 | 122 | 27) => Error::NoSpace { path: path.into() },
-            _ => io_error("allocate space", path, source),
-        })
+        grown.map_err(|source| space_error("allocate space", path, source))
     }
 }
 
 /// An I/O error with its circumstances.
 pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
     Error::Io { action, path: path.into(), source }
+}
+
+/// An I/O error, or that space is short.
+pub(crate) fn space_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    match source.raw_os_error() {
+        // ENOSPC, EDQUOT, EFBIG
+        Some(28 | 122 | 27) => Error::NoSpace { path: path.into() },
+        _ => io_error(action, path, source),
+    }
 }

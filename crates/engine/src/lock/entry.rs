@@ -47,6 +47,11 @@ impl Holder {
         Owner { slot: u16::from_be_bytes([s0, s1]), incarnation: u32::from_be_bytes([i0, i1, i2, i3]) }
     }
 
+    pub(crate) fn owner(self) -> LockOwner {
+        let [.., h0, h1, h2, h3, h4, h5, h6, h7] = self.0;
+        LockOwner(u64::from_be_bytes([h0, h1, h2, h3, h4, h5, h6, h7]))
+    }
+
     /// From the end of `bytes`.
     fn at_end(bytes: &[u8]) -> Option<Holder> {
         bytes.last_chunk().map(|bytes| Holder(*bytes))
@@ -172,19 +177,56 @@ pub(crate) fn process_of(key: &[u8]) -> Option<Owner> {
 }
 
 /// Bytes of a held lock's value.
-pub(crate) const HELD_BYTES: usize = 5;
+pub(crate) const HELD_BYTES: usize = 13;
+
+/// A held lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) exclusive: bool,
+    pub(crate) count: u32,
+    /// When it was taken first, on the monotonic clock in ns; only to be shown.
+    pub(crate) since: u64,
+}
 
 /// The value of a held lock.
-pub(crate) fn held_value(exclusive: bool, count: u32) -> [u8; HELD_BYTES] {
-    let mut value = [u8::from(exclusive), 0, 0, 0, 0];
-    value[1..].copy_from_slice(&count.to_le_bytes());
+pub(crate) fn held_value(held: Held) -> [u8; HELD_BYTES] {
+    let mut value = [u8::from(held.exclusive); HELD_BYTES];
+    value[1..5].copy_from_slice(&held.count.to_le_bytes());
+    value[5..].copy_from_slice(&held.since.to_le_bytes());
     value
 }
 
-/// Mode and count of a held lock; None for other bytes.
-pub(crate) fn held(value: &[u8]) -> Option<(bool, u32)> {
-    let (mode, count) = value.split_first()?;
-    Some((*mode != 0, u32::from_le_bytes(count.try_into().ok()?)))
+/// A held lock from its value; None for other bytes.
+pub(crate) fn held(value: &[u8]) -> Option<Held> {
+    let (count, since) = value.get(1..)?.split_first_chunk()?;
+    Some(Held {
+        exclusive: *value.first()? != 0,
+        count: u32::from_le_bytes(*count),
+        since: u64::from_le_bytes(since.try_into().ok()?),
+    })
+}
+
+/// Sets to zero since when the lock or the place in a queue at `key` is had.
+#[cfg(feature = "instrument")]
+pub(crate) fn forget_time(key: &[u8], value: &mut [u8]) {
+    match key.first() {
+        Some(&tag::LOCK) if value.len() == 13 => value[5..].fill(0),
+        Some(&tag::QUEUE) if value.len() == 9 => value[1..].fill(0),
+        _ => {}
+    }
+}
+
+/// The value of a place in a queue: the mode wanted, and since when.
+pub(crate) fn queue_value(exclusive: bool, since: u64) -> [u8; 9] {
+    let mut value = [u8::from(exclusive); 9];
+    value[1..].copy_from_slice(&since.to_le_bytes());
+    value
+}
+
+/// Mode and time of a place in a queue; None for other bytes.
+pub(crate) fn queued(value: &[u8]) -> Option<(bool, u64)> {
+    let (mode, since) = value.split_first()?;
+    Some((*mode != 0, u64::from_le_bytes(since.try_into().ok()?)))
 }
 
 /// The value of a waiter: all that it wants.
@@ -246,8 +288,11 @@ mod tests {
 
     #[test]
     fn values_are_read_as_they_were_written_and_others_refused() {
-        assert_eq!(held(&held_value(true, 511)), Some((true, 511)));
-        assert_eq!(held(b""), None);
+        let lock = Held { exclusive: true, count: 511, since: u64::MAX - 1 };
+        assert_eq!(held(&held_value(lock)), Some(lock));
+        assert_eq!((held(b""), held(&held_value(lock)[..12])), (None, None));
+        assert_eq!(queued(&queue_value(false, 7)), Some((false, 7)));
+        assert_eq!((queued(b""), queued(&queue_value(true, 7)[..8])), (None, None));
         let list = vec![
             Want { name: b"a\0b".to_vec(), ancestors: vec![2], exclusive: true },
             Want { name: vec![9; NAME_MAX], ancestors: (1..256).collect(), exclusive: false },

@@ -23,7 +23,7 @@
 //!
 //! Deliberately absent: which level of a transaction took a lock (the session knows).
 
-mod entry;
+pub(crate) mod entry;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -35,15 +35,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use perilune_store::{Decision, Error, LockOwner, LockRequest, Result};
+use perilune_shm::platform;
+use perilune_store::{Decision, Error, LockOwner, LockReport, LockRequest, Result};
 
 use crate::access::Access;
 use crate::image::Image;
 use crate::limits::LOCK_COUNT_MAX;
 use crate::session::Counter;
-use crate::tree::Which;
+use crate::tree::{Neighbour, Which};
 use crate::txn::Transaction;
-use entry::{Holder, Want};
+use entry::{Held, Holder, Want};
 use view::{Blockers, View};
 
 pub(crate) use entry::{process_of, tag};
@@ -143,10 +144,11 @@ impl Locks {
         let key = entry::lock_key(name, self.holder(owner));
         let mut left = None;
         access.update(Which::Volatile, &key, &mut |current, buffer| {
-            left = current.and_then(entry::held).map(|(_, count)| count.saturating_sub(1));
+            left = current.and_then(entry::held).map(|held| held.count.saturating_sub(1));
             match (current.and_then(entry::held), left) {
-                (Some((exclusive, _)), Some(left)) if left > 0 => {
-                    buffer[..entry::HELD_BYTES].copy_from_slice(&entry::held_value(exclusive, left));
+                (Some(held), Some(left)) if left > 0 => {
+                    let value = entry::held_value(Held { count: left, ..held });
+                    buffer[..entry::HELD_BYTES].copy_from_slice(&value);
                     Ok(Decision::Write(entry::HELD_BYTES))
                 }
                 (Some(_), _) => Ok(Decision::Remove),
@@ -198,8 +200,48 @@ impl Locks {
         if !access.get(Which::Volatile, &key, &mut value, &mut ())? {
             return Ok(0);
         }
-        entry::held(&value).map(|(_, count)| count).ok_or_else(|| damaged("lock"))
+        entry::held(&value).map(|held| held.count).ok_or_else(|| damaged("lock"))
     }
+}
+
+/// Locks that are held, then those waited for, each in the order of names. Entries of the dead are left out.
+///
+/// # Errors
+/// I/O and damage only.
+pub(crate) fn report(access: &Access) -> Result<Vec<LockReport>> {
+    let image = &access.seat.image;
+    let now = platform::monotonic_nanos();
+    let (mut key, mut value, mut locks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut from = vec![tag::LOCK];
+    let mut side = Neighbour::AtOrNext;
+    while access.neighbour(Which::Volatile, &from, side, &[], &mut key, Some(&mut value), &mut ())?
+        && key.first().is_some_and(|tag| *tag <= tag::QUEUE)
+    {
+        let parts = entry::parts(&key).ok_or_else(|| damaged("lock's key"))?;
+        let (exclusive, count, since) = match entry::held(&value) {
+            Some(held) if key.first() == Some(&tag::LOCK) => (held.exclusive, held.count, held.since),
+            _ => {
+                let (exclusive, since) = entry::queued(&value).ok_or_else(|| damaged("lock"))?;
+                (exclusive, 0, since)
+            }
+        };
+        let process = parts.holder.process();
+        if process == image.me || image.is_alive(process) {
+            locks.push(LockReport {
+                name: parts.name.to_vec(),
+                exclusive,
+                count,
+                pid: image.pid(process.slot.into()),
+                owner: parts.holder.owner(),
+                since: Duration::from_nanos(now.saturating_sub(since)),
+            });
+        }
+        std::mem::swap(&mut from, &mut key);
+        side = Neighbour::Next;
+    }
+    // By name; those who hold it first, the others in the order of the queue, in which they were found.
+    locks.sort_by(|a, b| (&a.name, a.count == 0).cmp(&(&b.name, b.count == 0)));
+    Ok(locks)
 }
 
 fn too_many() -> Error {
@@ -232,16 +274,18 @@ fn grant(access: &Access, txn: &mut Transaction, me: Holder, wants: &[Want]) -> 
     let mut value = Vec::new();
     for want in wants {
         let key = entry::lock_key(&want.name, me);
-        let (mut exclusive, mut count) = (want.exclusive, 0);
+        let mut lock = Held { exclusive: want.exclusive, count: 0, since: 0 };
         if access.txn_get(txn, Which::Volatile, &key, &mut value)? {
             let held = entry::held(&value).ok_or_else(|| damaged("lock"))?;
-            exclusive |= held.0;
-            count = held.1;
+            lock = Held { exclusive: held.exclusive || want.exclusive, ..held };
+        } else {
+            lock.since = platform::monotonic_nanos();
         }
-        if count >= LOCK_COUNT_MAX {
+        if lock.count >= LOCK_COUNT_MAX {
             return Ok(Outcome::TooMany);
         }
-        txn.set(Which::Volatile, &key, &entry::held_value(exclusive, count + 1));
+        lock.count += 1;
+        txn.set(Which::Volatile, &key, &entry::held_value(lock));
     }
     Ok(Outcome::Granted)
 }

@@ -68,7 +68,8 @@ impl Bench {
     fn keys(&self) -> Vec<Vec<u8>> {
         let access = self.access(8);
         let (mut key, mut from, mut keys) = (Vec::new(), Vec::new(), Vec::new());
-        while access.neighbour(Which::Volatile, &from, Neighbour::Next, &mut key, None, &mut ()).unwrap() {
+        while access.neighbour(Which::Volatile, &from, Neighbour::Next, &[], &mut key, None, &mut ()).unwrap()
+        {
             from.clone_from(&key);
             keys.push(key.clone());
         }
@@ -179,7 +180,13 @@ fn what_a_dead_process_held_or_waited_for_is_absent() {
     bench.pretend(other, true);
     let write = || {
         let lock = entry::lock_key(&wanted, holder);
-        access.set(Which::Volatile, &lock, &entry::held_value(true, 1)).unwrap();
+        access
+            .set(
+                Which::Volatile,
+                &lock,
+                &entry::held_value(entry::Held { exclusive: true, count: 1, since: 0 }),
+            )
+            .unwrap();
         let queue = entry::queue_key(&wanted, 5, holder);
         access.set(Which::Volatile, &queue, &[1]).unwrap();
         access.set(Which::Volatile, &entry::waiter_key(holder, 5), &entry::wants_value(&[])).unwrap();
@@ -302,6 +309,88 @@ fn the_order_of_the_queue_is_no_deadlock() {
             assert!(matches!(thread.join().unwrap(), Ok(true)), "{name}");
         }
     });
+    bench.assert_empty();
+}
+
+/// `b` waits for two names at once, of which `a` holds one: `a` finds `b` ahead of it in the queue of the
+/// other. Waiting for each other they would hang; `a` passes.
+#[test]
+fn whoever_holds_what_an_earlier_waiter_wants_passes_it() {
+    let bench = Bench::new();
+    let access = bench.access(1);
+    let [a, b] = std::array::from_fn(|_| bench.locks.new_owner());
+    assert!(bench.lock(&access, a, &[1], Exclusive));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let (one, two) = (name(&[1]), name(&[2]));
+            let wants =
+                [&one, &two].map(|(name, ancestors)| LockRequest { name, ancestors, mode: Exclusive });
+            let access = bench.access(2);
+            assert!(bench.locks.lock(&access, b, &wants, LONG, None).unwrap());
+            bench.locks.unlock_all(&access, b).unwrap();
+        });
+        while bench.keys().len() < 4 {
+            std::thread::yield_now();
+        }
+        assert!(bench.lock_for(&access, a, &[2], Exclusive, LONG).unwrap());
+        bench.locks.unlock_all(&access, a).unwrap();
+        waiting.join().unwrap();
+    });
+    bench.assert_empty();
+}
+
+/// Whatever circles holders, waiters and the order of queues make: nobody waits for ever. Everybody waits
+/// without a limit (but that of the test) while he holds other locks, of one name, of its ancestors and of
+/// several names at once.
+#[test]
+fn no_circle_through_holders_or_queues_hangs() {
+    const SEED: u64 = 0x5eed_c1c1e;
+    let bench = Bench::new();
+    let (granted, deadlocks) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for id in 1..=6_u16 {
+            let (bench, granted, deadlocks) = (&bench, &granted, &deadlocks);
+            scope.spawn(move || {
+                let access = bench.access(id);
+                let owner = bench.locks.new_owner();
+                let mut random = SEED + u64::from(id);
+                let mut below = |bound: u64| {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    random % bound
+                };
+                for _ in 0..150 {
+                    for _ in 0..3 {
+                        let names: Vec<_> = (0..=below(2))
+                            .map(|_| name(&(0..below(3)).map(|_| below(3) as u8).collect::<Vec<_>>()))
+                            .collect();
+                        let mut mode = || if below(3) == 0 { Shared } else { Exclusive };
+                        let wants: Vec<_> = names
+                            .iter()
+                            .map(|(name, ancestors)| LockRequest { name, ancestors, mode: mode() })
+                            .collect();
+                        match bench.locks.lock(&access, owner, &wants, LONG, None) {
+                            Ok(true) => {
+                                granted.fetch_add(1, Relaxed);
+                                // So that the others come to want what this one holds.
+                                std::thread::yield_now();
+                            }
+                            Ok(false) => panic!("seed {SEED}: a waiter hangs: {wants:?}"),
+                            Err(Error::Deadlock) => {
+                                deadlocks.fetch_add(1, Relaxed);
+                                break;
+                            }
+                            Err(error) => panic!("seed {SEED}: {error}"),
+                        }
+                    }
+                    bench.locks.unlock_all(&access, owner).unwrap();
+                }
+            });
+        }
+    });
+    let (granted, deadlocks) = (granted.into_inner(), deadlocks.into_inner());
+    assert!(granted > 300 && deadlocks > 10, "seed {SEED}: {granted} granted, {deadlocks} deadlocks");
     bench.assert_empty();
 }
 

@@ -16,7 +16,7 @@ use perilune_store::{Error, Result};
 use super::entry::{self, tag, Holder, Parts, Want};
 use crate::access::Access;
 use crate::image::layout::Owner;
-use crate::tree::{Neighbour, Which};
+use crate::tree::{removal_end, Neighbour, Which};
 use crate::txn::Transaction;
 
 /// A lock held, or a place in a queue.
@@ -122,9 +122,9 @@ impl<'a> View<'a> {
         let mut from = std::borrow::Cow::Borrowed(start);
         let mut side = Neighbour::AtOrNext;
         let access = self.access;
-        while access.txn_neighbour(self.txn, Which::Volatile, &from, side, &mut key, Some(&mut value))?
-            && key.starts_with(start)
-        {
+        let end = removal_end(start);
+        let which = Which::Volatile;
+        while access.txn_neighbour(self.txn, which, &from, side, &end, &mut key, Some(&mut value))? {
             let parts = entry::parts(&key).ok_or_else(|| damaged("lock's key"))?;
             if lengths.contains(&parts.name.len()) && visit(self, parts, &key, &value) {
                 return Ok(true);
@@ -140,8 +140,7 @@ impl<'a> View<'a> {
     /// Whether nobody but `me`, dead or alive, holds a lock in conflict with `want`.
     pub(super) fn is_free(&mut self, me: Holder, want: &Want) -> Result<bool> {
         let taken = self.scan(tag::LOCK, want, &mut |_, parts, _, value| {
-            parts.holder != me
-                && (want.exclusive || entry::held(value).is_none_or(|(exclusive, _)| exclusive))
+            parts.holder != me && (want.exclusive || entry::held(value).is_none_or(|held| held.exclusive))
         })?;
         Ok(!taken)
     }
@@ -269,9 +268,8 @@ impl<'a> View<'a> {
         let range = entry::waiter_range(holder);
         let (mut key, mut from) = (Vec::new(), range.clone());
         let mut tickets = Vec::new();
-        while self.access.txn_neighbour(self.txn, Which::Volatile, &from, Neighbour::Next, &mut key, None)?
-            && key.starts_with(&range)
-        {
+        let (side, end) = (Neighbour::Next, removal_end(&range));
+        while self.access.txn_neighbour(self.txn, Which::Volatile, &from, side, &end, &mut key, None)? {
             tickets.push(entry::ticket_of(&key).ok_or_else(|| damaged("waiter's key"))?);
             from.clone_from(&key);
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
 use std::time::Instant;
 
-use perilune_shm::futex;
+use perilune_shm::{futex, platform};
 use perilune_store::{Error, Result};
 
 use super::entry::{self, Holder, Want};
@@ -208,12 +208,13 @@ impl Waiter<'_> {
     }
 
     fn enter(&self, txn: &mut Transaction) {
+        let since = platform::monotonic_nanos();
         txn.set(Which::Volatile, &entry::waiter_key(self.me, self.ticket), &entry::wants_value(self.wants));
         for want in self.wants {
             // Of one name wanted twice the stronger mode counts.
             let exclusive = self.wants.iter().any(|other| other.name == want.name && other.exclusive);
             let key = entry::queue_key(&want.name, self.ticket, self.me);
-            txn.set(Which::Volatile, &key, &[u8::from(exclusive)]);
+            txn.set(Which::Volatile, &key, &entry::queue_value(exclusive, since));
         }
     }
 

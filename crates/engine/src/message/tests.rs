@@ -55,7 +55,7 @@ impl Party {
 
     fn is_volatile_empty(&self) -> bool {
         let mut key = Vec::new();
-        !self.access.neighbour(Which::Volatile, b"", Neighbour::Next, &mut key, None, &mut ()).unwrap()
+        !self.access.neighbour(Which::Volatile, b"", Neighbour::Next, &[], &mut key, None, &mut ()).unwrap()
     }
 }
 

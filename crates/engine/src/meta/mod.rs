@@ -12,6 +12,8 @@
 //! becomes of them (`recover`).
 
 pub(crate) mod info;
+pub(crate) mod sums;
+pub(crate) mod survey;
 
 use std::path::Path;
 
@@ -19,6 +21,7 @@ use perilune_disk::DiskFile;
 use perilune_store::Error;
 
 use crate::image::io_error;
+pub(crate) use crate::image::space_error;
 use crate::limits::PAGE;
 
 /// First word of a database file: "PERILUNE".
@@ -84,6 +87,24 @@ impl Meta {
         let sum = crc32c::crc32c(&bytes[..META_BYTES - 4]);
         bytes[META_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
+    }
+
+    /// What stands for meta when both copies are lost, in a file of `npages` pages: whatever the newest info
+    /// pages name. Never written.
+    pub(crate) fn lost(npages: u64) -> Meta {
+        Meta {
+            uuid: [0; 16],
+            serial: 0,
+            stamp: 0,
+            generation: info::BORN_MAX,
+            root: 0,
+            height: 0,
+            is_open: true,
+            npages,
+            wal_batch: 0,
+            level: 0,
+            info_sum: 0,
+        }
     }
 
     fn decode(bytes: &[u8; META_BYTES]) -> Result<Meta, Flaw> {
@@ -176,23 +197,22 @@ fn refusal(path: &Path, flaws: &[Flaw]) -> Error {
     Error::NotADatabase { path: path.into(), why }
 }
 
+/// Writes a copy of meta into `slot`; the caller syncs the file.
+///
+/// # Errors
+/// `NoSpace`, `Io`.
+pub(crate) fn put(file: &dyn DiskFile, path: &Path, slot: usize, meta: &Meta) -> Result<(), Error> {
+    let written = file.write_at(&meta.encode(), (slot * PAGE) as u64);
+    written.map_err(|source| space_error("write meta", path, source))
+}
+
 /// Writes a copy of meta into `slot` and makes it durable.
 ///
 /// # Errors
 /// `NoSpace`, `Io`.
 pub(crate) fn write(file: &dyn DiskFile, path: &Path, slot: usize, meta: &Meta) -> Result<(), Error> {
-    let written = file.write_at(&meta.encode(), (slot * PAGE) as u64);
-    written.map_err(|source| space_error("write meta", path, source))?;
+    put(file, path, slot, meta)?;
     file.sync_data().map_err(|source| space_error("sync meta", path, source))
-}
-
-/// An I/O error, or that space is short.
-pub(crate) fn space_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    match source.raw_os_error() {
-        // ENOSPC, EDQUOT
-        Some(28 | 122) => Error::NoSpace { path: path.into() },
-        _ => io_error(action, path, source),
-    }
 }
 
 #[cfg(test)]

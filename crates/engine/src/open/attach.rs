@@ -17,17 +17,22 @@ use perilune_shm::anchor::{Anchor, Probe};
 use perilune_shm::fork::ForkMark;
 use perilune_shm::platform;
 use perilune_shm::region::Access;
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use super::gate::{Gate, IN_USE, SLOTS};
+use super::recovery::FORERUNNER;
 use super::shm::{Opening, NOBODY};
 use super::site::Site;
 use super::OpenOptions;
-use crate::image::layout::{Owner, ProcessState, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID};
+use crate::image::layout::{
+    control, Owner, ProcessState, FLAG_FAILED, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, PROCESS_SINCE,
+    PROCESS_VERSION,
+};
 use crate::image::{io_error, Image, Liveness};
 use crate::limits::PROCESSES;
+use crate::recover::RecoveryReport;
 use crate::session::Seat;
-use crate::{checkpoint, meta, repair};
+use crate::{checkpoint, log, meta, notice, repair};
 
 /// A database, attached to by this process. Detached when dropped, or by [`Attachment::close`].
 ///
@@ -35,6 +40,7 @@ use crate::{checkpoint, meta, repair};
 pub(crate) struct Attachment {
     image: Arc<Image>,
     anchor: Option<Anchor>,
+    recovery: Option<RecoveryReport>,
     mark: ForkMark,
     site: Site,
     options: OpenOptions,
@@ -75,9 +81,13 @@ impl Attachment {
             site.create_if_missing(&options, &*disk)?;
         }
         let mark = ForkMark::current();
-        let (image, anchor) = enter(&site, &options, &*disk)?;
+        let Entered { image, anchor, recovery } = enter(&site, &options, &disk)?;
+        if let Some(recovery) = &recovery {
+            notice::info(|| format!("{}: {recovery}", site.path.display()));
+        }
+        notice::info(|| opened(&site, &image));
         let (heir, filling) = (OnceLock::new(), AtomicU64::new(0));
-        Ok(Attachment { image, anchor: Some(anchor), mark, site, options, disk, heir, filling })
+        Ok(Attachment { image, anchor: Some(anchor), recovery, mark, site, options, disk, heir, filling })
     }
 
     /// The image as this process sees it. In a forked child the first call attaches the child.
@@ -121,8 +131,23 @@ impl Attachment {
         }
     }
 
+    /// What was done to recover the database when this process opened it.
+    pub(crate) fn recovery(&self) -> Option<&RecoveryReport> {
+        self.recovery.as_ref()
+    }
+
+    /// The files that are not mapped.
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        &*self.disk
+    }
+
     fn rejoin(&self) -> Result<Attachment> {
         Attachment::join(self.site.clone(), self.options.clone(), Arc::clone(&self.disk))
+    }
+
+    /// What commits of this process wait for; None: the database's level.
+    pub(crate) fn durability(&self) -> Option<Durability> {
+        self.options.durability
     }
 
     /// Detaches, if no clone of the handle is left, and answers what dropping it would hide.
@@ -149,6 +174,10 @@ impl Attachment {
         }
         let left = self.leave();
         drop(anchor);
+        match &left {
+            Ok(()) => notice::info(|| format!("closed {}", self.site.path.display())),
+            Err(error) => notice::error(|| format!("closing {}: {error}", self.site.path.display())),
+        }
         left
     }
 
@@ -158,10 +187,22 @@ impl Attachment {
         let gate = Gate::enter(&self.site.path, false, self.options.timeout)?;
         repair::dead_processes(&self.image)?;
         give_back_sessions(&self.image)?;
-        let closed = if is_alone(&self.image) { checkpoint::close(&self.image, &*self.disk) } else { Ok(()) };
+        let closed = if is_alone(&self.image) { self.close_last() } else { Ok(()) };
         free_slot(&self.image);
         drop(gate);
         closed
+    }
+}
+
+impl Attachment {
+    /// Makes everything durable and closes the file; nobody else is attached.
+    fn close_last(&self) -> Result<()> {
+        if log::level(&self.image) != Durability::None {
+            // First of all: it is quicker than a checkpoint. What keeps it from being done may be that a
+            // checkpoint is needed.
+            let _ = log::sync(&self.image);
+        }
+        checkpoint::close(&self.image, &*self.disk)
     }
 }
 
@@ -172,19 +213,35 @@ impl Drop for Attachment {
     }
 }
 
+fn opened(site: &Site, image: &Image) -> String {
+    let (path, generation) = (site.path.display(), image.generation());
+    match image.read_only {
+        true => format!("opened {path} for reading, generation {generation}"),
+        false => format!("opened {path} in slot {}, generation {generation}", image.me.slot),
+    }
+}
+
+/// A process that has just been attached.
+struct Entered {
+    image: Arc<Image>,
+    anchor: Anchor,
+    recovery: Option<RecoveryReport>,
+}
+
 /// Attaches the calling process.
-fn enter(site: &Site, options: &OpenOptions, disk: &dyn Disk) -> Result<(Arc<Image>, Anchor)> {
+fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Entered> {
     let gate = Gate::enter(&site.path, options.read_only, options.timeout)?;
     let file = disk.open(&site.path, !options.read_only);
     let file = file.map_err(|source| io_error("open", &site.path, source))?;
     let (_, meta) = meta::newest(&*file, &site.path)?;
-    let opening = Opening { site, gate: &gate, options, meta: &meta, file: &*file };
+    let opening = Opening { site, gate: &gate, options, meta: &meta, file: &*file, disk };
     if options.read_only {
         // Before looking for others, so that from here on nobody replaces what is found.
         let anchor = lock(site, IN_USE, Access::ReadOnly)?.ok_or_else(|| moved(site))?;
-        return Ok((Arc::new(opening.image()?), anchor));
+        let (image, recovery) = opening.image()?;
+        return Ok(Entered { image: Arc::new(image), anchor, recovery });
     }
-    let mut image = opening.image()?;
+    let (mut image, recovery) = opening.image()?;
     let mut anchor = take_slot(&mut image, site)?;
     if anchor.is_none() && gate.attached(&site.path)?.is_empty() {
         image = repair_all(image)?;
@@ -201,12 +258,23 @@ fn enter(site: &Site, options: &OpenOptions, disk: &dyn Disk) -> Result<(Arc<Ima
         }
         repair::dead_processes(&image)?;
         if is_alone(&image) {
-            checkpoint::mark_open(&image, disk)?;
+            if let Some(level) = options.durability {
+                log::set_level(&image, level)?;
+            }
+            checkpoint::mark_open(&image, &**disk)?;
+            checkpoint::heal(&image, &**disk);
+            if options.durability.is_some() && !is_failed(&image) {
+                // What was written at the level before becomes part of a checkpoint; if nothing was, it is quick.
+                checkpoint::take(&image, &**disk, 0)?;
+            }
+        } else if let Some(level) = options.durability.filter(|level| *level > log::level(&image)) {
+            log::set_level(&image, level)?;
+            checkpoint::take(&image, &**disk, 0)?;
         }
         Ok(())
     };
     match ready() {
-        Ok(()) => Ok((image, anchor)),
+        Ok(()) => Ok(Entered { image, anchor, recovery }),
         Err(error) => {
             free_slot(&image);
             Err(error)
@@ -228,8 +296,10 @@ fn take_slot(image: &mut Image, site: &Site) -> Result<Option<Anchor>> {
         let free = ProcessState::Free { incarnation }.to_word();
         let incarnation = incarnation.wrapping_add(1);
         let live = ProcessState::Live { incarnation }.to_word();
-        let pid = image.shm.word(PROCESSES_AT + slot * PROCESS_BYTES + PROCESS_PID);
-        pid.store(platform::pid().into(), Release);
+        let entry = PROCESSES_AT + slot * PROCESS_BYTES;
+        image.shm.word(entry + PROCESS_PID).store(platform::pid().into(), Release);
+        image.shm.word(entry + PROCESS_VERSION).store(version_word(), Release);
+        image.shm.word(entry + PROCESS_SINCE).store(platform::monotonic_nanos(), Release);
         if image.process_word(slot).compare_exchange(free, live, AcqRel, Acquire).is_ok() {
             image.me = Owner { slot: slot as u16, incarnation };
             return Ok(Some(anchor));
@@ -238,13 +308,24 @@ fn take_slot(image: &mut Image, site: &Site) -> Result<Option<Anchor>> {
     Ok(None)
 }
 
+/// This library's version, for display.
+fn version_word() -> u64 {
+    let parts = env!("CARGO_PKG_VERSION").split(['.', '-']).take(3);
+    parts.fold(0, |word, part| word << 16 | part.parse::<u64>().unwrap_or(0) & 0xffff)
+}
+
 /// Repairs all processes, which are dead and leave no slot to do it from. Nobody else can be repairing:
 /// nobody is attached, and the caller holds the `open` lock.
 fn repair_all(mut image: Image) -> Result<Image> {
-    image.me = Owner { slot: PROCESSES as u16 - 1, incarnation: u32::MAX };
+    image.me = FORERUNNER;
     let image = Arc::new(image);
     repair::dead_processes(&image)?;
     Arc::into_inner(image).ok_or_else(|| Error::Internal("repair keeps the image".to_owned()))
+}
+
+/// Whether a failed sync has stopped writing.
+fn is_failed(image: &Image) -> bool {
+    image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0
 }
 
 /// Whether no other process is attached, once the dead are repaired.

@@ -1,7 +1,8 @@
 //! Opening a database: files found, created and checked; a process attached, and detached again.
 //!
 //! Reading order: [`options`], [`site`] (paths, file systems, creation), [`gate`] (locks on bytes of
-//! the database file), [`shm`] (the `-shm` file), [`attach`] (slots, detach, fork), [`sessions`].
+//! the database file), [`shm`] (the `-shm` file), [`recovery`], [`attach`] (slots, detach, fork),
+//! [`sessions`].
 //!
 //! Invariants
 //! - `-shm` is created, filled or replaced, and slots change hands, only under the exclusive lock on
@@ -18,7 +19,7 @@
 //! | creating: `PATH-new` in part, not renamed | `PATH-new` | the next creator locks, empties and fills it |
 //! | creating: renamed, directory not synced | a whole database | nothing |
 //! | holding the `open` lock | the kernel frees the byte | nothing |
-//! | building `-shm`, READY not set | a file that is not READY | the next one removes and builds it |
+//! | building `-shm` or recovering, READY not set | a file that is not READY | the next one removes and builds it |
 //! | built, no slot yet | a good `-shm` | attached to |
 //! | byte locked, word FREE | nothing: the byte goes | nothing |
 //! | word LIVE, before / in repairing others / after | a dead process without sessions | repaired |
@@ -33,19 +34,24 @@
 //! | a forked child, before it attaches itself | nothing of its own | nothing |
 //!
 //! Deliberately absent: `atexit` (a process that ends without detaching is repaired like one that was
-//! killed), recovery after a crash of the machine (refused, see [`shm`]).
+//! killed).
 
 mod attach;
 mod gate;
 mod options;
+mod recovery;
 mod sessions;
 mod shm;
 mod site;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+#[path = "crashes/tests.rs"]
+mod tests_of_crashes;
 
 pub use options::OpenOptions;
 
 pub(crate) use attach::Attachment;
-pub(crate) use gate::WARDEN;
+pub(crate) use gate::{Gate, WARDEN};
 pub(crate) use sessions::{claim_session, release_session};
+pub(crate) use site::{Site, INITIAL_PAGES};

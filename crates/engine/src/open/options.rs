@@ -15,8 +15,10 @@ pub struct OpenOptions {
     pub create: bool,
     /// Whether to open for reading only, which needs no permission to write and writes nothing.
     pub read_only: bool,
-    /// What commits wait for. This version has [`Durability::None`] only.
-    pub durability: Durability,
+    /// What commits of this process wait for; None: the level of the database. Whoever opens it alone
+    /// sets that level by this; while others are attached it can only be raised. See
+    /// [`Durability`].
+    pub durability: Option<Durability>,
     /// Bytes the file may grow to. Address space, not memory. While others are attached, and until the
     /// machine is next started, never more than whoever came first allowed.
     pub max_size: u64,
@@ -35,7 +37,7 @@ impl Default for OpenOptions {
         OpenOptions {
             create: true,
             read_only: false,
-            durability: Durability::None,
+            durability: None,
             max_size: 1 << 40,
             timeout: Duration::from_secs(10),
             file_mode: 0o600,
@@ -51,13 +53,6 @@ impl OpenOptions {
     /// # Errors
     /// `Invalid`, with what is good.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.durability != Durability::None && !self.read_only {
-            return Err(Error::Invalid(
-                "this version has durability `none` only: commits survive the death of all processes, a \
-                 closed database survives a crash of the machine; open it with durability=none"
-                    .to_owned(),
-            ));
-        }
         let least = 2 * INITIAL_PAGES * PAGE as u64;
         if self.max_size < least {
             return Err(Error::Invalid(format!("max_size is at least {least} bytes, not {}", self.max_size)));

@@ -14,11 +14,12 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::Arc;
 
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use crate::image::layout::{control, session, SESSIONS_AT, SESSION_BYTES};
 use crate::image::Image;
 use crate::limits::SESSIONS;
+use crate::log;
 use crate::repair;
 use crate::session::Seat;
 
@@ -67,7 +68,11 @@ fn try_claim(image: &Arc<Image>, id: u16) -> Option<Seat> {
     words[session::UNDO_LEN].store(0, Relaxed);
     words[session::SEQ].store(0, Relaxed);
     words[session::APPLIED].store(seat.head(), Release);
-    words[session::TAIL].store(seat.head(), Release);
+    // NB: the tail stays: what the session before has published may not be in the log yet.
+    if !seat.free_long(log::level(image) == Durability::None) {
+        owner.store(0, Release);
+        return None;
+    }
     seat.forget_notes();
     Some(seat)
 }

@@ -4,21 +4,21 @@
 //! device and inode of the database file, the id of the running boot, and the stamp of the copy of meta
 //! that counts: so neither a crash of the machine, nor a database copied over this one, nor a second
 //! `shm_dir` goes unnoticed. A good one is used as it is, also when all processes were killed. Any other
-//! is replaced, if nobody is attached and the database was closed.
-//!
-//! Deliberately absent: recovering a database that was open when the machine crashed.
+//! is replaced, if nobody is attached; if the database was not closed, it is recovered ([`super::recovery`]).
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::{Arc, Mutex};
 
-use perilune_disk::DiskFile;
+use perilune_disk::{Disk, DiskFile};
 use perilune_shm::platform;
 use perilune_shm::region::{Access, Region};
 use perilune_store::{Error, Result};
 
 use super::gate::{open_error, Gate};
+use super::recovery;
 use super::site::Site;
 use super::OpenOptions;
 use crate::checkpoint;
@@ -28,8 +28,9 @@ use crate::image::layout::{
 };
 use crate::image::{io_error, Image};
 use crate::limits::{PAGE, RING};
-use crate::meta::{space_error, Meta};
-use crate::recover;
+use crate::log;
+use crate::meta::{self, space_error, Meta};
+use crate::recover::{self, RecoveryReport};
 
 /// Header word: where the process table begins. The same in all layouts, as the next one.
 const PROCESSES_WORD: usize = 112;
@@ -75,27 +76,36 @@ impl Header {
 }
 
 /// The opened database file, under the `open` lock.
+#[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
     pub(crate) site: &'a Site,
     pub(crate) gate: &'a Gate,
     pub(crate) options: &'a OpenOptions,
     pub(crate) meta: &'a Meta,
     pub(crate) file: &'a dyn DiskFile,
+    pub(crate) disk: &'a Arc<dyn Disk>,
 }
 
 impl Opening<'_> {
-    /// Maps the database and its `-shm`, which is built if need be. Nobody is attached in its name yet.
+    /// Maps the database and its `-shm`, which is built if need be, and answers what was done to recover
+    /// the database, if it was. Nobody is attached in its name yet.
     ///
     /// # Errors
     /// `CannotOpen` with what stands against it; `Corrupt`, `NoSpace`, `Io`.
-    pub(crate) fn image(&self) -> Result<Image> {
+    pub(crate) fn image(&self) -> Result<(Image, Option<RecoveryReport>)> {
         let (file, found) = self.look()?;
         match (found, file) {
-            (Found::Good(header), Some(file)) => self.map_good(&header, &file),
+            (Found::Good(header), Some(file)) => Ok((self.map_good(&header, &file)?, None)),
             (found, _) => {
+                let (_, now) = meta::newest(self.file, &self.site.path)?;
+                if now.serial != self.meta.serial {
+                    // NB: others have taken checkpoints since meta was read: what there is may go with the
+                    // newest. Ends as soon as nobody takes two between two reads.
+                    return Opening { meta: &now, ..*self }.image();
+                }
                 self.check_replaceable(&found)?;
                 if self.options.read_only {
-                    self.build_private()
+                    Ok((self.build_private()?, None))
                 } else {
                     self.build()
                 }
@@ -174,11 +184,13 @@ impl Opening<'_> {
                         .to_owned(),
                 );
             }
-            return refused(format!(
-                "the machine crashed (or was switched off) while the database was open, or {} was removed; \
-                 crash recovery is not built yet in this version: restore a backup of the closed database",
-                self.site.shm_path.display()
-            ));
+            if self.options.read_only {
+                return refused(format!(
+                    "the machine crashed (or was switched off) while the database was open, or {} was removed: \
+                     open it once with read_only=false, which recovers it (on read-only media: copy it first)",
+                    self.site.shm_path.display()
+                ));
+            }
         }
         Ok(())
     }
@@ -199,7 +211,7 @@ impl Opening<'_> {
     }
 
     /// Builds a new `-shm` file. Killed before READY is set: the next one builds it again.
-    fn build(&self) -> Result<Image> {
+    fn build(&self) -> Result<(Image, Option<RecoveryReport>)> {
         let path = &self.site.shm_path;
         let space = |source| space_error("create", path, source);
         self.check_size(self.meta.npages)?;
@@ -221,12 +233,20 @@ impl Opening<'_> {
         let table = (Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT) as u64;
         platform::allocate(&file, PAGE_TABLE_AT as u64, table).map_err(space)?;
         let shm = self.map(&file, bytes, Access::ReadWrite, "-shm")?;
-        let image = self.assemble(shm, pages_max, Access::ReadWrite)?;
+        let mut image = self.assemble(shm, pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
         recover::fill(&image, self.meta, self.file)?;
         checkpoint::adopt(&image, self.meta);
+        let mut report = None;
+        if self.meta.is_open {
+            let recovered = recovery::recover(image, self.meta, self.file, &**self.disk)?;
+            (image, report) = (recovered.0, Some(recovered.1));
+        } else {
+            log::restart(&image, self.meta.wal_batch, log::level_of_meta(self.meta.level));
+            log::clear(&image)?;
+        }
         image.shm.word(header::READY).store(1, Release);
-        Ok(image)
+        Ok((image, report))
     }
 
     fn write_header(&self, image: &Image, database: &Metadata, pages_max: u64) -> Result<()> {
@@ -282,6 +302,12 @@ impl Opening<'_> {
         let file = File::options().read(true).write(access == Access::ReadWrite).open(path);
         let file = file.map_err(|source| open_error(path, self.options.read_only, source))?;
         let db = self.map(&file, pages_max as usize * PAGE, access, "database")?;
+        // NB: what is flushed or read is then 2 MiB for each page, which only suits who flushes at close
+        // alone, and a file that stays in memory.
+        let bytes = self.meta.npages * PAGE as u64;
+        if self.meta.level == 0 && bytes <= platform::memory_bytes() / 2 {
+            db.prefer_huge_pages();
+        }
         Ok(Image {
             db,
             shm,
@@ -291,16 +317,19 @@ impl Opening<'_> {
             me: NOBODY,
             pages_max: pages_max.min(self.options.pages_max().max(self.meta.npages)),
             liveness: super::attach::liveness(path)?,
+            disk: Arc::clone(self.disk),
+            buffer: Mutex::default(),
         })
     }
 
     fn map(&self, file: &File, bytes: usize, access: Access, what: &str) -> Result<Region> {
         Region::map(file, bytes, access).map_err(|source| match source.kind() {
-            ErrorKind::OutOfMemory => Error::CannotOpen {
+            // Valgrind and other tools that place mappings themselves say InvalidInput.
+            ErrorKind::OutOfMemory | ErrorKind::InvalidInput => Error::CannotOpen {
                 path: self.site.path.clone(),
                 why: format!(
                     "no address space for {bytes} bytes of its {what}: raise `ulimit -v`, or give whoever opens \
-                     it first a lower max_size"
+                     it first a lower max_size, as PERILUNE_MAX_SIZE=8g"
                 ),
             },
             _ => io_error("map", &self.site.path, source),

@@ -220,16 +220,23 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 fn check_filesystem(directory: &Path, path: &Path, options: &OpenOptions) -> Result<()> {
     let found = platform::filesystem(directory);
     let found = found.map_err(|source| io_error("find the file system of", directory, source))?;
-    let why = match found {
-        FileSystem::Nfs | FileSystem::Fuse | FileSystem::NineP => format!(
+    match refusal(found, options) {
+        Some(why) => Err(Error::CannotOpen { path: path.into(), why }),
+        None => Ok(()),
+    }
+}
+
+/// Why a file system does not do, if so.
+pub(super) fn refusal(found: FileSystem, options: &OpenOptions) -> Option<String> {
+    match found {
+        FileSystem::Nfs | FileSystem::Fuse | FileSystem::NineP => Some(format!(
             "lies on {found:?}, where processes on several machines, or none, share memory and locks as they \
              should: put it on a local file system (ext4, xfs, tmpfs)"
-        ),
-        FileSystem::Btrfs | FileSystem::Zfs if !options.allow_any_filesystem => format!(
+        )),
+        FileSystem::Btrfs | FileSystem::Zfs if !options.allow_any_filesystem => Some(format!(
             "lies on {found:?}, which copies each page it writes: put it on ext4, xfs or tmpfs, or open it \
-             with allow_any_filesystem=true"
-        ),
-        _ => return Ok(()),
-    };
-    Err(Error::CannotOpen { path: path.into(), why })
+             with the option any_filesystem (Rust: allow_any_filesystem)"
+        )),
+        _ => None,
+    }
 }

@@ -12,21 +12,21 @@ use std::time::Duration;
 
 use perilune_disk::{Fault, FaultyDisk};
 use perilune_shm::lockbyte;
-use perilune_store::{Durability, Error};
+use perilune_store::Error;
 
-use super::{claim_session, gate, release_session, Attachment, OpenOptions};
+use super::{claim_session, gate, release_session, site, Attachment, OpenOptions};
 use crate::access::Access;
 use crate::image::layout::{control, header};
-use crate::limits::{PAGE, SEGMENT_RESERVED};
+use crate::limits::{PAGE, PROCESSES, SEGMENT_RESERVED};
 use crate::session::record::Kind;
 use crate::tree::Which;
 use crate::verify;
 
 /// A directory that is removed when dropped.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new() -> Scratch {
+    pub(super) fn new() -> Scratch {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = format!("perilune-open-{}-{}", std::process::id(), NUMBER.fetch_add(1, SeqCst));
         let path = std::env::temp_dir().join(name);
@@ -34,19 +34,19 @@ impl Scratch {
         Scratch(path)
     }
 
-    fn db(&self) -> PathBuf {
+    pub(super) fn db(&self) -> PathBuf {
         self.0.join("x.db")
     }
 
-    fn shm(&self) -> PathBuf {
+    pub(super) fn shm(&self) -> PathBuf {
         self.0.join("x.db-shm")
     }
 
-    fn open(&self) -> Arc<Attachment> {
+    pub(super) fn open(&self) -> Arc<Attachment> {
         Attachment::open(&self.db(), &options()).unwrap()
     }
 
-    fn refusal(&self, options: &OpenOptions) -> String {
+    pub(super) fn refusal(&self, options: &OpenOptions) -> String {
         match Attachment::open(&self.db(), options) {
             Ok(_) => panic!("the database was opened"),
             Err(error) => error.to_string(),
@@ -60,28 +60,28 @@ impl Drop for Scratch {
     }
 }
 
-fn options() -> OpenOptions {
+pub(super) fn options() -> OpenOptions {
     OpenOptions { max_size: 1 << 30, ..OpenOptions::default() }
 }
 
-fn reading() -> OpenOptions {
+pub(super) fn reading() -> OpenOptions {
     OpenOptions { read_only: true, ..options() }
 }
 
-fn put(attachment: &Attachment, key: &str, value: &[u8]) {
+pub(super) fn put(attachment: &Attachment, key: &str, value: &[u8]) {
     let access = Access::new(claim_session(attachment.image().unwrap()).unwrap());
     access.set(Which::Main, key.as_bytes(), value).unwrap();
     release_session(&access.seat);
 }
 
-fn get(attachment: &Attachment, key: &str) -> Option<Vec<u8>> {
+pub(super) fn get(attachment: &Attachment, key: &str) -> Option<Vec<u8>> {
     let image = attachment.image().unwrap();
     let access = Access::new(crate::session::Seat::new(image.clone(), 0));
     let mut value = Vec::new();
     access.get(Which::Main, key.as_bytes(), &mut value, &mut ()).unwrap().then_some(value)
 }
 
-fn fill(attachment: &Attachment, round: u32) {
+pub(super) fn fill(attachment: &Attachment, round: u32) {
     for key in 0..500 {
         put(attachment, &format!("key {key}"), &[round as u8; 100]);
     }
@@ -89,7 +89,7 @@ fn fill(attachment: &Attachment, round: u32) {
 }
 
 /// The round whose values are all there, and nothing else.
-fn round_of(attachment: &Attachment) -> u8 {
+pub(super) fn round_of(attachment: &Attachment) -> u8 {
     let round = get(attachment, "long").unwrap()[0];
     assert_eq!(get(attachment, "long").unwrap(), vec![round; 5 * PAGE + 7]);
     for key in 0..500 {
@@ -150,8 +150,9 @@ fn two_attachments_share_the_data_and_the_last_one_closes() {
     first.close().unwrap();
     put(&second, "b", b"2");
     fs::copy(scratch.db(), scratch.0.join("copy.db")).unwrap();
-    let copy = Attachment::open(&scratch.0.join("copy.db"), &options());
-    assert!(copy.is_err(), "a copy of an open database passes for a closed one");
+    let copy = Attachment::open(&scratch.0.join("copy.db"), &options()).unwrap();
+    assert!(copy.recovery().is_some(), "a copy of an open database passes for a closed one");
+    copy.close().unwrap();
     second.close().unwrap();
     fs::copy(scratch.db(), scratch.0.join("copy.db")).unwrap();
     let copy = Attachment::open(&scratch.0.join("copy.db"), &options()).unwrap();
@@ -347,8 +348,6 @@ fn opening_waits_for_the_open_lock_no_longer_than_told() {
 #[test]
 fn options_that_cannot_be_kept_are_refused() {
     let scratch = Scratch::new();
-    let fsync = OpenOptions { durability: Durability::Fsync, ..options() };
-    assert!(scratch.refusal(&fsync).contains("`none` only"));
     assert!(scratch.refusal(&OpenOptions { max_size: 100, ..options() }).contains("max_size"));
     assert!(scratch.refusal(&OpenOptions { file_mode: 0o7777, ..options() }).contains("file_mode"));
     assert!(!scratch.db().exists());
@@ -459,7 +458,7 @@ const ROLE: &str = "PERILUNE_OPEN_TEST_ROLE";
 const PATH: &str = "PERILUNE_OPEN_TEST_PATH";
 
 /// A second process in a role; killed when dropped.
-struct Second {
+pub(super) struct Second {
     child: Child,
     _input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -467,7 +466,7 @@ struct Second {
 
 impl Second {
     /// Starts it and waits until it says that it is ready.
-    fn start(role: &str, path: &Path) -> Second {
+    pub(super) fn start(role: &str, path: &Path) -> Second {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["open::tests::second_process", "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
@@ -483,7 +482,7 @@ impl Second {
         Second { child, _input: input, output }
     }
 
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -530,6 +529,12 @@ fn second_process() {
             seat.enter();
             assert!(seat.try_latch(root, word));
         }
+        "snapshot" => {
+            fill(&attachment, 4);
+            let image = attachment.image().unwrap();
+            std::mem::forget(crate::pin::cut(image, 0, crate::pin::Purpose::Snapshot).unwrap());
+            fill(&attachment, 5);
+        }
         _ => panic!("unknown role {role}"),
     }
     println!("\n@ready");
@@ -567,19 +572,6 @@ fn a_killed_process_does_not_keep_the_last_one_from_closing() {
 }
 
 #[test]
-fn after_a_crash_of_the_machine_opening_is_refused() {
-    let scratch = Scratch::new();
-    Second::start("writer", &scratch.db()).kill();
-    // As after a crash: the boot id is another one.
-    let shm = File::options().write(true).open(scratch.shm()).unwrap();
-    shm.write_all_at(&[1; 16], header::BOOT_ID as u64).unwrap();
-    for options in [options(), reading()] {
-        let refusal = scratch.refusal(&options);
-        assert!(refusal.contains("the machine crashed"), "{refusal}");
-    }
-}
-
-#[test]
 fn a_living_process_is_never_taken_for_a_crashed_machine() {
     let scratch = Scratch::new();
     let second = Second::start("writer", &scratch.db());
@@ -587,7 +579,9 @@ fn a_living_process_is_never_taken_for_a_crashed_machine() {
     let refusal = scratch.refusal(&options());
     assert!(refusal.contains("is in use by 1 process"), "{refusal}");
     drop(second);
-    assert!(scratch.refusal(&options()).contains("was removed"));
+    let refusal = scratch.refusal(&reading());
+    assert!(refusal.contains("was removed") && refusal.contains("read_only=false"), "{refusal}");
+    scratch.open().close().unwrap();
 }
 
 /// Kills processes that come and go, at random moments, two at a time.
@@ -627,5 +621,46 @@ fn whoever_is_killed_while_coming_or_going_leaves_a_good_database() {
         if round % 2 == 0 {
             fs::remove_file(scratch.shm()).unwrap();
         }
+    }
+}
+
+/// Bytes of slots that others hold, as they do while they come or go: nobody can take those slots.
+#[test]
+fn one_process_too_many_is_told_what_to_do() {
+    let scratch = Scratch::new();
+    drop(scratch.open());
+    let file = File::options().read(true).write(true).open(scratch.db()).unwrap();
+    let keeper = scratch.open();
+    for slot in 0..PROCESSES as u64 {
+        let is_mine = slot == u64::from(keeper.image().unwrap().me.slot);
+        assert!(is_mine || lockbyte::try_exclusive(&file, gate::SLOTS + slot).unwrap(), "slot {slot}");
+    }
+    let told = scratch.refusal(&options());
+    assert!(told.contains("too many processes: end some") && told.contains("1024"), "{told}");
+    drop(file);
+    drop(scratch.open());
+}
+
+/// Each kind of file system that does not do, and what the user is told.
+#[test]
+fn file_systems_that_do_not_do_are_refused() {
+    use perilune_shm::platform::FileSystem::{Btrfs, Ext, Fuse, Nfs, NineP, Other, Overlay, Tmpfs, Xfs, Zfs};
+    let any = OpenOptions { allow_any_filesystem: true, ..options() };
+    for kind in [Nfs, Fuse, NineP] {
+        for options in [&options(), &any] {
+            let why = site::refusal(kind, options).unwrap();
+            assert!(why.contains(&format!("{kind:?}")) && why.contains("put it on a local file"), "{why}");
+        }
+    }
+    for kind in [Btrfs, Zfs] {
+        let why = site::refusal(kind, &options()).unwrap();
+        assert!(
+            why.contains(&format!("{kind:?}")) && why.contains("with the option any_filesystem"),
+            "{why}"
+        );
+        assert_eq!(site::refusal(kind, &any), None);
+    }
+    for kind in [Ext, Xfs, Tmpfs, Overlay, Other(1)] {
+        assert_eq!(site::refusal(kind, &options()), None, "{kind:?}");
     }
 }

@@ -5,7 +5,7 @@
 
 use perilune_shm::words::{self, put_u16, put_u32, put_u64, put_u8, u16_at};
 
-use super::search::lower_bound;
+use super::search::{contains, lower_bound};
 use super::{
     child, flags, head_of, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence,
     put_hints, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, BORN, COUNT,
@@ -115,6 +115,46 @@ pub(crate) fn empty_leaf(flags: u16) -> Page {
     Builder::new(LEAF, 0, flags, &[], &[]).finish()
 }
 
+/// A leaf with `records` (key, flags, value) between two fences; None if they do not fit.
+pub(crate) fn leaf_of<'a>(
+    lo: &[u8],
+    hi: &[u8],
+    records: impl Iterator<Item = (&'a [u8], u16, &'a [u8])>,
+) -> Option<Page> {
+    let mut builder = Builder::new(LEAF, 0, 0, lo, hi);
+    for (key, flags, value) in records {
+        builder.push_record(key, flags, value)?;
+    }
+    Some(builder.finish())
+}
+
+/// An inner page over `children`, each with the upper fence it has; None if they do not fit. The fence of
+/// the last is the page's own.
+pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Option<Page> {
+    let ((hi, upper), others) = children.split_last()?;
+    let mut builder = Builder::new(INNER, level, 0, lo, hi);
+    for (separator, child) in others {
+        builder.push_separator(separator, *child)?;
+    }
+    put_u32(&builder.page, UPPER, *upper);
+    Some(builder.finish())
+}
+
+/// Bytes that a leaf takes for records with these lengths of key and value, at most, its fences being `lo`
+/// and one that is not longer than `last`, the last key.
+pub(crate) fn leaf_bytes(lo: &[u8], last: &[u8], records: impl Iterator<Item = (usize, usize)>) -> usize {
+    let prefix = lo.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let each = records.map(|(key, value)| LeafSlots::SIZE + record_bytes(key - prefix.min(key), value));
+    PAGE_HEAD + lo.len() + last.len() + 3 + each.sum::<usize>()
+}
+
+/// Bytes that an inner page takes for separators of these lengths, the last of which is its upper fence.
+pub(crate) fn inner_bytes(lo: &[u8], last: &[u8], separators: impl Iterator<Item = usize>) -> usize {
+    let prefix = lo.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let each = separators.map(|key| InnerSlots::SIZE + separator_bytes(key - prefix.min(key)));
+    PAGE_HEAD + lo.len() + last.len() + 3 + each.sum::<usize>()
+}
+
 /// A root over two pages.
 pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right: u32) -> Page {
     let mut builder = Builder::new(INNER, level, flags, &[], &[]);
@@ -152,7 +192,10 @@ fn keep_identity(source: &Page, page: Page) -> Page {
 /// about to be inserted into the same leaf, the two are parted. None: the page is damaged.
 pub(crate) fn split(source: &Page, key: &[u8], index: usize, before: Option<&[u8]>) -> Option<Split> {
     if kind(source) == LEAF {
-        let parted = before.and_then(|before| cut_leaf(source, &separator_between(before, key)));
+        // NB: others may have split the leaf since both keys were found to belong to it.
+        let parted = before
+            .filter(|before| contains(source, before))
+            .and_then(|before| cut_leaf(source, &separator_between(before, key)));
         parted.or_else(|| split_leaf(source, key, index))
     } else {
         split_inner(source, index)
@@ -265,7 +308,7 @@ fn cut_slot<S: Slots>(source: &Page, slots: usize, index: usize) -> usize {
 }
 
 /// The shortest key `s` with `last <= s < first` that is easily had.
-fn separator_between(last: &[u8], first: &[u8]) -> Vec<u8> {
+pub(crate) fn separator_between(last: &[u8], first: &[u8]) -> Vec<u8> {
     let common = last.iter().zip(first).take_while(|(a, b)| a == b).count();
     if last.len() <= common + 1 {
         return last.to_vec();

@@ -59,6 +59,27 @@ pub(crate) fn leaf_insert(
     true
 }
 
+/// Adds records behind all others. There is contiguous room for them, and they ascend.
+#[inline]
+pub(crate) fn leaf_append<'a>(
+    page: &Page,
+    save: &mut impl Save,
+    records: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) {
+    // What lies between slots and heap is nobody's yet: only the head tells where they end.
+    save.save(0, PAGE_HEAD);
+    let prefix_len = prefix_len(page);
+    let mut slots = leaf_count(page);
+    for (key, value) in records {
+        let suffix = &key[prefix_len.min(key.len())..];
+        let offset = put_record(page, suffix, 0, value);
+        put_u64(page, PAGE_HEAD + slots * 8, leaf_slot(suffix, offset));
+        slots += 1;
+    }
+    put_u16(page, COUNT, slots as u16);
+    put_hints::<LeafSlots>(page);
+}
+
 fn leaf_slot(suffix: &[u8], offset: usize) -> u64 {
     head_of::<LeafSlots>(suffix) | (offset as u64) << 32 | (suffix.len() as u64) << 48
 }

@@ -21,13 +21,16 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use build::{compacted, empty_leaf, merged, new_root, split};
+pub(crate) use build::{
+    compacted, empty_leaf, inner_bytes, inner_of, leaf_bytes, leaf_of, merged, new_root, separator_between,
+    split,
+};
 pub(crate) use check::check;
 pub(crate) use edit::{
-    inner_insert, inner_remove, inner_room, inner_set_child, leaf_insert, leaf_remove, leaf_remove_range,
-    leaf_replace, NoSave, Save,
+    inner_insert, inner_remove, inner_room, inner_set_child, leaf_append, leaf_insert, leaf_remove,
+    leaf_remove_range, leaf_replace, NoSave, Save,
 };
-pub(crate) use search::{contains, find, find_child, next_is, previous_is, Found};
+pub(crate) use search::{contains, find, find_child, find_far, next_is, previous_is, Found};
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};
 
@@ -206,6 +209,11 @@ pub(crate) fn leaf_free(page: &Page) -> usize {
     free_bytes::<LeafSlots>(page)
 }
 
+/// Bytes between slots and heap of a leaf: room without compaction.
+pub(crate) fn leaf_gap(page: &Page) -> usize {
+    gap::<LeafSlots>(page)
+}
+
 /// Bytes of slots and live records or separators, fences not counted.
 pub(crate) fn content_bytes(page: &Page) -> usize {
     let free = if kind(page) == LEAF { leaf_free(page) } else { free_bytes::<InnerSlots>(page) };
@@ -247,9 +255,12 @@ pub(crate) fn key_into<S: Slots>(page: &Page, index: usize, out: &mut Vec<u8>) {
     out.clear();
     words::append(page, usize::from(u16_at(page, LO_OFF)), prefix_len(page).min(PAGE), out);
     let (offset, suffix_len) = S::place(page, index);
-    let head = S::head(page, index).to_be_bytes();
+    let head = S::head(page, index) << (64 - 8 * S::HEAD);
     let in_slot = suffix_len.min(S::HEAD);
-    out.extend_from_slice(&head[8 - S::HEAD..8 - S::HEAD + in_slot]);
+    // A copy of constant size, cut, beats one of 0 to 8 bytes.
+    let end = out.len() + in_slot;
+    out.extend_from_slice(&head.to_be_bytes());
+    out.truncate(end);
     words::append(page, offset + S::BEFORE_TAIL, (suffix_len - in_slot).min(PAGE), out);
 }
 
@@ -288,14 +299,7 @@ pub(crate) fn has_lo_fence(page: &Page) -> bool {
 /// The first `HEAD` bytes of a suffix as a number, zero padded.
 #[inline(always)]
 fn head_of<S: Slots>(suffix: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let count = suffix.len().min(S::HEAD);
-    if suffix.len() >= 8 {
-        bytes.copy_from_slice(&suffix[..8]);
-    } else {
-        bytes[..count].copy_from_slice(&suffix[..count]);
-    }
-    u64::from_be_bytes(bytes) >> (64 - 8 * S::HEAD)
+    words::leading(suffix) >> (64 - 8 * S::HEAD)
 }
 
 /// Recomputes the hints after slots have changed. The hints' bytes have been saved by the caller.

@@ -5,11 +5,11 @@
 
 use std::cmp::Ordering;
 
-use perilune_shm::words::{self, u16_at, u64_at};
+use perilune_shm::words::{self, u16_at, u32_at, u64_at};
 
 use super::{
-    child, count, head_of, prefix_len, InnerSlots, LeafSlots, Page, Slots, HINTS, HINTS_FROM, HINT_COUNT,
-    HI_LEN, HI_OFF, LO_LEN, LO_OFF,
+    child, count, head_of, heap_top, prefix_len, InnerSlots, LeafSlots, Page, Slots, HINTS, HINTS_FROM,
+    HINT_COUNT, HI_LEN, HI_OFF, LO_LEN, LO_OFF,
 };
 use crate::limits::{PAGE, PAGE_HEAD};
 
@@ -22,9 +22,19 @@ pub(crate) struct Found {
     pub(crate) equal: bool,
 }
 
+/// So many slots are compared one by one.
+const COUNTED: usize = 12;
+
 /// Finds `key` among the records of a leaf.
 #[inline]
 pub(crate) fn find(page: &Page, key: &[u8]) -> Found {
+    lower_bound::<LeafSlots>(page, key)
+}
+
+/// The same in a leaf that is likely to be far away: its record is asked for before it is found.
+#[inline]
+pub(crate) fn find_far(page: &Page, key: &[u8]) -> Found {
+    prefetch_record(page, key);
     lower_bound::<LeafSlots>(page, key)
 }
 
@@ -54,14 +64,13 @@ pub(super) fn lower_bound<S: Slots>(page: &Page, key: &[u8]) -> Found {
     let (low, high) = narrow::<S>(page, head, slots);
     let mut index = low;
     let mut rest = high - low;
-    while rest > 1 {
+    while rest > COUNTED {
         let half = rest / 2;
         index += if S::head(page, index + half - 1) < head { half } else { 0 };
         rest -= half;
     }
-    if rest == 1 && S::head(page, index) < head {
-        index += 1;
-    }
+    // Loads that do not wait for each other: counting a few is faster than halving them.
+    index += (index..index + rest).map(|slot| usize::from(S::head(page, slot) < head)).sum::<usize>();
     if index >= slots || S::head(page, index) != head {
         return Found { index, equal: false };
     }
@@ -80,11 +89,13 @@ fn narrow<S: Slots>(page: &Page, head: u64, slots: usize) -> (usize, usize) {
     }
     let short = (head >> (8 * S::HEAD - 32)) as u32;
     let mut smaller = 0;
-    let mut not_greater = 0;
     for pair in 0..HINT_COUNT / 2 {
         let word = u64_at(page, HINTS + pair * 8);
         smaller += usize::from((word as u32) < short) + usize::from(((word >> 32) as u32) < short);
-        not_greater += usize::from(word as u32 <= short) + usize::from((word >> 32) as u32 <= short);
+    }
+    let mut not_greater = smaller;
+    while not_greater < HINT_COUNT && u32_at(page, HINTS + not_greater * 4) <= short {
+        not_greater += 1;
     }
     let distance = slots / (HINT_COUNT + 1);
     // The lines that are left are asked for together; the search itself would meet them one by one.
@@ -93,6 +104,29 @@ fn narrow<S: Slots>(page: &Page, head: u64, slots: usize) -> (usize, usize) {
     words::prefetch(page, first + 128);
     let high = if not_greater < HINT_COUNT { (distance * (not_greater + 1) + 1).min(slots) } else { slots };
     ((distance * smaller).min(high), high)
+}
+
+/// Asks for the record of `key` where it lies if heads and records are evenly spread and the page is as it
+/// was laid out: then it comes while the slots do. A wrong guess costs nothing but its two lines.
+#[inline(always)]
+fn prefetch_record(page: &Page, key: &[u8]) {
+    let slots = count::<LeafSlots>(page);
+    if slots <= HINTS_FROM {
+        return;
+    }
+    let head = head_of::<LeafSlots>(key.get(prefix_len(page)..).unwrap_or(&[]));
+    // The line through two hints a third of the page apart; keys are seldom more even than that.
+    let hint = |k: usize| i64::from(u32_at(page, HINTS + k * 4));
+    let (from, to) = (hint(0), hint(HINT_COUNT - 1));
+    let steps = (head as i64 - from) as f32 * (HINT_COUNT - 1) as f32 / (to - from) as f32;
+    let share = (steps + 1.0) * (slots / (HINT_COUNT + 1)) as f32 / slots as f32;
+    let bottom = usize::from(u16_at(page, HI_OFF) & !3);
+    let heap = bottom.saturating_sub(heap_top(page));
+    // NB: equal hints make this infinite or no number at all, which the conversion turns into a bound.
+    let above = (share * heap as f32) as usize;
+    let end = bottom - above.min(heap);
+    words::prefetch(page, end.wrapping_sub(1));
+    words::prefetch(page, end.wrapping_sub(32));
 }
 
 /// Lower bound in the run of slots with the key's own head, from `low` on.

@@ -5,10 +5,10 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use perilune_store::Error;
+use perilune_store::{Durability, Error};
 
 use crate::error::{Attempt, Stop};
-use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_LEVEL};
 use crate::image::Image;
 
 /// Number of the flush and generation an operation belongs to, and what may keep it from going on.
@@ -36,28 +36,47 @@ impl Epoch {
     /// # Errors
     /// Somebody else's lease, or writing has stopped.
     #[inline(always)]
-    pub(crate) fn admits(&self, id: u16) -> Attempt<()> {
-        if self.lease | self.flags == 0 {
+    pub(crate) fn admits(&self, image: &Image, id: u16) -> Attempt<()> {
+        if self.lease | self.flags & (FLAG_FAILED | FLAG_FULL) == 0 {
             return Ok(());
         }
-        self.admits_slowly(id)
+        self.admits_slowly(image, id)
+    }
+
+    /// Whether session `id` may write to the volatile tree now, which no disk can keep it from.
+    ///
+    /// # Errors
+    /// Somebody else's lease.
+    #[inline(always)]
+    pub(crate) fn admits_volatile(&self, id: u16) -> Attempt<()> {
+        if self.lease != 0 && lease_session(self.lease) != id {
+            return Err(Stop::Lease);
+        }
+        Ok(())
     }
 
     #[cold]
-    fn admits_slowly(&self, id: u16) -> Attempt<()> {
+    fn admits_slowly(&self, image: &Image, id: u16) -> Attempt<()> {
         if self.flags & FLAG_FAILED != 0 {
             return Err(Stop::Fail(Error::WritesStopped));
         }
         if self.flags & FLAG_FULL != 0 {
-            return Err(Stop::Fail(Error::LimitReached {
-                what: "bytes of log: free some disk space",
-                limit: 0,
-            }));
+            return Err(Stop::Fail(Error::NoSpace { path: image.path.clone() }));
         }
         if self.lease != 0 && lease_session(self.lease) != id {
             return Err(Stop::Lease);
         }
         Ok(())
+    }
+}
+
+/// The durability level in a word of flags.
+#[inline(always)]
+pub(crate) fn level_of(flags: u64) -> Durability {
+    match (flags & FLAG_LEVEL) >> 8 {
+        0 => Durability::None,
+        1 => Durability::Periodic,
+        _ => Durability::Fsync,
     }
 }
 

@@ -24,6 +24,18 @@ pub(crate) struct List {
 }
 
 impl List {
+    /// The list for a value of `bytes` bytes in `runs`.
+    pub(crate) fn new(bytes: usize, runs: Vec<Run>) -> List {
+        let value_bytes = bytes as u64;
+        let mut bytes = [0; 16 + 8 * VALUE_RUNS];
+        bytes[..8].copy_from_slice(&value_bytes.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(runs.len() as u64).to_le_bytes());
+        for (index, run) in runs.iter().enumerate().take(VALUE_RUNS) {
+            bytes[16 + index * 8..24 + index * 8].copy_from_slice(&run.to_word().to_le_bytes());
+        }
+        List { bytes, len: 16 + 8 * runs.len().min(VALUE_RUNS), runs }
+    }
+
     /// The list's bytes, as they lie in the record.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
@@ -61,17 +73,16 @@ pub(crate) fn store(seat: &Seat, value: &[u8]) -> Result<List> {
     }
     let runs = take(seat, value.len())?;
     Writer::new(&seat.image, &runs).write(value);
-    let mut bytes = [0; 16 + 8 * VALUE_RUNS];
-    bytes[..8].copy_from_slice(&(value.len() as u64).to_le_bytes());
-    bytes[8..16].copy_from_slice(&(runs.len() as u64).to_le_bytes());
-    for (index, run) in runs.iter().enumerate().take(VALUE_RUNS) {
-        bytes[16 + index * 8..24 + index * 8].copy_from_slice(&run.to_word().to_le_bytes());
-    }
-    Ok(List { bytes, len: 16 + 8 * runs.len().min(VALUE_RUNS), runs })
+    Ok(List::new(value.len(), runs))
 }
 
 /// The length and runs that a record's value lists; None if it is no good list for this image.
 pub(crate) fn parse(image: &Image, list: &[u8]) -> Option<(usize, Vec<Run>)> {
+    parse_within(image.npages(), list)
+}
+
+/// The same, for a file of `npages` pages.
+pub(crate) fn parse_within(npages: u64, list: &[u8]) -> Option<(usize, Vec<Run>)> {
     let word = |index: usize| Some(u64::from_le_bytes(list.get(index * 8..index * 8 + 8)?.try_into().ok()?));
     let (len, count) = (word(0)? as usize, word(1)? as usize);
     if len > VALUE_MAX || count > VALUE_RUNS || list.len() != 16 + 8 * count {
@@ -81,7 +92,7 @@ pub(crate) fn parse(image: &Image, list: &[u8]) -> Option<(usize, Vec<Run>)> {
     let pages: u64 = runs.iter().map(|run| u64::from(run.pages)).sum();
     let inside = runs.iter().all(|run| {
         run.pages > 0
-            && u64::from(run.first) + u64::from(run.pages) <= image.npages()
+            && u64::from(run.first) + u64::from(run.pages) <= npages
             && Image::is_data_page(run.first.into())
     });
     (inside && pages == len.div_ceil(PAGE) as u64).then_some((len, runs))

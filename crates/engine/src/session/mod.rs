@@ -34,7 +34,7 @@ use crate::image::layout::{
 use crate::image::Image;
 use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, SESSIONS, UNDO, VERSION_MAX};
 
-pub(crate) use epoch::{lease_session, Epoch};
+pub(crate) use epoch::{lease_session, level_of, Epoch};
 pub(crate) use undo::PageUndo;
 
 /// Keeps the compiler from moving stores across a point where we may be killed.
@@ -72,6 +72,14 @@ pub(crate) fn head_of_session(image: &Image, id: u16) -> u64 {
     image.shm.word(at).load(Acquire) & !session::FROZEN
 }
 
+/// The runs of a long record that session `id` keeps for the log.
+pub(crate) fn kept_of_session(image: &Image, id: u16) -> Vec<Run> {
+    let head = SESSIONS_AT + usize::from(id) * SESSION_BYTES;
+    let word = |index: usize| image.shm.word(head + index * 8).load(Acquire);
+    let count = (word(session::LONG_COUNT) as usize).min(session::LONG_RUNS);
+    (0..count).map(|k| Run::from_word(word(session::LONG_LIST + k))).collect()
+}
+
 /// A session's place in shared memory.
 pub(crate) struct Seat {
     pub(crate) image: Arc<Image>,
@@ -79,6 +87,10 @@ pub(crate) struct Seat {
     base: usize,
     /// Where the search for free pages goes on.
     cursor: Cell<u64>,
+    /// Up to this position the ring is known to have room.
+    room: Cell<u64>,
+    /// The flush number of the last record.
+    flush: Cell<u64>,
 }
 
 impl Seat {
@@ -86,7 +98,7 @@ impl Seat {
     pub(crate) fn new(image: Arc<Image>, id: u16) -> Seat {
         let base = SESSIONS_AT + usize::from(id) * SESSION_BYTES;
         let cursor = Cell::new(crate::limits::SEGMENT_RESERVED);
-        Seat { image, id, base, cursor }
+        Seat { image, id, base, cursor, room: Cell::new(0), flush: Cell::new(0) }
     }
 
     #[inline(always)]
@@ -123,6 +135,12 @@ impl Seat {
         }
         let index = session::STATISTICS + counter as usize;
         self.put(index, self.get(index) + 1);
+    }
+
+    /// Counts many events at once, of a session that may write.
+    pub(crate) fn count_many(&self, counter: Counter, events: usize) {
+        let index = session::STATISTICS + counter as usize;
+        self.put(index, self.get(index) + events as u64);
     }
 
     /// What has been counted, in the order of [`Counter`].
@@ -314,9 +332,7 @@ impl Seat {
             let word = self.image.latch(number);
             let seen = latch::load(word);
             if seen.is_locked_by(self.id) {
-                let volatile = self.image.life(number).born == crate::limits::VOLATILE;
-                let died = if volatile { crate::limits::VOLATILE } else { generation };
-                self.image.bury(number, Some(died));
+                self.image.bury(number, generation, false);
                 ordered();
                 latch::release(word, State::Dead, seen.version() + 1);
                 self.image.count_dead(1);
@@ -327,7 +343,7 @@ impl Seat {
     /// Sets a fresh page's generations, before it is published.
     pub(crate) fn bear(&self, number: u32, born: u32) {
         let died = if born == crate::limits::VOLATILE { born } else { 0 };
-        self.image.life_word(number).store(Life { born, died }.to_word(), Relaxed);
+        self.image.life_word(number).store(Life { born, died, was_run: false }.to_word(), Relaxed);
     }
 
     // --- runs of values ------------------------------------------------------------------------
@@ -417,6 +433,37 @@ impl Seat {
         (0..count).map(|k| Run::from_word(self.get(session::FREED_LIST + k))).collect()
     }
 
+    /// Notes the runs of a long record before it is published: they are kept for the log.
+    pub(crate) fn keep_long(&self, runs: &[Run]) {
+        for (index, run) in runs.iter().enumerate().take(session::LONG_RUNS) {
+            self.put(session::LONG_LIST + index, run.to_word());
+        }
+        ordered();
+        self.put(session::LONG_COUNT, runs.len() as u64);
+        ordered();
+    }
+
+    /// The runs kept for the log.
+    pub(crate) fn kept_long(&self) -> Vec<Run> {
+        kept_of_session(&self.image, self.id)
+    }
+
+    /// Frees the runs kept for the log, if it has passed them (or `now`, when the record was not published);
+    /// false when it has not.
+    pub(crate) fn free_long(&self, now: bool) -> bool {
+        let runs = self.kept_long();
+        if runs.is_empty() {
+            return true;
+        }
+        if !now && self.tail() < self.head() {
+            return false;
+        }
+        self.give_back_runs(&runs);
+        ordered();
+        self.put(session::LONG_COUNT, 0);
+        true
+    }
+
     // --- steps and publication -----------------------------------------------------------------
 
     /// The phase of the step under way, see [`phase`].
@@ -485,9 +532,39 @@ impl Seat {
         ordered();
         let head = self.get(session::HEAD) & !session::FROZEN;
         self.head_words()[session::APPLIED].store(head, Release);
-        // Without a log nothing else waits in the ring (the durability issue moves this to the flusher).
-        self.put(session::TAIL, head);
         ordered();
+    }
+
+    /// Position from which on records may still be needed for the log.
+    pub(crate) fn tail(&self) -> u64 {
+        self.head_words()[session::TAIL].load(Acquire)
+    }
+
+    /// Gives the ring up to `tail` free. Only for the owner of the log; at level none for the session.
+    pub(crate) fn set_tail(&self, tail: u64) {
+        self.head_words()[session::TAIL].store(tail, Release);
+    }
+
+    /// Whether the ring is known to have room for `need` bytes.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, need: usize) -> bool {
+        self.head() + need as u64 <= self.room.get()
+    }
+
+    #[inline(always)]
+    fn note_flush(&self, flush: u64) {
+        self.flush.set(flush);
+    }
+
+    /// The flush number of the last record written here.
+    pub(crate) fn flush(&self) -> u64 {
+        self.flush.get()
+    }
+
+    /// Looks whether the ring has room for `need` bytes.
+    pub(crate) fn find_room(&self, need: usize) -> bool {
+        self.room.set(self.tail() + RING as u64);
+        self.has_room(need)
     }
 
     /// Notes the highest version among the latched leaves of the record about to be published.

@@ -16,6 +16,8 @@ use crate::limits::{KEY_MAX, PAGE, RECORD_INLINE_MAX, RING};
 pub(crate) const HEADING: usize = 32;
 /// Record flag: the operations lie in runs.
 const LONG: u64 = 1;
+/// Record flag: some operation is of the volatile tree, or has its value in runs.
+const MIXED: u64 = 2;
 const OP_VOLATILE: u64 = 1;
 const OP_BIG: u64 = 2;
 
@@ -43,8 +45,9 @@ pub(crate) struct Op<'a> {
 }
 
 impl Op<'_> {
+    /// Bytes that it takes in a record.
     #[inline]
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         8 + ((self.key.len() + self.value.len() + 7) & !7)
     }
 
@@ -52,6 +55,23 @@ impl Op<'_> {
     fn heading(&self) -> u64 {
         let flags = if self.volatile { OP_VOLATILE } else { 0 } | if self.big { OP_BIG } else { 0 };
         self.kind as u64 | flags << 8 | (self.key.len() as u64) << 16 | (self.value.len() as u64) << 32
+    }
+
+    /// Hands the operation's bytes to `put`, piece by piece.
+    ///
+    /// # Errors
+    /// Its.
+    pub(crate) fn encode_to(&self, mut put: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        put(&self.heading().to_le_bytes())?;
+        put(self.key)?;
+        put(self.value)?;
+        put(&[0; 8][..self.bytes() - 8 - self.key.len() - self.value.len()])
+    }
+
+    /// Whether a batch of the log takes it as it lies in the ring.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        !self.volatile && !self.big
     }
 }
 
@@ -61,6 +81,25 @@ pub(crate) struct Record {
     pub(crate) seq: u64,
     bytes: Vec<u8>,
     count: usize,
+}
+
+/// The heading of a record in a ring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heading {
+    /// Of the record in the ring, this heading included.
+    pub(crate) bytes: u64,
+    pub(crate) generation: u32,
+    pub(crate) flush: u64,
+    pub(crate) seq: u64,
+    pub(crate) count: u32,
+    flags: u32,
+}
+
+impl Heading {
+    /// Whether the operations lie in the ring, all of the main tree and with their values.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.flags == 0
+    }
 }
 
 /// Bytes of the record of these operations.
@@ -103,7 +142,9 @@ impl Seat {
             }
         }
         let len = (at - start) as u64;
-        let flags = if runs.is_empty() { 0 } else { LONG };
+        self.note_flush(flush);
+        let mixed = if ops.iter().all(Op::is_plain) { 0 } else { MIXED };
+        let flags = if runs.is_empty() { mixed } else { LONG | MIXED };
         words::put_u64(ring, start & (RING - 1), len | u64::from(generation) << 32);
         words::put_u64(ring, (start + 8) & (RING - 1), flush);
         words::put_u64(ring, (start + 16) & (RING - 1), self.seq());
@@ -119,6 +160,34 @@ impl Seat {
             out.write(op.value);
             out.write(&[0; 8][..op.bytes() - 8 - op.key.len() - op.value.len()]);
         }
+    }
+
+    /// The heading of the record that starts at `position`, below `head`.
+    ///
+    /// # Errors
+    /// `Corrupt` when it contradicts its format.
+    pub(crate) fn record_heading(&self, position: u64, head: u64) -> Result<Heading> {
+        let ring = self.ring_words();
+        let word = |offset: usize| words::u64_at(ring, (position as usize + offset) & (RING - 1));
+        let (first, counts) = (word(0), word(24));
+        let bytes = first & 0xffff_ffff;
+        if bytes < HEADING as u64 || !bytes.is_multiple_of(8) || position + bytes > head {
+            let place = format!("redo ring of session {}: a record's length is wrong", self.id);
+            return Err(Error::Corrupt { place });
+        }
+        Ok(Heading {
+            bytes,
+            generation: (first >> 32) as u32,
+            flush: word(8),
+            seq: word(16),
+            count: counts as u32,
+            flags: (counts >> 32) as u32,
+        })
+    }
+
+    /// Appends bytes of the ring to `out`.
+    pub(crate) fn append_ring(&self, position: u64, len: usize, out: &mut Vec<u8>) {
+        words::append(self.ring_words(), position as usize & (RING - 1), len, out);
     }
 
     /// Reads the record that starts at `position`, below the head.
@@ -168,17 +237,25 @@ impl Record {
     /// # Errors
     /// `Corrupt` when they contradict their format.
     pub(crate) fn ops(&self) -> Result<Vec<Op<'_>>> {
-        // NB: the count is only a number from shared memory until that many have been parsed.
-        let mut ops = Vec::with_capacity(self.count.min(self.bytes.len() / 8));
-        let mut rest = &self.bytes[..];
-        for _ in 0..self.count {
-            let (op, after) = parse(rest)
-                .ok_or_else(|| Error::Corrupt { place: "an operation of a redo record is damaged".into() })?;
-            ops.push(op);
-            rest = after;
-        }
-        Ok(ops)
+        parse_ops(&self.bytes, self.count)
     }
+}
+
+/// The operations that `bytes` begin with.
+///
+/// # Errors
+/// `Corrupt` when they contradict their format.
+pub(crate) fn parse_ops(bytes: &[u8], count: usize) -> Result<Vec<Op<'_>>> {
+    // NB: the count is only a number from shared memory until that many have been parsed.
+    let mut ops = Vec::with_capacity(count.min(bytes.len() / 8));
+    let mut rest = bytes;
+    for _ in 0..count {
+        let (op, after) = parse(rest)
+            .ok_or_else(|| Error::Corrupt { place: "an operation of a redo record is damaged".into() })?;
+        ops.push(op);
+        rest = after;
+    }
+    Ok(ops)
 }
 
 fn parse(bytes: &[u8]) -> Option<(Op<'_>, &[u8])> {

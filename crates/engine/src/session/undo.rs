@@ -35,9 +35,7 @@ impl Save for PageUndo<'_> {
         self.seat.put(session::UNDO_LEN, (at + 16 + until - from) as u64);
         words::put_u64(undo, at, self.number as u64 * PAGE as u64 + from as u64);
         words::put_u64(undo, at + 8, (until - from) as u64);
-        for offset in (from..until).step_by(8) {
-            words::put_u64(undo, at + 16 + offset - from, words::u64_at(page, offset));
-        }
+        words::copy_part(page, from, undo, at + 16, until - from);
         ordered();
         self.seat.put(session::UNDO_LEN, (at + 16 + until - from) as u64);
         ordered();

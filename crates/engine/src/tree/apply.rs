@@ -15,7 +15,7 @@ use super::{descend, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::{phase, Run};
 use crate::limits::{FREED, PAGE, VALUE_RUNS, VOLATILE};
-use crate::page::{self, find, leaf_count, NoSave, Page, Save, RECORD_BIG};
+use crate::page::{self, find, leaf_count, Found, NoSave, Page, Save, RECORD_BIG};
 use crate::session::extent;
 use crate::session::record::{Kind, Op};
 use crate::session::{PageUndo, Seat};
@@ -54,8 +54,14 @@ pub(crate) fn apply(seat: &Seat, ops: &[Op<'_>], generation: u32) -> Attempt<()>
 /// Applies a setting or removal of one value to its leaf.
 #[inline]
 pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, own: &[u64]) {
+    let found = find(seat.image.page(number), op.key);
+    apply_found(seat, number, found, op, generation, own);
+}
+
+/// The same where the key's place in the leaf is known.
+#[inline]
+pub(super) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, generation: u32, own: &[u64]) {
     let page = seat.image.page(number);
-    let found = find(page, op.key);
     if op.kind == Kind::Remove && !found.equal {
         return;
     }
@@ -63,17 +69,23 @@ pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, o
         cut_off(seat, page, found.index, own);
     }
     seat.begin_step();
-    let save = &mut PageUndo { seat, number };
+    change(page, &mut PageUndo { seat, number }, found, op);
+    seat.set_phase(phase::NONE);
+    settle(seat, op, generation);
+}
+
+/// Changes a leaf by a setting or removal of one value, whose place there is `found`.
+#[inline]
+pub(super) fn change(page: &Page, save: &mut impl Save, found: Found, op: &Op<'_>) {
+    let flags = if op.big { RECORD_BIG } else { 0 };
     match (op.kind, found.equal) {
         (Kind::Set, true) => {
-            let flags = if op.big { RECORD_BIG } else { 0 };
             if !page::leaf_replace(page, save, found.index, flags, op.value) {
                 rebuild(page, save, Some(found.index));
                 insert(page, op);
             }
         }
         (Kind::Set, false) => {
-            let flags = if op.big { RECORD_BIG } else { 0 };
             if !page::leaf_insert(page, save, found.index, op.key, flags, op.value) {
                 rebuild(page, save, None);
                 insert(page, op);
@@ -81,8 +93,6 @@ pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, o
         }
         _ => page::leaf_remove(page, save, found.index),
     }
-    seat.set_phase(phase::NONE);
-    settle(seat, op, generation);
 }
 
 /// After a step: the new value's runs become part of the tree, cut-off runs are freed.

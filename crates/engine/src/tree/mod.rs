@@ -9,6 +9,7 @@
 
 mod apply;
 mod read;
+mod run;
 mod structure;
 mod write;
 
@@ -24,10 +25,11 @@ use crate::error::{Attempt, Stop};
 use crate::image::layout::control;
 use crate::image::Image;
 use crate::limits::HEIGHT_MAX;
-use crate::page::{self, contains, find_child, FLAG_VOLATILE, INNER, LEAF};
+use crate::page::{self, contains, find, find_child, find_far, Found, Page, FLAG_VOLATILE, INNER, LEAF};
 
 pub(crate) use apply::{apply, apply_removal, apply_to, own_runs, removal_end};
-pub(crate) use read::{get, has_value, neighbour, Neighbour, Visit};
+pub(crate) use read::{get, has_value, neighbour, place, Neighbour, Visit};
+pub(crate) use run::{write_run, Draft, Pairs, Progress};
 pub(crate) use structure::{copy_one, lower_root, merge, split, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
 
@@ -98,6 +100,16 @@ impl Fingers {
     pub(crate) fn point(&self, which: Which, leaf: u32) {
         self.misses.set(0);
         self.slot(which).set(leaf);
+    }
+
+    /// Finds `key` in the leaf that was located for it.
+    #[inline(always)]
+    fn find(&self, page: &Page, key: &[u8]) -> Found {
+        if self.misses.get() == 0 {
+            find(page, key)
+        } else {
+            find_far(page, key)
+        }
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
 use crate::limits::PAGE;
-use crate::page::{self, find, leaf_count, RECORD_BIG};
+use crate::page::{self, find, leaf_count, Page, RECORD_BIG};
 use crate::session::extent;
 
 /// Bytes of a long value that are copied between two checks.
@@ -42,6 +42,28 @@ pub(crate) enum Neighbour {
     Previous,
 }
 
+impl Neighbour {
+    /// Whether no neighbour of `from` on this side lies within `bound` (empty: none).
+    #[inline]
+    pub(crate) fn ends_before(self, from: &[u8], bound: &[u8]) -> bool {
+        match self {
+            _ if bound.is_empty() => false,
+            Neighbour::Previous => from <= bound,
+            _ => from >= bound,
+        }
+    }
+
+    /// Whether a neighbour with this key lies within `bound`: from it on, or below it.
+    #[inline]
+    pub(crate) fn is_within(self, key: &[u8], bound: &[u8]) -> bool {
+        match self {
+            _ if bound.is_empty() => true,
+            Neighbour::Previous => key >= bound,
+            _ => key < bound,
+        }
+    }
+}
+
 /// Copies the value at `key` into `out`; false when there is none.
 #[inline]
 pub(crate) fn get(
@@ -54,8 +76,7 @@ pub(crate) fn get(
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
     let leaf = locate(image, fingers, which, key, me)?;
-    let page = image.page(leaf.number);
-    let found = find(page, key);
+    let found = fingers.find(image.page(leaf.number), key);
     out.clear();
     if found.equal {
         value_into(image, leaf, found.index, out)?;
@@ -112,7 +133,8 @@ pub(crate) fn has_value(
     Ok(found.equal)
 }
 
-/// Copies the neighbour's key into `key`, and its value into `value` if given; false when there is none.
+/// Copies the neighbour's key into `key`, and its value into `value` if given; false when there is none
+/// within `bound`. No leaf is visited that lies wholly outside.
 #[inline]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn neighbour(
@@ -121,23 +143,27 @@ pub(crate) fn neighbour(
     which: Which,
     from: &[u8],
     side: Neighbour,
+    bound: &[u8],
     me: u16,
     key: &mut Vec<u8>,
     mut value: Option<&mut Vec<u8>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
+    if side.ends_before(from, bound) {
+        return Ok(false);
+    }
     if let Some((leaf, index)) = remembered(image, fingers, which, from, side) {
-        return answer(image, fingers, leaf, index, key, value, visit);
+        return answer(image, fingers, leaf, index, (side, bound), key, value, visit);
     }
     let mut leaf = locate(image, fingers, which, from, me)?;
-    let mut index = place(image, leaf, from, side);
+    let mut index = place(image.page(leaf.number), from, side);
     let mut passed: Vec<Seen> = Vec::new();
     loop {
         if let Some(index) = index {
             for earlier in &passed {
                 earlier.check(image)?;
             }
-            let found = answer(image, fingers, leaf, index, key, value.as_deref_mut(), visit)?;
+            let found = answer(image, fingers, leaf, index, (side, bound), key, value.as_deref_mut(), visit)?;
             for earlier in &passed {
                 earlier.check(image)?;
                 visit.visit(*earlier);
@@ -145,7 +171,7 @@ pub(crate) fn neighbour(
             return Ok(found);
         }
         passed.push(leaf);
-        match beyond(image, leaf, side, which, me, key)? {
+        match beyond(image, leaf, (side, bound), which, me, key)? {
             Some(next) => leaf = next,
             None => {
                 for earlier in &passed {
@@ -165,8 +191,7 @@ pub(crate) fn neighbour(
 
 /// The index of the wanted record in the leaf that covers `from`, if it lies there.
 #[inline]
-fn place(image: &Image, leaf: Seen, from: &[u8], side: Neighbour) -> Option<usize> {
-    let page = image.page(leaf.number);
+pub(crate) fn place(page: &Page, from: &[u8], side: Neighbour) -> Option<usize> {
     let found = find(page, from);
     match side {
         Neighbour::Previous => found.index.checked_sub(1),
@@ -175,11 +200,11 @@ fn place(image: &Image, leaf: Seen, from: &[u8], side: Neighbour) -> Option<usiz
     }
 }
 
-/// The leaf beside `leaf`, or None at the tree's edge. `scratch` is overwritten.
+/// The leaf beside `leaf`, or None at the edge of the tree or the bound. `scratch` is overwritten.
 fn beyond(
     image: &Image,
     leaf: Seen,
-    side: Neighbour,
+    (side, bound): (Neighbour, &[u8]),
     which: Which,
     me: u16,
     scratch: &mut Vec<u8>,
@@ -197,6 +222,9 @@ fn beyond(
     if side != Neighbour::Previous {
         // The smallest key above the inclusive fence.
         scratch.push(0);
+    }
+    if !side.is_within(scratch, bound) {
+        return Ok(None);
     }
     let next = descend(image, which, scratch, me)?;
     leaf.check(image)?;
@@ -233,18 +261,25 @@ fn remembered(
     found.map(|index| (Seen { number, word }, index))
 }
 
-/// Copies record `index` out and remembers the place.
+/// Copies record `index` out and remembers the place; false if it lies outside the bound.
 #[inline]
+#[allow(clippy::too_many_arguments)]
 fn answer(
     image: &Image,
     fingers: &Fingers,
     leaf: Seen,
     index: usize,
+    (side, bound): (Neighbour, &[u8]),
     key: &mut Vec<u8>,
     value: Option<&mut Vec<u8>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
     page::leaf_key(image.page(leaf.number), index, key);
+    if !side.is_within(key, bound) {
+        leaf.check(image)?;
+        visit.visit(leaf);
+        return Ok(false);
+    }
     if let Some(value) = value {
         value.clear();
         value_into(image, leaf, index, value)?;

@@ -51,7 +51,7 @@ fn decide(seat: &Seat, which: Which, latched: &[Seen], modified: &[Seen]) -> Att
     loop {
         seat.begin_step();
         let epoch = Epoch::read(&seat.image);
-        if let Err(stop) = epoch.admits(seat.id) {
+        if let Err(stop) = epoch.admits(&seat.image, seat.id) {
             abandon(seat, latched);
             return Err(stop);
         }
@@ -82,14 +82,15 @@ fn finish(seat: &Seat, generation: u32, least: u64, held: &[Seen]) {
     seat.begin_structure();
 }
 
-/// Stores a new root's number, saved first; an old root of an earlier generation is kept for the cut
-/// that is under way.
+/// Stores a new root's number, saved first; the first time in a generation, the root of the one before
+/// is kept for the cut that is under way.
 fn set_root(seat: &Seat, which: Which, old: Seen, number: u32, generation: u32) {
     let image = &seat.image;
-    if which == Which::Main && image.life(old.number).born < generation {
-        let at = control::ROOT_PREV + 8 * (generation.wrapping_sub(1) as usize & 1);
+    let before = generation.wrapping_sub(1);
+    let at = control::ROOT_PREV + 8 * (before as usize & 1);
+    if which == Which::Main && (image.control(at).load(Relaxed) >> 32) as u32 != before {
         seat.save_shared_word(at);
-        image.control(at).store(old.number.into(), Release);
+        image.control(at).store(u64::from(before) << 32 | u64::from(old.number), Release);
     }
     seat.save_shared_word(which.root_word());
     image.control(which.root_word()).store(number.into(), Release);

@@ -27,6 +27,8 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         me: Owner { slot: 0, incarnation: 1 },
         pages_max: pages,
         liveness: Box::new(|_| true),
+        disk: Arc::new(perilune_disk::RealDisk),
+        buffer: std::sync::Mutex::default(),
     };
     image.control(control::NPAGES).store(pages, Relaxed);
     image.control(control::FLUSH).store(1, Relaxed);
@@ -90,20 +92,20 @@ fn compare_all(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u8>>
     let (mut key, mut value, mut from) = (Vec::new(), Vec::new(), Vec::new());
     for (expected_key, expected_value) in model {
         assert!(access
-            .neighbour(which, &from, Neighbour::Next, &mut key, Some(&mut value), &mut ())
+            .neighbour(which, &from, Neighbour::Next, &[], &mut key, Some(&mut value), &mut ())
             .unwrap());
         assert_eq!(&key, expected_key);
         assert_eq!(&value, expected_value);
         from.clone_from(&key);
     }
-    assert!(!access.neighbour(which, &from, Neighbour::Next, &mut key, None, &mut ()).unwrap());
+    assert!(!access.neighbour(which, &from, Neighbour::Next, &[], &mut key, None, &mut ()).unwrap());
     let mut from = vec![0xff];
     for expected_key in model.keys().rev() {
-        assert!(access.neighbour(which, &from, Neighbour::Previous, &mut key, None, &mut ()).unwrap());
+        assert!(access.neighbour(which, &from, Neighbour::Previous, &[], &mut key, None, &mut ()).unwrap());
         assert_eq!(&key, expected_key);
         from.clone_from(&key);
     }
-    assert!(!access.neighbour(which, &from, Neighbour::Previous, &mut key, None, &mut ()).unwrap());
+    assert!(!access.neighbour(which, &from, Neighbour::Previous, &[], &mut key, None, &mut ()).unwrap());
 }
 
 fn run(seed: u64, which: Which, rounds: usize) {
@@ -151,6 +153,95 @@ fn single_operations_agree_with_a_map() {
         run(0x9e37_79b9 * seed, Which::Main, 20_000);
         run(0x9e37_79b9 * seed + 1, Which::Volatile, 6_000);
     }
+}
+
+/// Pairs that ascend, mostly: near each other, far from each other, or somewhere in the tree again.
+fn some_run(random: &mut Random, model: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let most = if random.below(4) == 0 { 3000 } else { 40 };
+    let count = 1 + random.below(most);
+    let stem = random.key();
+    let stem = if random.below(2) == 0 { &stem[..] } else { model.keys().next_back().unwrap_or(&stem) };
+    let stem = &stem[..stem.len().min(USER_KEY_MAX - 16)];
+    let (start, step) = (random.below(1 << 20), 1 + random.below(300));
+    let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = (0..count)
+        .map(|index| {
+            let near = [stem, &(start + index * step).to_be_bytes()[4..]].concat();
+            let key = if random.below(30) == 0 { random.key() } else { near };
+            let value = if random.below(4) == 0 { random.value() } else { vec![index as u8; 9] };
+            (key, value)
+        })
+        .collect();
+    if random.below(5) > 0 {
+        pairs.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    pairs
+}
+
+#[test]
+fn runs_agree_with_a_map() {
+    for seed in 1..4 {
+        let image = scratch(40_000);
+        let access = Access::new(Seat::new(image.clone(), 1));
+        let mut random = Random(0x9e37_79b9 * seed);
+        let mut model = BTreeMap::new();
+        for round in 0..40 {
+            let pairs = some_run(&mut random, &model);
+            let run: Vec<(&[u8], &[u8])> = pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+            access.set_run(&run).unwrap();
+            model.extend(pairs);
+            for key in (0..30).map(|_| random.key()) {
+                assert_eq!(access.remove(Which::Main, &key).unwrap().existed, model.remove(&key).is_some());
+            }
+            if round % 20 == 7 {
+                crate::control::cut(&image, 0).unwrap();
+            }
+            verify::verify(&image).unwrap_or_else(|error| panic!("seed {seed} round {round}: {error}"));
+        }
+        compare_all(&access, Which::Main, &model);
+    }
+}
+
+#[test]
+fn a_run_fills_its_leaves() {
+    let image = scratch(4_000);
+    let access = Access::new(Seat::new(image.clone(), 1));
+    let keys: Vec<Vec<u8>> =
+        (0..20_000).map(|index| format!("customers/{index:08}/name").into_bytes()).collect();
+    // What is there already lies on both sides of what comes.
+    access.set(Which::Main, b"a", b"first").unwrap();
+    access.set(Which::Main, b"z", b"last").unwrap();
+    for chunk in keys.chunks(5_000) {
+        let run: Vec<(&[u8], &[u8])> = chunk.iter().map(|key| (&key[..], &b"some value"[..])).collect();
+        access.set_run(&run).unwrap();
+    }
+    let report = verify::verify(&image).unwrap();
+    assert_eq!(report.records, 20_002);
+    let raw = 20_000 * (page::record_bytes(8, 10) + 8);
+    assert!(report.leaf_pages as usize * PAGE < raw * 5 / 4, "{report:?}: leaves are not filled");
+}
+
+#[test]
+fn threads_set_runs_in_one_another() {
+    let image = scratch(20_000);
+    std::thread::scope(|scope| {
+        for id in 1..=4u16 {
+            let image = image.clone();
+            scope.spawn(move || {
+                let access = Access::new(Seat::new(image, id));
+                for round in 0..20u32 {
+                    let keys: Vec<[u8; 6]> = (0..2_000u32)
+                        .map(|index| {
+                            let [_, a, b, c] = (round * 2_000 + index).to_be_bytes();
+                            [b'r', a, b, c, 0, id as u8]
+                        })
+                        .collect();
+                    let run: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &key[..])).collect();
+                    access.set_run(&run).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(verify::verify(&image).unwrap().records, 4 * 40_000);
 }
 
 #[test]

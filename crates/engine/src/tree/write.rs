@@ -7,13 +7,13 @@
 use perilune_shm::words;
 use perilune_store::{Change, Decision, UpdateBuffer};
 
-use super::apply::apply_to;
+use super::apply::apply_found;
 use super::{locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
 use crate::image::Image;
 use crate::limits::INLINE_MAX;
-use crate::page::{self, find, Found, Page, RECORD_BIG};
+use crate::page::{self, Found, Page, RECORD_BIG};
 use crate::session::extent;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Epoch, Seat};
@@ -61,10 +61,12 @@ pub(crate) fn write(
             "a page has reached its last version: close the database everywhere and open it again".into(),
         )));
     }
+    // What is found is true of the page if it is latched with the word under which it was met.
+    let found = fingers.find(seat.image.page(leaf.number), key);
     if !seat.try_latch(leaf.number, leaf.word) {
         return Err(Stop::Restart);
     }
-    match write_latched(seat, leaf, which, key, action) {
+    match write_latched(seat, leaf, found, which, key, action) {
         Ok(outcome) => Ok(outcome),
         Err(stop) => {
             seat.release_unchanged(leaf.number);
@@ -79,13 +81,13 @@ pub(crate) fn write(
 fn write_latched(
     seat: &Seat,
     leaf: Seen,
+    found: Found,
     which: Which,
     key: &[u8],
     action: &mut Action<'_>,
 ) -> Attempt<Outcome> {
     let page = seat.image.page(leaf.number);
     let mut epoch = admitted(seat, leaf.number, which)?;
-    let found = find(page, key);
     let mut buffer: UpdateBuffer = [0; 64];
     let mut outcome = Outcome { existed: found.equal, flush: epoch.flush, ..Outcome::default() };
     let Some((kind, len)) = decide(&seat.image, page, found, action, &mut buffer)? else {
@@ -118,7 +120,7 @@ fn write_latched(
         epoch = admitted(seat, leaf.number, which)?;
     }
     let own = if big { super::apply::own_runs(std::slice::from_ref(&op), &seat.image) } else { Vec::new() };
-    apply_to(seat, leaf.number, &op, epoch.generation, &own);
+    apply_found(seat, leaf.number, found, &op, epoch.generation, &own);
     seat.set_applied();
     outcome.sparse = kind == Kind::Remove && page::content_bytes(page) < crate::limits::PAGE / 4;
     outcome.changed = true;
@@ -133,10 +135,14 @@ fn write_latched(
 /// # Errors
 /// `Lease`, `Fail`; `Copy` when the leaf belongs to an earlier generation.
 #[inline(always)]
-fn admitted(seat: &Seat, number: u32, which: Which) -> Attempt<Epoch> {
+pub(super) fn admitted(seat: &Seat, number: u32, which: Which) -> Attempt<Epoch> {
     let epoch = Epoch::read(&seat.image);
-    epoch.admits(seat.id)?;
-    if which == Which::Main && seat.image.life(number).born != epoch.generation {
+    if which == Which::Volatile {
+        epoch.admits_volatile(seat.id)?;
+        return Ok(epoch);
+    }
+    epoch.admits(&seat.image, seat.id)?;
+    if seat.image.life(number).born != epoch.generation {
         return Err(Stop::Copy);
     }
     Ok(epoch)

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use perilune_shm::latch;
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use super::overlay::Overlay;
 use super::Transaction;
@@ -11,7 +11,8 @@ use crate::access::Access;
 use crate::control::take_lease;
 use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
-use crate::limits::{COMMIT_LEAVES_MAX, PAGE};
+use crate::limits::{COMMIT_LEAVES_MAX, PAGE, RECORD_INLINE_MAX};
+use crate::log;
 use crate::page::{self, find};
 use crate::repair::Patience;
 use crate::session::extent::List;
@@ -55,6 +56,7 @@ impl Access {
             }
             return Ok(None);
         }
+        self.make_room_for_record()?;
         let _operation = self.operation();
         self.seat.begin_claims();
         let mut taken = Taken { seat: &self.seat, lists: Vec::new(), record: Vec::new(), published: false };
@@ -63,11 +65,23 @@ impl Access {
         let ops = operations(&overlay, &taken.lists);
         let bytes = record_bytes(&ops);
         taken.record = self.seat.runs_for_record(bytes)?;
+        self.seat.keep_long(&taken.record);
         let flush = self.commit_ops(txn, &overlay, &ops, &taken.record, deadline)?;
         self.seat.count(Counter::Commits);
-        self.tidy_after(&ops);
         taken.published = true;
+        self.tidy_after(&ops);
         Ok(Some(flush))
+    }
+
+    /// Makes room for any record that lies in the ring, and for a long one.
+    fn make_room_for_record(&self) -> Result<()> {
+        self.make_room(RECORD_INLINE_MAX)?;
+        if self.seat.free_long(false) {
+            return Ok(());
+        }
+        log::drain(&self.seat)?;
+        self.seat.free_long(false);
+        Ok(())
     }
 
     /// Repeats attempts until one publishes or the reads fail.
@@ -213,7 +227,7 @@ impl Access {
             };
             match stop {
                 Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
-                Stop::Restart => patience.wait(&self.seat.image, || 0)?,
+                Stop::Restart => patience.wait_again(&self.seat.image)?,
                 stop => return Err(stop),
             }
         }
@@ -228,7 +242,12 @@ impl Access {
     ) -> std::result::Result<Epoch, (Stop, Option<usize>)> {
         let image = &self.seat.image;
         let epoch = Epoch::read(image);
-        epoch.admits(self.seat.id).map_err(|stop| (stop, Some(0)))?;
+        let admitted = if ops.iter().all(|op| op.volatile) {
+            epoch.admits_volatile(self.seat.id)
+        } else {
+            epoch.admits(image, self.seat.id)
+        };
+        admitted.map_err(|stop| (stop, Some(0)))?;
         let foreign = |leaf: u32| {
             page::flags(image.page(leaf)) == Which::Main.page_flags()
                 && image.life(leaf).born != epoch.generation
@@ -426,7 +445,13 @@ impl Drop for Taken<'_> {
                 self.seat.give_back_runs(&list.runs);
             }
         }
-        self.seat.give_back_runs(&self.record);
+        // NB: what has been published is the log's until the tail has passed it.
+        let is_logged = self.published && log::level(&self.seat.image) != Durability::None;
+        if !self.record.is_empty() && is_logged {
+            // Without success now they are freed before the next long record, or with the session.
+            let _ = log::drain(self.seat);
+        }
+        self.seat.free_long(!is_logged);
         self.seat.forget_notes();
     }
 }

@@ -117,8 +117,8 @@ impl Transaction {
         self.reads.pass(access, me).inspect_err(|_| self.doomed = true)
     }
 
-    /// Notes a query; keeps everything read one state.
-    fn noted(&mut self, access: &Access, ask: Ask, which: Which, key: &[u8], digest: u64) -> Result<()> {
+    /// Notes a query for a key within a bound; keeps everything read one state.
+    fn noted(&mut self, access: &Access, ask: Ask, which: Which, key: [&[u8]; 2], digest: u64) -> Result<()> {
         let alone = self.lease.as_ref().is_some_and(Lease::is_held);
         if self.unnoted || alone && self.reads.leaf_count() > READ_LEAVES_NOTED {
             // Nobody else publishes while the lease lasts; without it, this try has failed.
@@ -172,7 +172,7 @@ impl Access {
             Lookup::Unknown => {
                 let found = self.visiting(&mut txn.visited, |visited| self.get(which, key, out, visited))?;
                 let value: &[u8] = if found { out } else { &[] };
-                txn.noted(self, Ask::Value, which, key, digest(found, [&[], value]))?;
+                txn.noted(self, Ask::Value, which, [key, &[]], digest(found, [&[], value]))?;
                 Ok(found)
             }
         }
@@ -191,7 +191,7 @@ impl Access {
             Lookup::Absent(_) => Ok(false),
             Lookup::Unknown => {
                 let found = self.visiting(&mut txn.visited, |visited| self.has_value(which, key, visited))?;
-                txn.noted(self, Ask::Existence, which, key, digest(found, [&[], &[]]))?;
+                txn.noted(self, Ask::Existence, which, [key, &[]], digest(found, [&[], &[]]))?;
                 Ok(found)
             }
         }
@@ -206,24 +206,27 @@ impl Access {
         read(&mut Fresh { visited, image: &self.seat.image })
     }
 
-    /// Copies the neighbour of `from` that the transaction sees; false when there is none.
+    /// Copies the neighbour of `from` that the transaction sees; false when there is none within `bound`
+    /// (empty: anywhere). What lies outside is not read: others may write there.
     ///
     /// # Errors
     /// `Conflict`.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn txn_neighbour(
         &self,
         txn: &mut Transaction,
         which: Which,
         from: &[u8],
         side: Neighbour,
+        bound: &[u8],
         key: &mut Vec<u8>,
         mut value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         if txn.doomed {
             return Err(Error::Conflict);
         }
-        let found = self.tree_neighbour(txn, which, from, side, key, value.as_deref_mut())?;
-        let own = txn.overlay.neighbour(which, from, side);
+        let found = self.tree_neighbour(txn, which, from, side, bound, key, value.as_deref_mut())?;
+        let own = txn.overlay.neighbour(which, from, side).filter(|own| side.is_within(own, bound));
         let Some(own) = own else { return Ok(found) };
         let nearer = !found
             || match side {
@@ -242,12 +245,14 @@ impl Access {
     }
 
     /// The nearest key of the tree that the overlay does not hide.
+    #[allow(clippy::too_many_arguments)]
     fn tree_neighbour(
         &self,
         txn: &mut Transaction,
         which: Which,
         from: &[u8],
         side: Neighbour,
+        bound: &[u8],
         key: &mut Vec<u8>,
         mut value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
@@ -255,7 +260,7 @@ impl Access {
         let mut side = side;
         loop {
             let found = self.visiting(&mut txn.visited, |visited| {
-                self.neighbour(which, &from, side, key, value.as_deref_mut(), visited)
+                self.neighbour(which, &from, side, bound, key, value.as_deref_mut(), visited)
             })?;
             let no_bytes: &[u8] = &[];
             let (ask, digest) = match &value {
@@ -263,7 +268,7 @@ impl Access {
                 Some(_) => (Ask::KeyAndValue(side), digest(false, [no_bytes, no_bytes])),
                 None => (Ask::Key(side), digest(found, [if found { key } else { no_bytes }, no_bytes])),
             };
-            txn.noted(self, ask, which, &from, digest)?;
+            txn.noted(self, ask, which, [&from, bound], digest)?;
             if !found {
                 return Ok(false);
             }

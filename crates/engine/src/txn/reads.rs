@@ -39,6 +39,8 @@ struct Query {
     ask: Ask,
     which: Which,
     key: Range<usize>,
+    /// Where neighbours are looked for; empty: anywhere.
+    bound: Range<usize>,
     digest: u64,
     /// Indices of leaves, in `touches`.
     leaves: Range<usize>,
@@ -109,16 +111,26 @@ impl Reads {
         self.index.get(&number).copied()
     }
 
-    /// Notes a query and the leaves it rests on; true when a pass is due.
-    pub(crate) fn note(&mut self, ask: Ask, which: Which, key: &[u8], digest: u64, visited: &[Seen]) -> bool {
+    /// Notes a query, for a key within a bound, and the leaves it rests on; true when a pass is due.
+    pub(crate) fn note(
+        &mut self,
+        ask: Ask,
+        which: Which,
+        [key, bound]: [&[u8]; 2],
+        digest: u64,
+        visited: &[Seen],
+    ) -> bool {
         let start = self.keys.len();
         self.keys.extend_from_slice(key);
+        let middle = self.keys.len();
+        self.keys.extend_from_slice(bound);
         let first = self.touches.len();
         let due = self.touch(visited);
         self.queries.push(Query {
             ask,
             which,
-            key: start..self.keys.len(),
+            key: start..middle,
+            bound: middle..self.keys.len(),
             digest,
             leaves: first..self.touches.len(),
         });
@@ -207,7 +219,8 @@ impl Reads {
             if !self.touches[query.leaves.clone()].iter().any(|leaf| changed.contains(leaf)) {
                 continue;
             }
-            let (digest, visited) = ask(access, query.ask, query.which, &self.keys[query.key.clone()], me)?;
+            let key = [&self.keys[query.key.clone()], &self.keys[query.bound.clone()]];
+            let (digest, visited) = ask(access, query.ask, query.which, key, me)?;
             if digest != query.digest {
                 return Err(Error::Conflict);
             }
@@ -245,7 +258,13 @@ fn same(one: LatchWord, other: LatchWord) -> bool {
 }
 
 /// Asks the trees, without an overlay. Answers the digest and the leaves it rests on.
-fn ask(access: &Access, ask: Ask, which: Which, key: &[u8], me: u16) -> Result<(u64, Vec<Seen>)> {
+fn ask(
+    access: &Access,
+    ask: Ask,
+    which: Which,
+    [key, bound]: [&[u8]; 2],
+    me: u16,
+) -> Result<(u64, Vec<Seen>)> {
     let (mut found_key, mut value, mut visited) = (Vec::new(), Vec::new(), Vec::new());
     let image = &access.seat.image;
     let fingers = &access.fingers;
@@ -256,11 +275,12 @@ fn ask(access: &Access, ask: Ask, which: Which, key: &[u8], me: u16) -> Result<(
             Ask::Value => tree::get(image, fingers, which, key, me, &mut value, &mut visited)?,
             Ask::Existence => tree::has_value(image, fingers, which, key, me, &mut visited)?,
             Ask::Key(side) => {
-                tree::neighbour(image, fingers, which, key, side, me, &mut found_key, None, &mut visited)?
+                let out = &mut found_key;
+                tree::neighbour(image, fingers, which, key, side, bound, me, out, None, &mut visited)?
             }
             Ask::KeyAndValue(side) => {
-                let value = Some(&mut value);
-                tree::neighbour(image, fingers, which, key, side, me, &mut found_key, value, &mut visited)?
+                let (out, value) = (&mut found_key, Some(&mut value));
+                tree::neighbour(image, fingers, which, key, side, bound, me, out, value, &mut visited)?
             }
         };
         if !found {

@@ -10,7 +10,8 @@ use perilune_store::{LockMode, LockRequest, WatchRequest, WatchScope};
 
 use super::*;
 use crate::image::bell::FILTER_BITS;
-use crate::image::layout::control;
+use crate::image::layout::{control, WATCH_BUCKETS_AT, WATCH_BUCKET_BYTES};
+use crate::limits::{PROCESSES, WATCH_BUCKETS};
 use crate::lock::Locks;
 use crate::open::{Attachment, OpenOptions};
 use crate::watch::{SessionWatches, Watches};
@@ -79,9 +80,32 @@ impl Party {
         self.image.control(control::FILTER).load(Relaxed) & FILTER_BITS
     }
 
+    /// The bits of all processes in the masks of all buckets.
+    fn mask_bits(&self) -> u32 {
+        let words = (0..WATCH_BUCKETS).flat_map(|bucket| {
+            (0..PROCESSES / 64).map(move |word| WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES + 8 + word * 8)
+        });
+        words.map(|at| self.image.shm.word(at).load(Relaxed).count_ones()).sum()
+    }
+
+    /// How often any bucket has been touched.
+    fn touches(&self) -> u64 {
+        let at = |bucket| WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES;
+        (0..WATCH_BUCKETS).map(|bucket| self.image.shm.word(at(bucket)).load(Relaxed)).sum()
+    }
+
+    fn write(&self, key: &[u8]) {
+        self.access.set(crate::tree::Which::Main, key, b"x").unwrap();
+    }
+
     fn end(self) {
         release_session(&self.access.seat);
     }
+}
+
+/// The key that a watcher watches.
+fn watched_by(role: &str) -> Vec<u8> {
+    [role.as_bytes(), b"\0"].concat()
 }
 
 fn start(role: &str, path: &Path) -> Child {
@@ -105,7 +129,7 @@ fn second_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(PATH)) else { return };
     let attachment = open(Path::new(&path));
     let party = Party::new(&attachment);
-    let _warden = Warden::start(party.image.clone()).unwrap();
+    let warden = Warden::start(party.image.clone()).unwrap();
     let ready = || {
         println!("\n@ready");
         std::io::stdout().flush().unwrap();
@@ -115,6 +139,16 @@ fn second_process() {
             assert!(party.lock(b"a\0", None));
             let mut session = SessionWatches::new(Arc::new(Watches::new(party.image.clone())));
             let place = WatchRequest { key: b"w\0", scope: WatchScope::Key };
+            session.watch(&party.access, &[place]).unwrap();
+            ready();
+            let _ = std::io::stdin().lines().next();
+            std::mem::forget(session);
+        }
+        // It has no warden, so that only others can tidy up after it.
+        "watcher a" | "watcher b" => {
+            drop(warden);
+            let mut session = SessionWatches::new(Arc::new(Watches::new(party.image.clone())));
+            let place = WatchRequest { key: &watched_by(&role), scope: WatchScope::Key };
             session.watch(&party.access, &[place]).unwrap();
             ready();
             let _ = std::io::stdin().lines().next();
@@ -216,4 +250,50 @@ fn one_of_several_processes_is_the_warden_and_the_next_follows() {
     assert!(!is_on_duty(), "nobody is left");
     // Far less than the periods that would have to be slept through, were they not told.
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+/// Watchers that are killed: their bits in the masks go, and with the last one of a bit of the filter that
+/// bit; then writers touch nothing.
+#[test]
+fn a_killed_watcher_costs_nobody_anything() {
+    let scratch = Scratch::new();
+    let attachment = open(&scratch.path());
+    let party = Party::new(&attachment);
+    let mut watchers = ["watcher a", "watcher b"].map(|role| (role, start(role, &scratch.path())));
+    let both = party.filter();
+    assert_eq!((party.mask_bits(), both.count_ones()), (2, 2), "two keys with bits of their own");
+    for (role, _) in &watchers {
+        let before = party.touches();
+        party.write(&watched_by(role));
+        assert!(party.touches() > before, "{role} is told");
+    }
+    let mut kill = |index: usize| {
+        let (role, child) = &mut watchers[index];
+        child.kill().unwrap();
+        child.wait().unwrap();
+        watched_by(role)
+    };
+    let warden = Warden::start(party.image.clone()).unwrap();
+    kill(0);
+    eventually("the first one's bit goes", || party.mask_bits() == 1);
+    eventually("the filter shrinks", || party.filter().count_ones() == 1);
+    assert_eq!(party.filter() & !both, 0, "what the other one needs stays");
+    kill(1);
+    eventually("the last one's bit goes", || party.mask_bits() == 0 && party.filter() == 0);
+    drop(warden);
+    let before = party.touches();
+    party.write(&watched_by("watcher a"));
+    party.write(&watched_by("watcher b"));
+    assert_eq!(party.touches(), before, "writers pay nothing");
+    // Without a warden the next one to attach takes the dead out of the masks.
+    let mut third = start("watcher a", &scratch.path());
+    assert_eq!(party.mask_bits(), 1);
+    third.kill().unwrap();
+    third.wait().unwrap();
+    assert_eq!(party.mask_bits(), 1);
+    let next = open(&scratch.path());
+    assert_eq!(party.mask_bits(), 0, "whoever attaches takes it out");
+    next.close().unwrap();
+    party.end();
+    attachment.close().unwrap();
 }

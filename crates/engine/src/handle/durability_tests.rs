@@ -1,0 +1,450 @@
+//! What is acknowledged is in the log: levels, group commit, long values, failing disks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use perilune_disk::{Disk, Fault, FaultyDisk, RealDisk};
+use perilune_store::{
+    transact, Durability, Error, LockMode, LockRequest, Locks, Session as _, Store, TransactionOptions,
+};
+
+use super::{Database, Session};
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
+use crate::limits::RECORD_INLINE_MAX;
+use crate::log::{self, End};
+use crate::meta;
+use crate::open::OpenOptions;
+use crate::session::record::Kind;
+
+type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Scratch {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("perilune-durable-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn db(&self) -> PathBuf {
+        self.0.join("x.db")
+    }
+
+    fn open(&self, level: Durability) -> Database {
+        Database::open(&self.db(), &options(level)).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options(level: Durability) -> OpenOptions {
+    OpenOptions { max_size: 1 << 30, durability: Some(level), ..OpenOptions::default() }
+}
+
+/// What the log of a database says from batch `first` on.
+fn replay(path: &Path, first: u64) -> (Content, End) {
+    let file = RealDisk.open(path, false).unwrap();
+    let (_, meta) = meta::newest(&*file, path).unwrap();
+    let mut replay = log::read(&RealDisk, path, meta.uuid, first).unwrap();
+    let mut content = Content::new();
+    while let Some(batch) = replay.next().unwrap() {
+        for record in &batch.records {
+            assert!(record.flush > batch.interval.0 && record.flush <= batch.interval.1);
+            for op in record.ops().unwrap() {
+                assert!(!op.volatile && !op.big);
+                match op.kind {
+                    Kind::Set => drop(content.insert(op.key.to_vec(), op.value.to_vec())),
+                    Kind::Remove => drop(content.remove(op.key)),
+                    Kind::RemovePrefix => content.retain(|key, _| !key.starts_with(op.key)),
+                }
+            }
+        }
+    }
+    let end = replay.end().unwrap().clone();
+    assert_eq!(end.damage, None);
+    (content, end)
+}
+
+fn content(session: &mut Session) -> Content {
+    let (mut content, mut from) = (Content::new(), vec![0]);
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    while session.next(&from, false, &mut key, Some(&mut value)).unwrap() {
+        content.insert(key.clone(), value.clone());
+        std::mem::swap(&mut from, &mut key);
+    }
+    content
+}
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+#[test]
+fn at_fsync_the_log_has_what_was_acknowledged() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let first = log::next_batch(&database.image());
+    let mut session = database.session().unwrap();
+    let check = |session: &mut Session, what: &str| {
+        assert_eq!(replay(&scratch.db(), first).0, content(session), "{what}");
+    };
+    session.set(b"a", b"1").unwrap();
+    check(&mut session, "a set");
+    session.set(b"long", &vec![7; 100_000]).unwrap();
+    check(&mut session, "a long value");
+    session.remove(b"a").unwrap();
+    check(&mut session, "a removal");
+    session
+        .update(b"n", &mut |_, buffer| {
+            buffer[0] = 9;
+            Ok(perilune_store::Decision::Write(1))
+        })
+        .unwrap();
+    check(&mut session, "an update");
+    assert!(session.compare_and_set(b"n", Some(&[9]), Some(b"swapped")).unwrap());
+    check(&mut session, "a swap");
+    transact(&mut session, &TransactionOptions::default(), |session| {
+        (0..500).try_for_each(|number| session.set(&key(number), &[3; 1000]))?;
+        session.set(b"longer", &vec![8; 300_000])
+    })
+    .unwrap();
+    const { assert!(500 * 1000 > RECORD_INLINE_MAX, "the record lies in runs") };
+    check(&mut session, "a long record");
+    session.remove_prefix(b"key0001").unwrap();
+    check(&mut session, "a removal of a prefix");
+    let owner = session.new_lock_owner();
+    let request = [LockRequest { name: b"lock", ancestors: &[], mode: LockMode::Exclusive }];
+    assert!(session.lock(owner, &request, None).unwrap());
+    session.post_and_set();
+    check(&mut session, "volatile operations, and a transaction of both trees");
+    drop(session);
+    database.verify().unwrap();
+    database.close().unwrap();
+}
+
+impl Session {
+    /// A transaction that writes both trees.
+    fn post_and_set(&mut self) {
+        use perilune_store::{ChannelOptions, Messages};
+        self.create_channel(b"channel", ChannelOptions::default()).unwrap();
+        transact(self, &TransactionOptions::default(), |session| {
+            session.post(b"channel", b"message")?;
+            session.set(b"with a message", b"set")
+        })
+        .unwrap();
+    }
+}
+
+// With tiny rings and pages, checkpoints are due while it runs, and recycle the log that it reads.
+#[cfg(not(feature = "tiny"))]
+#[test]
+fn rings_and_segments_wrap_and_lose_nothing() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Periodic);
+    let image = database.image();
+    let first = log::next_batch(&image);
+    let mut session = database.session().unwrap();
+    // Over twenty rings, and over the first two segments.
+    for number in 0..6000 {
+        session.set(&key(number % 700), &vec![number as u8; 1000]).unwrap();
+    }
+    log::sync(&image).unwrap();
+    let (logged, end) = replay(&scratch.db(), first);
+    assert_eq!(logged, content(&mut session));
+    assert!(log::size(&image) > (3 << 20) || cfg!(feature = "tiny"), "{}", log::size(&image));
+    assert_eq!(end.next_batch, log::next_batch(&image) + 1);
+    // Sessions come and go; what they have written stays to be written.
+    for number in 0..50 {
+        let mut other = database.session().unwrap();
+        other.set(&key(1000 + number), b"of a short session").unwrap();
+    }
+    log::sync(&image).unwrap();
+    assert_eq!(replay(&scratch.db(), first).0, content(&mut session));
+    // What a checkpoint makes superfluous is used again.
+    let used = log::size(&image);
+    log::recycle(&image, log::next_batch(&image)).unwrap();
+    assert!(log::size(&image) < used);
+    let first = log::next_batch(&image);
+    for number in 0..6000 {
+        session.set(&key(number % 700), &vec![number as u8; 1000]).unwrap();
+    }
+    log::sync(&image).unwrap();
+    let (logged, _) = replay(&scratch.db(), first);
+    assert_eq!(logged.len(), 700);
+    assert!(logged.iter().all(|(key, value)| content(&mut session)[key] == *value));
+    drop(session);
+    database.verify().unwrap();
+}
+
+#[test]
+fn periodic_flushes_by_itself() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Periodic);
+    let first = log::next_batch(&database.image());
+    let mut session = database.session().unwrap();
+    session.set(b"a", b"1").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while replay(&scratch.db(), first).0.is_empty() {
+        assert!(Instant::now() < deadline, "nothing was flushed");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn many_writers_share_syncs_and_each_finds_its_commit_in_the_log() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let image = database.image();
+    let first = log::next_batch(&image);
+    let (threads, rounds) = (8, 40);
+    let begin = Barrier::new(threads);
+    std::thread::scope(|scope| {
+        for thread in 0..threads as u64 {
+            let (database, begin, scratch) = (&database, &begin, &scratch);
+            scope.spawn(move || {
+                let mut session = database.session().unwrap();
+                begin.wait();
+                for round in 0..rounds {
+                    session.set(&key(thread * 1000 + round), b"value").unwrap();
+                    if round % 20 == 7 {
+                        let logged = replay_prefix(&scratch.db(), first);
+                        for earlier in 0..=round {
+                            assert!(logged.contains_key(&key(thread * 1000 + earlier)), "{thread} {earlier}");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let commits = threads as u64 * rounds;
+    let syncs = image.control(control::LOG_SYNCS).load(Ordering::Acquire);
+    assert!(syncs < commits, "{syncs} syncs for {commits} commits");
+    assert_eq!(replay(&scratch.db(), first).0.len() as u64, commits);
+}
+
+/// As [`replay`], while others are writing: the end may be anything.
+fn replay_prefix(path: &Path, first: u64) -> Content {
+    let file = RealDisk.open(path, false).unwrap();
+    let (_, meta) = meta::newest(&*file, path).unwrap();
+    let mut replay = log::read(&RealDisk, path, meta.uuid, first).unwrap();
+    let mut content = Content::new();
+    while let Some(batch) = replay.next().unwrap() {
+        for record in &batch.records {
+            for op in record.ops().unwrap() {
+                content.insert(op.key.to_vec(), op.value.to_vec());
+            }
+        }
+    }
+    content
+}
+
+#[test]
+fn a_transaction_says_what_it_waits_for() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Periodic);
+    let image = database.image();
+    let mut session = database.session().unwrap();
+    let fsync = TransactionOptions { durability: Some(Durability::Fsync), ..TransactionOptions::default() };
+    transact(&mut session, &fsync, |session| session.set(b"a", b"1")).unwrap();
+    let durable = image.control(control::DURABLE_FLUSH).load(Ordering::Acquire);
+    assert!(durable >= session.access.seat.flush());
+    drop((session, image));
+    database.close().unwrap();
+    let database = scratch.open(Durability::None);
+    let mut session = database.session().unwrap();
+    let refused = transact(&mut session, &fsync, |session| session.set(b"b", b"1")).unwrap_err();
+    assert!(refused.to_string().contains("durability=periodic"), "{refused}");
+}
+
+// With tiny rings and pages, checkpoints are due while it runs, and recycle the log that it reads.
+#[cfg(not(feature = "tiny"))]
+#[test]
+fn the_level_changes_and_the_log_begins_anew() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::None);
+    let image = database.image();
+    assert_eq!(log::next_batch(&image), 0);
+    let mut session = database.session().unwrap();
+    for number in 0..5000 {
+        session.set(&key(number % 10), b"not logged").unwrap();
+    }
+    for round in 0..5u8 {
+        log::set_level(&image, Durability::Periodic).unwrap();
+        let first = log::next_batch(&image);
+        for number in 0..3000 {
+            session.set(&key(number % 20), &[round; 200]).unwrap();
+        }
+        log::sync(&image).unwrap();
+        let (logged, _) = replay(&scratch.db(), first);
+        assert_eq!(logged.len(), 20, "exactly what was written since");
+        assert!(logged.values().all(|value| *value == [round; 200]));
+        log::set_level(&image, Durability::None).unwrap();
+        for number in 0..3000 {
+            session.set(&key(number % 30), b"not logged").unwrap();
+        }
+        assert_eq!(replay(&scratch.db(), first).0, logged);
+    }
+    drop(session);
+    database.verify().unwrap();
+}
+
+/// Every call that the disk can fail at, in every way: what was acknowledged is in the log, nothing hangs,
+/// reads go on; and once the disk is well, so do writes, unless a sync has failed.
+#[test]
+fn the_disk_fails_at_every_call() {
+    for fault in [Fault::NoSpace, Fault::Io, Fault::ShortWrite] {
+        let mut stopped = 0;
+        for number in 1.. {
+            let scratch = Scratch::new();
+            let disk = FaultyDisk::new(fault);
+            let database =
+                Database::open_on(&scratch.db(), &options(Durability::Fsync), Arc::new(disk.clone()))
+                    .unwrap();
+            let image = database.image();
+            let first = log::next_batch(&image);
+            let mut session = database.session().unwrap();
+            let before = disk.calls();
+            disk.fail_call(number);
+            let mut acknowledged = Vec::new();
+            let mut failed = None;
+            for step in 0..4 {
+                match session.set(&key(step), &[1; 2000]) {
+                    Ok(()) => acknowledged.push(key(step)),
+                    Err(error) => failed = failed.or(Some(error)),
+                }
+            }
+            let is_over = disk.calls() - before < number;
+            disk.fail_call(0);
+            let flags = image.control(control::FLAGS).load(Ordering::Acquire);
+            let mut value = Vec::new();
+            for key in &acknowledged {
+                assert!(session.get(key, &mut value).unwrap());
+            }
+            let logged = replay(&scratch.db(), first).0;
+            assert!(acknowledged.iter().all(|key| logged.contains_key(key)), "{fault:?} {number}");
+            if let Some(error) = &failed {
+                let text = error.to_string();
+                assert!(
+                    matches!(error, Error::NotDurable { .. } | Error::WritesStopped | Error::NoSpace { .. }),
+                    "{text}"
+                );
+            }
+            if flags & FLAG_FAILED != 0 {
+                stopped += 1;
+                assert!(matches!(session.set(b"more", b""), Err(Error::WritesStopped)));
+            } else {
+                retry(|| session.set(b"more", b"works"));
+                assert!(replay(&scratch.db(), first).0.contains_key(b"more".as_slice()));
+                assert_eq!(image.control(control::FLAGS).load(Ordering::Acquire) & FLAG_FULL, 0);
+            }
+            drop(session);
+            if is_over {
+                assert!(failed.is_none() && number > 8, "{fault:?} {number}: {failed:?}");
+                break;
+            }
+        }
+        assert!(stopped > 0, "{fault:?}: no sync failed");
+    }
+}
+
+/// Repeats what fails while FULL stands; the maintenance thread takes it away.
+fn retry(mut write: impl FnMut() -> perilune_store::Result<()>) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while let Err(error) = write() {
+        assert!(Instant::now() < deadline, "{error}");
+        std::thread::yield_now();
+    }
+}
+
+/// What a crash of the machine leaves: the files without `-shm`.
+fn crashed(scratch: &Scratch) -> Scratch {
+    let copy = Scratch::new();
+    for entry in std::fs::read_dir(&scratch.0).unwrap() {
+        let from = entry.unwrap();
+        if from.file_name() != "x.db-shm" {
+            std::fs::copy(from.path(), copy.0.join(from.file_name())).unwrap();
+        }
+    }
+    copy
+}
+
+#[test]
+fn a_crash_of_the_machine_loses_nothing_that_was_acknowledged_at_fsync() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let image = database.image();
+    let mut session = database.session().unwrap();
+    let check = |session: &mut Session, what: &str| {
+        let copy = crashed(&scratch);
+        for round in 0..2 {
+            let again = copy.open(Durability::Fsync);
+            let mut other = again.session().unwrap();
+            assert_eq!(content(&mut other), content(session), "{what}, opened {round}");
+            again.verify().unwrap();
+            other.set(b"after", b"recovery").unwrap();
+            other.remove(b"after").unwrap();
+            drop(other);
+            again.close().unwrap();
+        }
+    };
+    for round in 0..4u64 {
+        for number in 0..60 {
+            session.set(&key(number * 7 % 60), format!("{round} {number}").as_bytes()).unwrap();
+        }
+        session.set(b"long", &vec![round as u8; 70_000]).unwrap();
+        session.remove_prefix(format!("key00000{round}").as_bytes()).unwrap();
+        check(&mut session, "before a checkpoint");
+        if round % 2 == 1 {
+            crate::checkpoint::take(&image, &RealDisk, 0).unwrap();
+            check(&mut session, "after a checkpoint");
+        }
+    }
+    transact(&mut session, &TransactionOptions::default(), |session| {
+        (0..400).try_for_each(|number| session.set(&key(number), &[5; 1000]))
+    })
+    .unwrap();
+    check(&mut session, "a long record");
+    // Twice: a recovered copy that crashes again before its next checkpoint.
+    let copy = crashed(&scratch);
+    let again = copy.open(Durability::Fsync);
+    let mut other = again.session().unwrap();
+    other.set(b"second", b"life").unwrap();
+    let third = crashed(&copy);
+    let last = third.open(Durability::Periodic);
+    assert_eq!(content(&mut last.session().unwrap()), content(&mut other));
+}
+
+#[test]
+fn leaving_level_none_makes_what_was_there_durable() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::None);
+    let mut session = database.session().unwrap();
+    session.set(b"a", b"at none").unwrap();
+    // Another handle of the same process asks for more: it is a second process to the database.
+    let second = scratch.open(Durability::Fsync);
+    let mut other = second.session().unwrap();
+    other.set(b"b", b"at fsync").unwrap();
+    let copy = crashed(&scratch);
+    let again = copy.open(Durability::Fsync);
+    let found = content(&mut again.session().unwrap());
+    assert_eq!(found.keys().map(Vec::as_slice).collect::<Vec<_>>(), [b"a".as_slice(), b"b"]);
+    drop((session, other));
+    second.close().unwrap();
+    database.close().unwrap();
+    // Back to none: no log belongs to it.
+    let database = scratch.open(Durability::None);
+    assert_eq!(log::next_batch(&database.image()), 0);
+    let file = RealDisk.open(&scratch.db(), false).unwrap();
+    assert_eq!(meta::newest(&*file, &scratch.db()).unwrap().1.wal_batch, 0);
+    drop(database);
+}

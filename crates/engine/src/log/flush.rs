@@ -1,0 +1,243 @@
+//! Writing the log, and making it durable.
+//!
+//! Two duties. `log`: one batch from all rings into the log's files, which frees room in the rings; no
+//! system call here waits for the disk. `sync`: a batch, then `fdatasync`, for all who wait (group commit).
+//! So a writer whose ring is full waits for no disk, and one sync covers what many have written.
+//!
+//! Invariants
+//! - A commit is reported durable only after the batch that holds it has been selected and synced.
+//! - A failed sync is never repeated: it stops all writing of data until the database is opened anew.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::Arc;
+use std::time::Duration;
+
+use perilune_shm::{futex, platform};
+use perilune_store::{Durability, Error, Result};
+
+use super::batch::BatchWriter;
+use super::frame::{salt, ChunkHead};
+use super::position::{self, Position};
+use super::slots::{self, Files};
+use super::{gather, segment};
+use crate::control::freeze;
+use crate::duty::{self, Duty};
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
+use crate::image::{space_error, Image};
+use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, RING, WAIT_SLICE};
+use crate::repair::Patience;
+use crate::session::Seat;
+
+/// Writes what the rings hold into the log; not durable yet. Answers a flush number: all records with it or
+/// a lower one are written.
+///
+/// # Errors
+/// `WritesStopped`; `NoSpace`, `Io`, `LimitReached`: nothing counts as written, try again.
+pub(super) fn write(image: &Arc<Image>) -> Result<u64> {
+    let duty = duty::take(image, control::LOG_OWNER)?;
+    write_owned(image, &duty)
+}
+
+fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<u64> {
+    if image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
+        return Err(Error::WritesStopped);
+    }
+    // NB: the level changes only under this duty. At none the tails are the sessions' own.
+    if level(image) == Durability::None {
+        return Err(Error::Invalid("the database has been set to durability none meanwhile".into()));
+    }
+    let position = position::read(image);
+    let until = image.control(control::FLUSH).fetch_add(1, AcqRel);
+    let frozen = freeze(image);
+    let batch = position.batch + 1;
+    let head = ChunkHead {
+        salt: salt(slots::uuid(image)),
+        batch,
+        after: position.until,
+        until,
+        durable: image.control(control::DURABLE_BATCH).load(Acquire),
+        ..ChunkHead::default()
+    };
+    let buffer = std::mem::take(&mut *image.log_buffer());
+    let mut files = Files { image, batch };
+    let mut writer = BatchWriter::new(&mut files, position.spot, head, buffer);
+    let mut tails = Vec::with_capacity(frozen.len());
+    for (seat, head, _) in &frozen {
+        tails.push(gather::session(seat, *head, (position.until, until), &mut writer)?);
+    }
+    let (written, buffer) = writer.finish()?;
+    *image.log_buffer() = buffer;
+    if let Some((spot, bytes)) = written {
+        position::select(image, &Position { batch, until, spot });
+        image.control(control::LOG_BYTES).fetch_add(bytes, AcqRel);
+    }
+    for ((seat, ..), tail) in frozen.iter().zip(tails) {
+        seat.set_tail(tail);
+    }
+    Ok(until)
+}
+
+/// Makes everything durable that was committed before the call.
+///
+/// # Errors
+/// As [`wait`].
+pub(crate) fn sync(image: &Arc<Image>) -> Result<()> {
+    let now = image.control(control::FLUSH).fetch_add(0, AcqRel);
+    wait(image, now)
+}
+
+/// Waits until the records with flush number `flush` are durable; the first who waits sees to it for all.
+///
+/// # Errors
+/// `NotDurable`, with the reason: the commit has happened, but is not on disk.
+pub(crate) fn wait(image: &Arc<Image>, flush: u64) -> Result<()> {
+    let durable = image.control(control::DURABLE_FLUSH);
+    let bell = image.shm.word32(control::DURABLE_FUTEX);
+    loop {
+        let rung = bell.load(Acquire);
+        if durable.load(Acquire) >= flush {
+            return Ok(());
+        }
+        match duty::try_take(image, control::SYNC_OWNER) {
+            Some(duty) => {
+                let led = if durable.load(Acquire) >= flush { Ok(()) } else { lead(image) };
+                drop(duty);
+                bell.fetch_add(1, AcqRel);
+                futex::wake(bell, u32::MAX);
+                led.map_err(|why| Error::NotDurable { why: why.to_string() })?;
+            }
+            None => {
+                futex::wait(bell, rung, Some(WAIT_SLICE));
+            }
+        }
+    }
+}
+
+/// Writes and syncs. The caller has the duty `sync`.
+fn lead(image: &Arc<Image>) -> Result<()> {
+    let begun = platform::monotonic_nanos();
+    let flush = write(image).inspect_err(|error| note_full(image, error))?;
+    let position = position::read(image);
+    let synced = image.control(control::DURABLE_BATCH);
+    if synced.load(Acquire) < position.batch {
+        sync_files(image, &position)?;
+        image.control(control::LOG_SYNCS).fetch_add(1, AcqRel);
+        synced.store(position.batch, Release);
+    }
+    image.control(control::DURABLE_FLUSH).store(flush, Release);
+    let now = platform::monotonic_nanos();
+    image.control(control::FLUSH_TOOK).store(now - begun, Release);
+    image.control(control::FLUSHED_AT).store(now, Release);
+    Ok(())
+}
+
+/// Syncs the files written to since the last time.
+fn sync_files(image: &Arc<Image>, position: &Position) -> Result<()> {
+    let first = image.control(control::DURABLE_SEQUENCE);
+    let from = first.load(Acquire);
+    for (slot, sequence) in slots::used(image) {
+        if (from..=position.spot.sequence).contains(&sequence) {
+            let path = segment::path(&image.path, slot);
+            let synced = image.disk.open(&path, true).and_then(|file| file.sync_data());
+            if let Err(source) = synced {
+                crate::control::raise_flag(image, FLAG_FAILED);
+                return Err(space_error("sync the log", &path, source));
+            }
+        }
+    }
+    first.store(position.spot.sequence, Release);
+    Ok(())
+}
+
+/// Waits until the ring of `seat` has room for `need` bytes more. Nothing of the session is under way.
+///
+/// # Errors
+/// `WritesStopped`, `NoSpace`, `Io`: the log takes nothing now.
+#[cold]
+pub(crate) fn make_room(seat: &Seat, need: usize) -> Result<()> {
+    debug_assert!(need <= RING && seat.applied() == seat.head());
+    let image = &seat.image;
+    let mut patience = Patience::new();
+    loop {
+        if level(image) == Durability::None {
+            // NB: all of it was published before the level was read, and is thus in no batch to come.
+            seat.set_tail(seat.head());
+        }
+        if seat.find_room(need) {
+            return Ok(());
+        }
+        match duty::try_take(image, control::LOG_OWNER) {
+            Some(duty) if level(image) != Durability::None && !seat.find_room(need) => {
+                write_owned(image, &duty).inspect_err(|error| note_full(image, error))?;
+            }
+            Some(_) => {}
+            None => patience.wait(image, || 0)?,
+        }
+    }
+}
+
+/// Writes the log until nothing of `seat` is left in its ring.
+///
+/// # Errors
+/// As [`make_room`].
+pub(crate) fn drain(seat: &Seat) -> Result<()> {
+    while seat.tail() < seat.head() {
+        if level(&seat.image) == Durability::None {
+            seat.set_tail(seat.head());
+            break;
+        }
+        write(&seat.image).inspect_err(|error| note_full(&seat.image, error))?;
+    }
+    Ok(())
+}
+
+/// The database's durability level.
+pub(crate) fn level(image: &Image) -> Durability {
+    crate::session::level_of(image.control(control::FLAGS).load(Acquire))
+}
+
+/// A full disk keeps the log from growing: no writer publishes any more until there is room.
+fn note_full(image: &Arc<Image>, error: &Error) {
+    if matches!(error, Error::NoSpace { .. } | Error::LimitReached { .. }) {
+        crate::control::raise_flag(image, FLAG_FULL);
+    }
+}
+
+/// One round of looking after the log: flushes if it is time, sees to spare segments, and lets writers go
+/// on once there is space again. Answers how long the next round may wait.
+///
+/// # Errors
+/// What flushing answers; the next round tries again.
+pub(crate) fn tend(image: &Arc<Image>) -> Result<Duration> {
+    let flags = image.control(control::FLAGS).load(Acquire);
+    if level(image) == Durability::None || flags & FLAG_FAILED != 0 {
+        return Ok(FLUSH_AGE);
+    }
+    if flags & FLAG_FULL != 0 || slots::wants_spare(image) {
+        match slots::provide(image) {
+            Ok(_) => crate::control::lower_flag(image, FLAG_FULL),
+            Err(error) => note_full(image, &error),
+        }
+    }
+    let took = Duration::from_nanos(image.control(control::FLUSH_TOOK).load(Acquire));
+    let pause = (FLUSH_AGE * 9 / 10).saturating_sub(took * 2).clamp(FLUSH_PAUSE_LEAST, FLUSH_AGE / 2);
+    let since = platform::monotonic_nanos().saturating_sub(image.control(control::FLUSHED_AT).load(Acquire));
+    let since = Duration::from_nanos(since);
+    if since < pause {
+        return Ok(pause - since);
+    }
+    if has_work(image) {
+        sync(image)?;
+    }
+    Ok(pause)
+}
+
+/// Whether anything is not yet written, or not yet durable.
+fn has_work(image: &Arc<Image>) -> bool {
+    let synced = image.control(control::DURABLE_BATCH).load(Acquire);
+    position::read(image).batch > synced
+        || (1..=crate::repair::sessions_high(image)).any(|id| {
+            let seat = Seat::new(image.clone(), id);
+            seat.tail() < seat.head()
+        })
+}

@@ -1,0 +1,104 @@
+//! From the rings into a batch.
+//!
+//! Of each session: the records from its tail to where its head was frozen whose flush number lies in
+//! the batch's interval. Operations of the volatile tree are left out, long values go in by their bytes.
+
+use perilune_store::{Error, Result};
+
+use super::batch::BatchWriter;
+use super::record::{heading, LOG_HEADING};
+use crate::session::extent;
+use crate::session::record::{Op, HEADING};
+use crate::session::Seat;
+
+/// Writes a session's records of the interval `(after, until]` that lie below `head`, and answers the
+/// position up to which nothing of its ring is needed any more.
+///
+/// # Errors
+/// `Corrupt` when a record contradicts its format; what writing answers.
+pub(super) fn session(
+    seat: &Seat,
+    head: u64,
+    (after, until): (u64, u64),
+    out: &mut BatchWriter<'_>,
+) -> Result<u64> {
+    let mut at = seat.tail();
+    while at < head {
+        let found = seat.record_heading(at, head)?;
+        if found.flush > until {
+            break;
+        }
+        if found.flush > after {
+            if found.is_plain() {
+                let body = found.bytes as usize - HEADING;
+                let bytes = (LOG_HEADING + body) as u64;
+                out.note_generation(found.generation);
+                let heading = heading(bytes, found.flush, found.seq, found.generation, found.count);
+                out.write(&heading)?;
+                copy_ring(seat, at + HEADING as u64, body, out)?;
+            } else {
+                mixed(seat, at, found.flush, out)?;
+            }
+        }
+        at += found.bytes;
+    }
+    Ok(at)
+}
+
+/// Copies bytes of a ring.
+fn copy_ring(seat: &Seat, mut at: u64, mut len: usize, out: &mut BatchWriter<'_>) -> Result<()> {
+    while len > 0 {
+        let (buffer, room) = out.room()?;
+        // NB: a chunk's body may end anywhere; the ring is read from multiples of 8 as long as possible.
+        let count = len.min(room);
+        seat.append_ring(at, count, buffer);
+        at += count as u64;
+        len -= count;
+    }
+    Ok(())
+}
+
+/// Writes a record that is long, or that has operations to be left out or values to be fetched.
+fn mixed(seat: &Seat, at: u64, flush: u64, out: &mut BatchWriter<'_>) -> Result<()> {
+    let record = seat.read_record(at)?;
+    let ops = record.ops()?;
+    let logged = || ops.iter().filter(|op| !op.volatile);
+    let count = logged().count();
+    if count == 0 {
+        return Ok(());
+    }
+    let mut bytes = LOG_HEADING as u64;
+    for op in logged() {
+        bytes += (8 + (op.key.len() + value_len(seat, op)?).next_multiple_of(8)) as u64;
+    }
+    out.note_generation(record.generation);
+    out.write(&heading(bytes, flush, record.seq, record.generation, count as u32))?;
+    let mut scratch = Vec::new();
+    for op in logged() {
+        scratch.clear();
+        let value = if op.big {
+            let (len, runs) = list(seat, op)?;
+            extent::append(&seat.image, &runs, len, &mut scratch);
+            &scratch[..]
+        } else {
+            op.value
+        };
+        let plain = Op { big: false, value, ..*op };
+        plain.encode_to(|bytes| out.write(bytes))?;
+    }
+    Ok(())
+}
+
+fn value_len(seat: &Seat, op: &Op<'_>) -> Result<usize> {
+    if op.big {
+        list(seat, op).map(|(len, _)| len)
+    } else {
+        Ok(op.value.len())
+    }
+}
+
+fn list(seat: &Seat, op: &Op<'_>) -> Result<(usize, Vec<crate::image::layout::Run>)> {
+    extent::parse(&seat.image, op.value).ok_or_else(|| Error::Corrupt {
+        place: format!("redo ring of session {}: a long value's list of runs is wrong", seat.id),
+    })
+}

@@ -1,0 +1,111 @@
+//! Durability levels of a database, and the log's begin and end.
+//!
+//! The level is a part of the FLAGS word and changes by the handshake: whoever publishes knows whether
+//! there is a log. A log that begins covers what is published from then on; the checkpoint taken after
+//! that makes it good for all. Who changes the level sees to that checkpoint.
+//!
+//! What if we are killed? Level stored, log not begun: records are logged behind an interval that ends
+//! earlier; meta still says that no log belongs to the database, until the checkpoint.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::Arc;
+
+use perilune_store::{Durability, Result};
+
+use super::flush::level;
+use super::position::{self, Position};
+use super::slots;
+use crate::control::freeze;
+use crate::duty;
+use crate::image::layout::{control, FLAG_LEVEL};
+use crate::image::Image;
+
+/// The bits of a level in the FLAGS word.
+pub(crate) fn flag_of(level: Durability) -> u64 {
+    (level as u64) << 8
+}
+
+/// The level that meta names by a number.
+pub(crate) fn level_of_meta(number: u32) -> Durability {
+    match number {
+        0 => Durability::None,
+        1 => Durability::Periodic,
+        _ => Durability::Fsync,
+    }
+}
+
+/// The number of the batch that is written next; 0 at level none, where there is no log. A checkpoint
+/// asks before its cut: what is in batches below it is part of the checkpoint.
+pub(crate) fn next_batch(image: &Image) -> u64 {
+    match level(image) {
+        Durability::None => 0,
+        _ => position::read(image).batch + 1,
+    }
+}
+
+/// Changes the level; the caller then has a checkpoint taken if there was no log and now is, or the reverse.
+///
+/// # Errors
+/// As `duty::take`.
+pub(crate) fn set_level(image: &Arc<Image>, wanted: Durability) -> Result<()> {
+    let _sync = duty::take(image, control::SYNC_OWNER)?;
+    let _log = duty::take(image, control::LOG_OWNER)?;
+    let had = level(image);
+    put_level(image, wanted);
+    if had == Durability::None && wanted != Durability::None {
+        let until = image.control(control::FLUSH).fetch_add(1, AcqRel);
+        freeze(image);
+        // NB: a number is skipped, so that no batch of an earlier log is taken for one of this.
+        let position = position::read(image);
+        let batch = position.batch + 1;
+        position::select(image, &Position { batch, until, ..position });
+        image.control(control::DURABLE_BATCH).store(batch, Release);
+        image.control(control::DURABLE_FLUSH).store(until, Release);
+    } else {
+        freeze(image);
+    }
+    Ok(())
+}
+
+fn put_level(image: &Image, level: Durability) {
+    let flags = image.control(control::FLAGS);
+    let changed = |flags: u64| Some(flags & !FLAG_LEVEL | flag_of(level));
+    // NB: cannot fail, the closure always answers.
+    let _ = flags.fetch_update(AcqRel, Acquire, changed);
+}
+
+/// Begins a log in a new `-shm`, with this batch, at this level. Nobody is attached. Nothing may be
+/// committed before [`clear`], and that not before the log of before is needed no more.
+pub(crate) fn restart(image: &Image, next_batch: u64, level: Durability) {
+    let until = image.control(control::FLUSH).fetch_add(1, AcqRel);
+    let batch = next_batch.max(1) - 1;
+    position::select(image, &Position { batch, until, ..Position::default() });
+    image.control(control::DURABLE_BATCH).store(batch, Release);
+    image.control(control::DURABLE_FLUSH).store(until, Release);
+    image.control(control::DURABLE_SEQUENCE).store(0, Release);
+    put_level(image, level);
+}
+
+/// Removes the files of the log of before.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn clear(image: &Image) -> Result<()> {
+    slots::clear(image)
+}
+
+/// Makes the segments spare that hold only batches below `first`: call it once meta says, on disk, that
+/// the log begins there (0: there is none).
+///
+/// # Errors
+/// As `duty::take`.
+pub(crate) fn recycle(image: &Arc<Image>, first: u64) -> Result<()> {
+    slots::recycle(image, if first == 0 { u64::MAX } else { first })
+}
+
+/// Bytes of the segments that the next recovery may have to read.
+pub(crate) fn size(image: &Image) -> u64 {
+    slots::size(image)
+}
+
+const _: () = assert!(Durability::None as u64 == 0 && Durability::Fsync as u64 == 2);

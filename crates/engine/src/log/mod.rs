@@ -1,0 +1,46 @@
+//! The log: records from the sessions' rings, in batches, on disk.
+//!
+//! Reading order: [`frame`] (bytes), [`record`], [`batch`] (writing one), [`gather`] (from the rings),
+//! [`position`], [`slots`], [`segment`] (files), [`flush`] (writing and syncing), [`level`], [`mod@read`].
+//!
+//! Invariants
+//! - A batch holds exactly the records of its interval of flush numbers; intervals follow each other.
+//! - What is durable is a prefix of the batches, and so a causally consistent prefix of the commits.
+//! - A batch counts once the position's selector says so; one that had counted is never written again.
+//!
+//! # Killed here?
+//!
+//! | killed | left behind | then |
+//! |---|---|---|
+//! | owner of `log`, flush number raised, k heads frozen | some writers reread | the next owner raises and freezes again |
+//! | batch written in part, or wholly, selector old | bytes behind the position | the same batch again, with all it had and more |
+//! | a segment numbered, batch not selected | a slot in use beyond the position | the batch written again finds it by its number |
+//! | selector new, k tails advanced | old tails | the interval leaves out what has been written |
+//! | owner of `sync`, before / after `fdatasync` | old `durable` words | the next owner syncs again |
+//! | `DURABLE_BATCH` stored, `DURABLE_FLUSH` not, or nobody woken | sleepers | they look every 20 ms, and one leads |
+//! | making a segment | a file that no slot names | made anew |
+//! | recycling, k segments made spare | some more in use than need be | the next checkpoint |
+//! | changing the level | meta names no log | the level changes again, with its checkpoint |
+//! | a long record's writer | its runs, noted for the log | freed by whoever gets the session, once the tail has passed |
+//!
+//! Design: docs/design/0014-redo-log.md. Format: docs/format/log.md.
+//!
+//! Deliberately absent: when checkpoints are taken, what recovery does with the batches.
+
+mod batch;
+mod flush;
+mod frame;
+mod gather;
+mod level;
+mod position;
+mod read;
+mod record;
+mod segment;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use flush::{drain, level, make_room, sync, tend, wait};
+pub(crate) use level::{clear, level_of_meta, next_batch, recycle, restart, set_level, size};
+pub(crate) use read::{read, Batch, Damage, End, Replay};
+pub(crate) use record::LogRecord;

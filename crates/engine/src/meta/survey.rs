@@ -1,0 +1,137 @@
+//! What has become of the pages of one info page since the last checkpoint, and the writing of it.
+//!
+//! Invariants
+//! - The generation written is pinned: its pages are not changed while they are summed.
+//! - A page belongs to generation C if `born <= C < died`, also if it has died since the cut.
+//!
+//! Deliberately absent: when (`checkpoint`).
+
+use std::sync::atomic::Ordering::Acquire;
+
+use perilune_disk::DiskFile;
+use perilune_shm::latch::{self, State};
+use perilune_shm::words;
+use perilune_store::{Error, Result};
+
+use super::info::{self, Entry, InfoPage, Place};
+use super::space_error;
+use crate::image::layout::Life;
+use crate::image::Image;
+use crate::limits::{PAGE, VOLATILE};
+
+/// One info page before a checkpoint.
+pub(crate) struct Survey {
+    place: Place,
+    npages: u64,
+    durable: u32,
+    generations: [u32; 2],
+    counting: Option<usize>,
+}
+
+impl Survey {
+    /// Looks at the heads of an info page's two slots. `durable` is the generation of the checkpoint before.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn of(
+        image: &Image,
+        file: &dyn DiskFile,
+        place: Place,
+        npages: u64,
+        durable: u32,
+    ) -> Result<Survey> {
+        let generations = info::generations(file, &image.path, place)?;
+        let counting = info::counting(generations, durable);
+        Ok(Survey { place, npages, durable, generations, counting })
+    }
+
+    /// Whether a page that the info page covers was born or died after `durable`.
+    pub(crate) fn is_changed(image: &Image, place: Place, npages: u64, durable: u32) -> bool {
+        place.pages(npages).any(|number| {
+            let Life { born, died, .. } = image.life(number as u32);
+            let since = |generation: u32| generation > durable && generation != VOLATILE;
+            since(born) || since(died)
+        })
+    }
+
+    /// Writes the info page for `generation` if it has changed, and answers the generation of the
+    /// slot that counts then. `rewrite`: writes the changed pages themselves too.
+    ///
+    /// # Errors
+    /// `Corrupt` if the slot that counts is bad; `NoSpace`, `Io`.
+    pub(crate) fn write(
+        &self,
+        image: &Image,
+        file: &dyn DiskFile,
+        generation: u32,
+        rewrite: bool,
+    ) -> Result<u32> {
+        let left_over = |slot: &usize| self.generations[*slot] > self.durable;
+        let mut targets: Vec<usize> = (0..2).filter(left_over).collect();
+        if targets.is_empty() {
+            if !Survey::is_changed(image, self.place, self.npages, self.durable) {
+                return Ok(self.counting.map_or(0, |slot| self.generations[slot]));
+            }
+            targets.push(self.counting.map_or(0, |slot| 1 - slot));
+        }
+        let page = self.build(image, file, generation, rewrite)?.encode(self.place);
+        for slot in targets {
+            let written = file.write_at(&page, self.place.offset(slot));
+            written.map_err(|source| space_error("write an info page", &image.path, source))?;
+        }
+        Ok(generation)
+    }
+
+    fn build(&self, image: &Image, file: &dyn DiskFile, generation: u32, rewrite: bool) -> Result<InfoPage> {
+        let before = match self.counting {
+            Some(slot) => {
+                InfoPage::read(file, &image.path, self.place, slot)?.ok_or_else(|| Error::Corrupt {
+                    place: format!("{}: info page {} is bad", image.path.display(), self.place.index),
+                })?
+            }
+            None => InfoPage::empty(),
+        };
+        let mut page = InfoPage { generation, ..InfoPage::empty() };
+        let entries = page.entries.iter_mut().zip(before.entries);
+        for (number, (entry, before)) in self.place.pages(self.npages).zip(entries) {
+            let number = number as u32;
+            let Some((born, is_run)) = in_generation(image, number, generation) else { continue };
+            *entry = Entry { born, is_run, sum: before.sum };
+            if born > self.durable || before.born != born {
+                let bytes = page_bytes(image, number);
+                entry.sum = crc32c::crc32c(&bytes);
+                if rewrite {
+                    let written = file.write_at(&bytes, u64::from(number) * PAGE as u64);
+                    written.map_err(|source| space_error("write a page", &image.path, source))?;
+                }
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// When a page was born and whether it is part of a run, if it belongs to the pinned `generation`.
+pub(crate) fn in_generation(image: &Image, number: u32, generation: u32) -> Option<(u32, bool)> {
+    let word = image.life_word(number);
+    loop {
+        let seen = word.load(Acquire);
+        let life = Life::from_word(seen);
+        if life.born == 0 || !life.is_in(generation) {
+            return None;
+        }
+        let state = latch::load(image.latch(number)).state();
+        // NB: a page that is being buried gets its death, a run that is being cut off its state first.
+        if word.load(Acquire) == seen {
+            let is_run = if life.died == 0 { state != State::Tree } else { life.was_run };
+            return Some((life.born, is_run));
+        }
+    }
+}
+
+/// A copy of a page's bytes.
+pub(crate) fn page_bytes(image: &Image, number: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(PAGE);
+    words::append(image.page(number), 0, PAGE, &mut bytes);
+    debug_assert_eq!(bytes.len(), PAGE);
+    bytes
+}

@@ -1,0 +1,258 @@
+//! The machine crashes: only the last checkpoint is to be trusted, and nothing more is needed. A crash is
+//! played by a copy of the database file without its `-shm`, in which all else is garbage.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use perilune_disk::{Fault, FaultyDisk};
+use perilune_store::Error;
+
+use super::tests::{fill, get, options, put, reading, round_of, Scratch, Second};
+use super::Attachment;
+use crate::image::layout::{control, header};
+use crate::limits::PAGE;
+use crate::meta::sums::{checkpoint_pages, CheckpointPages};
+use crate::{checkpoint, verify};
+
+/// Fills every page of the file with garbage that the last checkpoint does not need.
+fn garble(path: &Path) -> CheckpointPages {
+    let durable = checkpoint_pages(path).unwrap();
+    let file = File::options().write(true).open(path).unwrap();
+    let mut seed = durable.generation + 1;
+    for page in 0..fs::metadata(path).unwrap().len() / PAGE as u64 {
+        if durable.data.contains(&page) || durable.directory.contains(&page) {
+            continue;
+        }
+        let mut garbage = Vec::with_capacity(PAGE);
+        while garbage.len() < PAGE {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            garbage.extend_from_slice(&(seed >> 8).to_le_bytes());
+        }
+        file.write_all_at(&garbage, page * PAGE as u64).unwrap();
+    }
+    durable
+}
+
+/// The database as a crash at this moment leaves it.
+fn crashed(scratch: &Scratch) -> (Scratch, PathBuf) {
+    let other = Scratch::new();
+    fs::copy(scratch.db(), other.db()).unwrap();
+    garble(&other.db());
+    let path = other.db();
+    (other, path)
+}
+
+fn take(attachment: &Attachment) -> bool {
+    checkpoint::take(attachment.image().unwrap(), attachment.disk(), 0).unwrap()
+}
+
+#[test]
+fn after_a_crash_the_last_checkpoint_is_there() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    assert!(attachment.recovery().is_none());
+    for round in 1..6 {
+        fill(&attachment, round);
+        assert!(take(&attachment));
+        assert!(!take(&attachment), "nothing has changed");
+        fill(&attachment, round + 100);
+        let (crash, path) = crashed(&scratch);
+        assert!(crash.refusal(&reading()).contains("read_only=false"));
+        let recovered = Attachment::open(&path, &options()).unwrap();
+        assert_eq!(round_of(&recovered), round as u8);
+        let report = recovered.recovery().unwrap();
+        assert!(report.pages > 5 && report.records == 0 && report.dropped.is_none(), "{report}");
+        fill(&recovered, 77);
+        recovered.close().unwrap();
+        assert_eq!(round_of(&crash.open()), 77);
+        assert!(crash.open().recovery().is_none());
+    }
+    assert_eq!(round_of(&attachment), 105);
+}
+
+#[test]
+fn a_crash_is_known_by_the_boot_id() {
+    let scratch = Scratch::new();
+    scratch.open().close().unwrap();
+    Second::start("writer", &scratch.db()).kill();
+    let shm = File::options().write(true).open(scratch.shm()).unwrap();
+    shm.write_all_at(&[1; 16], header::BOOT_ID as u64).unwrap();
+    let recovered = scratch.open();
+    assert!(recovered.recovery().is_some());
+    assert_eq!(get(&recovered, "long"), None, "level none keeps the last checkpoint only");
+    verify::verify(recovered.image().unwrap()).unwrap();
+}
+
+#[test]
+fn damaged_pages_are_named() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    take(&attachment);
+    let durable = checkpoint_pages(&scratch.db()).unwrap();
+    for (count, at) in [(1, 3), (durable.data.len(), PAGE as u64 - 1)] {
+        let (crash, path) = crashed(&scratch);
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        for page in durable.data.iter().take(count) {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, page * PAGE as u64 + at).unwrap();
+            file.write_all_at(&[byte[0] ^ 4], page * PAGE as u64 + at).unwrap();
+        }
+        let refusal = crash.refusal(&options());
+        let first = durable.data[0];
+        assert!(refusal.contains(&format!("page {first} (byte {}): ", first * PAGE as u64)), "{refusal}");
+        assert!(refusal.contains("perilune salvage") && refusal.contains(" tree"), "{refusal}");
+        if count > crate::limits::DAMAGES_NAMED {
+            assert!(refusal.contains("more pages"), "{refusal}");
+        }
+    }
+}
+
+#[test]
+fn checking_finds_damage_in_the_last_checkpoint() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    take(&attachment);
+    fill(&attachment, 2);
+    let image = attachment.image().unwrap();
+    let durable = checkpoint_pages(&scratch.db()).unwrap();
+    assert_eq!(verify::sums(image, attachment.disk()).unwrap(), durable.data.len() as u64);
+    // A page that has been replaced since: nobody would read it again but after a crash.
+    let page = durable.data.iter().find(|page| image.life(**page as u32).died != 0).unwrap();
+    let file = File::options().write(true).open(scratch.db()).unwrap();
+    file.write_all_at(&[0xee], page * PAGE as u64 + 300).unwrap();
+    let damage = verify::sums(image, attachment.disk()).unwrap_err().to_string();
+    assert!(damage.contains(&format!("page {page} ")), "{damage}");
+    verify::verify(image).unwrap();
+    take(&attachment);
+    verify::sums(image, attachment.disk()).unwrap();
+}
+
+#[test]
+fn failing_disks_during_a_checkpoint_leave_the_old_state_or_the_new_one() {
+    for fault in [Fault::NoSpace, Fault::Io, Fault::ShortWrite] {
+        let mut stopped = 0;
+        for call in 1.. {
+            let scratch = Scratch::new();
+            let disk = FaultyDisk::new(fault);
+            let attachment = Attachment::open_on(&scratch.db(), &options(), Arc::new(disk.clone())).unwrap();
+            fill(&attachment, 1);
+            take(&attachment);
+            fill(&attachment, 2);
+            let image = attachment.image().unwrap();
+            let before = disk.calls();
+            disk.fail_call(call);
+            let taken = checkpoint::take(image, attachment.disk(), 0);
+            if disk.calls() - before < call {
+                taken.unwrap();
+                assert!(call > 5, "a checkpoint makes {call} calls only");
+                break;
+            }
+            assert!(taken.is_err(), "call {call} failed with {fault:?} and nobody noticed");
+            let (_crash, path) = crashed(&scratch);
+            let round = round_of(&Attachment::open(&path, &options()).unwrap());
+            assert!((1..=2).contains(&round), "call {call}: round {round}");
+            assert_eq!(round_of(&attachment), 2, "reading goes on");
+            let access = crate::access::Access::new(super::claim_session(image).unwrap());
+            match access.set(crate::tree::Which::Main, b"more", b"1") {
+                Ok(_) => {
+                    checkpoint::take(image, attachment.disk(), 0).unwrap();
+                    let (_crash, path) = crashed(&scratch);
+                    let recovered = Attachment::open(&path, &options()).unwrap();
+                    assert_eq!((round_of(&recovered), get(&recovered, "more")), (2, Some(b"1".to_vec())));
+                }
+                Err(Error::WritesStopped) => stopped += 1,
+                Err(other) => panic!("call {call}: {other}"),
+            }
+            super::release_session(&access.seat);
+            attachment.close().unwrap();
+            let reopened = scratch.open();
+            put(&reopened, "again", b"1");
+            assert_eq!(round_of(&reopened), 2, "call {call}, reopened");
+        }
+        assert!(stopped >= 2, "a failed sync does not stop writing");
+    }
+}
+
+#[test]
+fn failing_disks_during_recovery_keep_nobody_from_recovering_later() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 1);
+    take(&attachment);
+    fill(&attachment, 2);
+    for fault in [Fault::Io, Fault::ShortWrite] {
+        for call in 1.. {
+            let (crash, path) = crashed(&scratch);
+            let disk = FaultyDisk::new(fault);
+            disk.fail_call(call);
+            let opened = Attachment::open_on(&path, &options(), Arc::new(disk.clone()));
+            if disk.calls() < call {
+                assert_eq!(round_of(&opened.unwrap()), 1);
+                assert!(call > 8, "a recovery makes {call} calls only");
+                break;
+            }
+            match opened {
+                // A bundle of pages that could not be read was read page by page.
+                Ok(recovered) => assert_eq!(round_of(&recovered), 1, "call {call}"),
+                Err(_) => assert_eq!(round_of(&crash.open()), 1, "call {call}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_of_a_checkpoint_under_way_are_not_reused() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    fill(&attachment, 1);
+    let pin = crate::pin::cut(image, 0, crate::pin::Purpose::Checkpoint).unwrap();
+    let pages = |generation: u32| -> Vec<(u32, Vec<u8>)> {
+        let used = (0..image.npages() as u32).filter(|page| {
+            let life = image.life(*page);
+            life.born != 0 && life.is_in(generation)
+        });
+        used.map(|page| (page, crate::meta::survey::page_bytes(image, page))).collect()
+    };
+    let before = pages(pin.generation());
+    assert!(before.len() > 5);
+    for round in 2..8 {
+        fill(&attachment, round);
+        if round == 5 {
+            // Meanwhile somebody takes a snapshot, and gives it up.
+            drop(crate::pin::cut(image, 0, crate::pin::Purpose::Snapshot).unwrap());
+        }
+    }
+    assert!(before == pages(pin.generation()), "a page of the pinned generation was changed");
+    drop(pin);
+    for round in 8..12 {
+        fill(&attachment, round);
+        take(&attachment);
+    }
+    let pages = image.npages();
+    for round in 12..30 {
+        fill(&attachment, round);
+        take(&attachment);
+    }
+    assert_eq!(image.npages(), pages, "space is reused");
+    assert_eq!(image.control(control::GEN).load(std::sync::atomic::Ordering::SeqCst), 2 + 2 + 4 + 18);
+}
+
+#[test]
+fn a_snapshot_goes_with_its_process() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    let mut second = Second::start("snapshot", &scratch.db());
+    take(&attachment);
+    assert_eq!(image.pinned().count(), 1);
+    assert!(image.kept().by_pins > 5);
+    second.kill();
+    crate::repair::dead_processes(image).unwrap();
+    assert_eq!((image.pinned().count(), image.kept().by_pins), (0, 0));
+    assert_eq!(round_of(&attachment), 5);
+}

@@ -1,0 +1,112 @@
+//! Pins: generations whose pages nobody may reuse, and the cut that makes one.
+//!
+//! A pin is {generation, root, owner} in shared memory. It is written before the generation is ended, so
+//! that whoever buries a page under the next generation, and whoever finds that page buried, sees it.
+//!
+//! Invariants
+//! - The pages of a pinned generation are never written and never reused; it is read without latches.
+//! - A pin goes with its process: repair drops those of the dead.
+//!
+//! What if we are killed? Slot claimed, generation not stored: an empty pin of a dead owner. Pin
+//! stored, generation not ended: it pins the current generation, which holds nothing back that matters.
+//! Ended, root not stored: a pin that nobody reads. Repair drops all three.
+//!
+//! Deliberately absent: what is read through a pin (`snapshot`), what is written (`checkpoint`).
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
+use std::sync::Arc;
+
+use perilune_shm::fork::ForkMark;
+use perilune_store::{Error, Result};
+
+use crate::image::layout::{control, PINS_AT, PIN_BYTES, PIN_OWNER, PIN_ROOT};
+use crate::image::Image;
+use crate::limits::PINS;
+use crate::{control as handshake, duty, repair};
+
+/// A generation that is kept as it was; let go when dropped.
+pub(crate) struct Pin {
+    image: Arc<Image>,
+    at: usize,
+    /// What may be the forked child's copy of a pin is not the child's to let go.
+    mark: ForkMark,
+    generation: u32,
+    root: u32,
+}
+
+/// Who wants a pin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Snapshot,
+    /// Has the first slot for itself.
+    Checkpoint,
+}
+
+impl Pin {
+    /// The generation held.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Its root.
+    pub(crate) fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// The database it is of.
+    pub(crate) fn image(&self) -> &Arc<Image> {
+        &self.image
+    }
+
+    /// Whether the caller is the process that took it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.mark.is_same_process()
+    }
+
+    fn claim(image: &Arc<Image>, purpose: Purpose) -> Result<Pin> {
+        let slots = match purpose {
+            Purpose::Snapshot => 1..PINS,
+            Purpose::Checkpoint => 0..1,
+        };
+        for round in 0.. {
+            for index in slots.clone() {
+                let at = PINS_AT + index * PIN_BYTES;
+                let owner = image.shm.word(at + PIN_OWNER);
+                if owner.compare_exchange(0, image.me.to_word(), AcqRel, Acquire).is_ok() {
+                    image.control(control::PINS_HIGH).fetch_max(index as u64 + 1, AcqRel);
+                    let mark = ForkMark::current();
+                    return Ok(Pin { image: image.clone(), at, mark, generation: 0, root: 0 });
+                }
+            }
+            if round == 1 {
+                break;
+            }
+            repair::dead_processes(image)?;
+        }
+        Err(Error::LimitReached { what: "snapshots: close some", limit: PINS as u64 - 1 })
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        if self.is_ours() {
+            self.image.shm.word(self.at).store(0, Release);
+            self.image.shm.word(self.at + PIN_OWNER).store(0, Release);
+        }
+    }
+}
+
+/// Ends the current generation and keeps it: everything committed before the call is in it. `but` is the
+/// session that is not waited for (0: none). Waits for operations being applied, which take microseconds.
+///
+/// # Errors
+/// `LimitReached` when there are too many snapshots; as `control::cut`.
+pub(crate) fn cut(image: &Arc<Image>, but: u16, purpose: Purpose) -> Result<Pin> {
+    let mut pin = Pin::claim(image, purpose)?;
+    let duty = duty::take(image, control::CUT_OWNER)?;
+    image.shm.word(pin.at).store(image.generation().into(), SeqCst);
+    (pin.generation, pin.root) = handshake::cut(image, but)?;
+    image.shm.word(pin.at + PIN_ROOT).store(pin.root.into(), Release);
+    drop(duty);
+    Ok(pin)
+}

@@ -1,0 +1,363 @@
+//! Copying every readable node of a damaged database into a new one.
+//!
+//! What counts is the last checkpoint that the file names. Its leaves are found by the info pages, not through
+//! the tree, so that a damaged inner page loses nothing; each is compared with its sum. Leaves tile the keys:
+//! where one is missing, a range of keys is lost, and named by its neighbours. Only below a lost info page
+//! leaves are found through inner pages, and have no sum.
+//!
+//! Invariants
+//! - The damaged file is only read, by system calls, and nobody may have it open.
+//! - A node of a leaf that has its sum is copied, and no node that was not in the checkpoint.
+//! - The new database appears under its name when it is whole.
+//!
+//! What if we are killed? `NEW.partial` is left, which the next salvage writes anew.
+//!
+//! Deliberately absent: the log, and what was written after the checkpoint; both need a sound tree.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use perilune_disk::Disk;
+use perilune_store::{Error, Result};
+
+use crate::bulk::Bulk;
+use crate::image::io_error;
+use crate::limits::SALVAGE_NAMED;
+use crate::meta::{self, Meta};
+use crate::open::{Gate, OpenOptions, Site};
+use crate::page::{self, InnerSlots, Page, INNER, RECORD_BIG};
+use crate::still::{beside, Flaw, Known, Read, Still};
+
+/// A page that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostPage {
+    /// Its number; its first byte lies at this times the bytes of a page.
+    pub page: u64,
+    /// Offset of its first byte in the file.
+    pub byte: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Keys that are lost: whatever lay between two nodes that were copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LostRange {
+    /// The last key copied before; None: the range begins with the database.
+    pub after: Option<Vec<u8>>,
+    /// The first key copied behind; None: the range ends with the database.
+    pub before: Option<Vec<u8>>,
+}
+
+/// What was copied, and what could not be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SalvageReport {
+    /// Generation of the checkpoint that was copied; 0: both copies of meta are lost, and the newest info
+    /// pages were taken.
+    pub generation: u64,
+    /// Whether the database was not closed: what was written after the checkpoint is not in the copy.
+    pub was_open: bool,
+    /// Nodes copied.
+    pub nodes: u64,
+    /// Bytes of the new file.
+    pub bytes: u64,
+    /// Pages copied from without a sum to compare them with, because their info page is lost.
+    pub unsummed_pages: u64,
+    /// Damaged pages, the first of them.
+    pub pages: Vec<LostPage>,
+    /// Damaged pages beyond those.
+    pub more_pages: u64,
+    /// Ranges of keys that are lost, the first of them.
+    pub ranges: Vec<LostRange>,
+    /// Ranges beyond those.
+    pub more_ranges: u64,
+    /// Keys of nodes that are lost because their long value is damaged, the first of them.
+    pub values: Vec<Vec<u8>>,
+    /// Such nodes beyond those.
+    pub more_values: u64,
+}
+
+impl SalvageReport {
+    /// Whether every node of the checkpoint was copied.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.generation != 0 && self.pages.is_empty() && self.ranges.is_empty() && self.values.is_empty()
+    }
+
+    fn lose_page(&mut self, flaw: Flaw) {
+        let lost = LostPage { page: flaw.page, byte: flaw.page * crate::limits::PAGE as u64, why: flaw.why };
+        keep(&mut self.pages, lost, &mut self.more_pages);
+    }
+}
+
+fn keep<T>(list: &mut Vec<T>, item: T, more: &mut u64) {
+    if list.len() < SALVAGE_NAMED {
+        list.push(item);
+    } else {
+        *more += 1;
+    }
+}
+
+/// A leaf that can be read.
+struct Leaf {
+    lo: Vec<u8>,
+    hi: Vec<u8>,
+    number: u64,
+}
+
+/// Copies what can be read of the database at `path` into a new one at `new`. `progress` is told pages done
+/// and pages in all.
+///
+/// # Errors
+/// `CannotOpen` if somebody has it open, or if `new` exists; `NotADatabase`; `NoSpace`, `Io`. Damage is none.
+pub(crate) fn salvage(
+    path: &Path,
+    new: &Path,
+    options: &OpenOptions,
+    disk: &dyn Disk,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<SalvageReport> {
+    let site = Site::find(path, options)?;
+    let target = Site::find(new, options)?;
+    if target.path.exists() {
+        let why = "exists: give the name of a new file".to_owned();
+        return Err(Error::CannotOpen { path: target.path, why });
+    }
+    let gate = alone(&site.path, options)?;
+    let mut report = SalvageReport::default();
+    let still = open(&site.path, disk, &mut report)?;
+    let partial = beside(&target.path, ".partial");
+    let written = copy(&still, disk, &site.path, &partial, &mut report, progress);
+    drop(gate);
+    let renamed = written.and_then(|()| {
+        disk.rename(&partial, &target.path).map_err(|source| io_error("rename", &partial, source))?;
+        let directory = target.path.parent().unwrap_or(Path::new("/"));
+        disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))
+    });
+    if renamed.is_err() {
+        let _ = disk.remove(&partial);
+    }
+    renamed.map(|()| report)
+}
+
+/// Keeps others from opening the file, which nobody has open.
+fn alone(path: &Path, options: &OpenOptions) -> Result<Gate> {
+    let gate = Gate::enter(path, true, options.timeout)?;
+    let attached = gate.attached(path)?.len();
+    if attached > 0 {
+        let why = format!("is in use by {attached} process(es): end them first");
+        return Err(Error::CannotOpen { path: path.into(), why });
+    }
+    Ok(gate)
+}
+
+fn open(path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Still> {
+    let file = disk.open(path, false).map_err(|source| io_error("open", path, source))?;
+    let meta = match meta::newest(&*file, path) {
+        Ok((_, meta)) => meta,
+        // Both copies are bad. The newest info pages are all there is to go by.
+        Err(Error::Corrupt { place }) => {
+            report.lose_page(Flaw { page: 0, why: place });
+            let bytes = file.size().map_err(|source| io_error("find out the size", path, source))?;
+            Meta::lost(bytes / crate::limits::PAGE as u64)
+        }
+        Err(error) => return Err(error),
+    };
+    if meta.uuid != [0; 16] {
+        report.generation = meta.generation.into();
+    }
+    report.was_open = meta.is_open;
+    let still = Still::open(file, path, meta)?;
+    if still.npages() < still.meta.npages {
+        let why = format!("the file was cut, {} pages are missing", still.meta.npages - still.npages());
+        report.lose_page(Flaw { page: still.npages(), why });
+    }
+    for page in still.lost_infos() {
+        report.lose_page(Flaw { page, why: "it is an info page of which no slot can be trusted".to_owned() });
+    }
+    Ok(still)
+}
+
+/// Copies what can be read into a new database at `partial`, and adds to `report` what was found.
+///
+/// # Errors
+/// `NoSpace`, `Io`.
+pub(crate) fn copy(
+    still: &Still,
+    disk: &dyn Disk,
+    path: &Path,
+    partial: &Path,
+    report: &mut SalvageReport,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<()> {
+    let leaves = leaves(still, report, progress);
+    let mut bulk = Bulk::create(disk, partial, path)?;
+    let mut copier = Copier { still, report, last: None, is_gap: false };
+    let mut end = Some(Vec::new());
+    let count = leaves.len() as u64;
+    for (done, leaf) in leaves.iter().enumerate() {
+        if done % 64 == 0 {
+            progress(still.npages() + done as u64, still.npages() + count);
+        }
+        if end.as_ref() != Some(&leaf.lo) {
+            copier.is_gap = true;
+        }
+        if !copier.leaf(leaf, &mut bulk)? {
+            copier.is_gap = true;
+        }
+        end = if leaf.hi.is_empty() { None } else { Some(leaf.hi.clone()) };
+    }
+    if copier.is_gap || end.is_some() {
+        copier.lose_range(None);
+    }
+    report.nodes = bulk.nodes();
+    report.bytes = bulk.finish(still.meta.level)?;
+    Ok(())
+}
+
+/// All leaves that can be read, by their keys.
+fn leaves(still: &Still, report: &mut SalvageReport, progress: &mut dyn FnMut(u64, u64)) -> Vec<Leaf> {
+    let mut found = Vec::new();
+    let mut unknown = Vec::new();
+    let meta = &still.meta;
+    if still.known(meta.root.into()) == Known::Unknown {
+        unknown.push(Child { number: meta.root, level: meta.height.wrapping_sub(1) as u8, range: None });
+    }
+    for (done, number) in still.tree_pages().enumerate() {
+        if done % 64 == 0 {
+            progress(number, still.npages());
+        }
+        match still.tree_page(number) {
+            Ok((page, _)) if page::kind(&page) == INNER => children(still, &page, &mut unknown),
+            Ok((page, _)) => found.push(leaf(&page, number)),
+            Err(flaw) => report.lose_page(flaw),
+        }
+    }
+    let mut seen = HashSet::new();
+    while let Some(child) = unknown.pop() {
+        if !seen.insert(child.number) {
+            continue;
+        }
+        match child.page(still) {
+            Ok(page) => {
+                report.unsummed_pages += 1;
+                if page::kind(&page) == INNER {
+                    children(still, &page, &mut unknown);
+                } else {
+                    found.push(leaf(&page, child.number.into()));
+                }
+            }
+            Err(flaw) => report.lose_page(flaw),
+        }
+    }
+    found.sort_by(|a, b| a.lo.cmp(&b.lo));
+    found
+}
+
+fn leaf(page: &Page, number: u64) -> Leaf {
+    let (lo, hi) = fences(page);
+    Leaf { lo, hi, number }
+}
+
+fn fences(page: &Page) -> (Vec<u8>, Vec<u8>) {
+    let (mut lo, mut hi) = (Vec::new(), Vec::new());
+    page::lo_fence(page, &mut lo);
+    page::hi_fence(page, &mut hi);
+    (lo, hi)
+}
+
+/// A page that an inner page names and that no info page knows.
+struct Child {
+    number: u32,
+    level: u8,
+    /// Its fences; None: the root's, which has none.
+    range: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Child {
+    /// The page, if it is the one that its parent means.
+    fn page(&self, still: &Still) -> Read<Page> {
+        let (page, _) = still.tree_page(self.number.into())?;
+        let range = self.range.clone().unwrap_or_default();
+        if page::level(&page) != self.level || fences(&page) != range {
+            return Err(Flaw { page: self.number.into(), why: "it is not what its parent names".to_owned() });
+        }
+        Ok(page)
+    }
+}
+
+/// Adds the children of an inner page of which nothing is known.
+fn children(still: &Still, page: &Page, unknown: &mut Vec<Child>) {
+    let (mut lo, end) = fences(page);
+    let slots = page::inner_count(page);
+    for index in 0..=slots {
+        let mut hi = end.clone();
+        if index < slots {
+            page::key_into::<InnerSlots>(page, index, &mut hi);
+        }
+        let number = page::child(page, index);
+        if still.known(number.into()) == Known::Unknown {
+            let range = Some((std::mem::take(&mut lo), hi.clone()));
+            unknown.push(Child { number, level: page::level(page) - 1, range });
+        }
+        lo = hi;
+    }
+}
+
+/// Copies leaves in the order of their keys.
+struct Copier<'a> {
+    still: &'a Still,
+    report: &'a mut SalvageReport,
+    last: Option<Vec<u8>>,
+    /// Keys behind `last` are lost.
+    is_gap: bool,
+}
+
+impl Copier<'_> {
+    /// Copies a leaf; false if it can no longer be read.
+    fn leaf(&mut self, leaf: &Leaf, bulk: &mut Bulk) -> Result<bool> {
+        let page = match self.still.tree_page(leaf.number) {
+            Ok((page, _)) => page,
+            Err(flaw) => {
+                self.report.lose_page(flaw);
+                return Ok(false);
+            }
+        };
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        for index in 0..page::leaf_count(&page) {
+            page::leaf_key(&page, index, &mut key);
+            if self.last.as_ref().is_some_and(|last| *last >= key) {
+                // Leaves that overlap are of a file that was made to.
+                continue;
+            }
+            value.clear();
+            if page::append_value(&page, index, &mut value) & RECORD_BIG != 0 {
+                match self.still.long_value(leaf.number, &value) {
+                    Ok((long, unsummed)) => {
+                        value = long;
+                        self.report.unsummed_pages += unsummed;
+                    }
+                    Err(flaw) => {
+                        self.report.lose_page(flaw);
+                        keep(&mut self.report.values, key.clone(), &mut self.report.more_values);
+                        continue;
+                    }
+                }
+            }
+            if self.is_gap {
+                self.lose_range(Some(key.clone()));
+            }
+            bulk.push(&key, &value)?;
+            self.last = Some(key.clone());
+        }
+        Ok(true)
+    }
+
+    fn lose_range(&mut self, before: Option<Vec<u8>>) {
+        let range = LostRange { after: self.last.clone(), before };
+        keep(&mut self.report.ranges, range, &mut self.report.more_ranges);
+        self.is_gap = false;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,288 @@
+//! Damaged files: what is left of them, and whether all that is lost is told.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use perilune_disk::{Disk, Fault, FaultyDisk, RealDisk};
+use perilune_store::{Error, Session, Store};
+
+use super::*;
+use crate::limits::PAGE;
+use crate::{checkpoint_pages, Database};
+
+pub(crate) type Nodes = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A directory that is removed when dropped.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!("perilune-copies-{}-{}", std::process::id(), NUMBER.fetch_add(1, SeqCst));
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn options() -> OpenOptions {
+    OpenOptions { max_size: 1 << 30, ..OpenOptions::default() }
+}
+
+/// Nodes with keys that share prefixes, some of them long, and some long values.
+pub(crate) fn some_nodes(count: u32) -> Nodes {
+    let mut nodes = Nodes::new();
+    for at in 0..count {
+        let scattered = at.wrapping_mul(2_654_435_761);
+        let mut key = format!("name {:03} {scattered:010}", scattered % 40).into_bytes();
+        if at % 97 == 0 {
+            key.resize(400 + at as usize % 300, b'k');
+        }
+        let bytes = if at % 211 == 5 { 3 * PAGE + at as usize } else { at as usize % 90 };
+        nodes.insert(key, vec![at as u8; bytes]);
+    }
+    nodes
+}
+
+pub(crate) fn set_all(database: &Database, nodes: &Nodes) {
+    let mut session = database.session().unwrap();
+    nodes.iter().for_each(|(key, value)| session.set(key, value).unwrap());
+}
+
+pub(crate) fn make(path: &Path, nodes: &Nodes) {
+    let database = Database::open(path, &options()).unwrap();
+    set_all(&database, nodes);
+    database.close().unwrap();
+}
+
+/// All that a database holds, which is sound.
+pub(crate) fn all_of(path: &Path) -> Nodes {
+    let database = Database::open(path, &options()).unwrap();
+    database.verify().unwrap();
+    let mut session = database.session().unwrap();
+    let (mut at, mut key, mut value) = (Vec::new(), Vec::new(), Vec::new());
+    let mut nodes = Nodes::new();
+    while session.next(&at, nodes.is_empty(), &mut key, Some(&mut value)).unwrap() {
+        nodes.insert(key.clone(), value.clone());
+        std::mem::swap(&mut at, &mut key);
+    }
+    drop(session);
+    database.close().unwrap();
+    nodes
+}
+
+fn run(path: &Path, new: &Path) -> SalvageReport {
+    let _ = fs::remove_file(new);
+    salvage(path, new, &options(), &RealDisk, &mut |_, _| {}).unwrap()
+}
+
+fn flip(path: &Path, page: u64, at: u64) {
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, page * PAGE as u64 + at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x41], page * PAGE as u64 + at).unwrap();
+}
+
+/// The nodes that need none of the `damaged` pages, by reading the sound file page by page.
+fn unharmed(path: &Path, damaged: &[u64]) -> Nodes {
+    let file = RealDisk.open(path, false).unwrap();
+    let (_, meta) = meta::newest(&*file, path).unwrap();
+    let still = Still::open(file, path, meta).unwrap();
+    let mut nodes = Nodes::new();
+    for number in still.tree_pages().filter(|number| !damaged.contains(number)) {
+        let (page, _) = still.tree_page(number).unwrap();
+        if page::kind(&page) == INNER {
+            continue;
+        }
+        for index in 0..page::leaf_count(&page) {
+            let (mut key, mut value) = (Vec::new(), Vec::new());
+            page::leaf_key(&page, index, &mut key);
+            if page::append_value(&page, index, &mut value) & RECORD_BIG != 0 {
+                let runs = crate::session::extent::parse_within(still.npages(), &value).unwrap().1;
+                let hit = |run: &crate::image::layout::Run| {
+                    damaged
+                        .iter()
+                        .any(|page| (u64::from(run.first)..u64::from(run.first + run.pages)).contains(page))
+                };
+                if runs.iter().any(hit) {
+                    continue;
+                }
+                value = still.long_value(number, &value).unwrap().0;
+            }
+            nodes.insert(key, value);
+        }
+    }
+    nodes
+}
+
+#[test]
+fn a_sound_database_is_copied_whole() {
+    let scratch = Scratch::new();
+    let (old, new) = (scratch.path("old.db"), scratch.path("new.db"));
+    for count in [0, 1, 30, 4000] {
+        let _ = fs::remove_file(&old);
+        let nodes = some_nodes(count);
+        make(&old, &nodes);
+        let report = run(&old, &new);
+        assert!(report.is_complete() && !report.was_open, "{report:?}");
+        assert_eq!(report.nodes, u64::from(count));
+        assert_eq!(report.bytes, fs::metadata(&new).unwrap().len());
+        assert!(all_of(&new) == nodes, "{count} nodes");
+        assert!(!scratch.path("new.db.partial").exists());
+    }
+}
+
+#[test]
+fn what_undamaged_leaves_hold_is_copied_and_nothing_else_and_the_rest_is_named() {
+    let scratch = Scratch::new();
+    let (old, new, bad) = (scratch.path("old.db"), scratch.path("new.db"), scratch.path("bad.db"));
+    let nodes = some_nodes(6000);
+    make(&old, &nodes);
+    let data = checkpoint_pages(&old).unwrap().data;
+    let mut seed = 7u64;
+    for round in 1..25 {
+        let mut damaged: Vec<u64> = (0..round)
+            .map(|_| {
+                seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                data[(seed >> 33) as usize % data.len()]
+            })
+            .collect();
+        damaged.sort_unstable();
+        damaged.dedup();
+        fs::copy(&old, &bad).unwrap();
+        damaged.iter().for_each(|page| flip(&bad, *page, seed >> 40 & (PAGE as u64 - 1)));
+        let report = run(&bad, &new);
+        let (left, expected) = (all_of(&new), unharmed(&old, &damaged));
+        assert!(left == expected, "round {round}, pages {damaged:?}: {} of {}", left.len(), expected.len());
+        assert_eq!(report.nodes, expected.len() as u64);
+        // Each node that is missing is named, or lies in a range that is.
+        for lost in nodes.keys().filter(|key| !left.contains_key(*key)) {
+            let inside = |range: &LostRange| {
+                range.after.as_ref().is_none_or(|after| after < lost)
+                    && range.before.as_ref().is_none_or(|before| lost < before)
+            };
+            assert!(report.values.contains(lost) || report.ranges.iter().any(inside), "round {round}");
+        }
+        // And nothing is named that is not damaged.
+        assert!(report.pages.iter().all(|lost| damaged.contains(&lost.page)), "{:?}", report.pages);
+        assert!(report.pages.iter().all(|lost| lost.byte == lost.page * PAGE as u64 && !lost.why.is_empty()));
+        assert_eq!(report.ranges.is_empty() && report.values.is_empty(), left == nodes);
+    }
+}
+
+#[test]
+fn lost_info_pages_and_meta_lose_no_nodes() {
+    let scratch = Scratch::new();
+    let (old, new, bad) = (scratch.path("old.db"), scratch.path("new.db"), scratch.path("bad.db"));
+    let nodes = some_nodes(3000);
+    make(&old, &nodes);
+    let directory = checkpoint_pages(&old).unwrap().directory;
+    for page in &directory {
+        for at in [2, 9, 300] {
+            fs::copy(&old, &bad).unwrap();
+            flip(&bad, *page, at);
+            let report = run(&bad, &new);
+            if *page < 2 {
+                // The other copy of meta, of the state before.
+                continue;
+            }
+            assert!(all_of(&new) == nodes, "info page {page}, byte {at}");
+            assert!(report.unsummed_pages > 0 && report.pages[0].page > 1 && report.ranges.is_empty());
+        }
+    }
+    fs::copy(&old, &bad).unwrap();
+    flip(&bad, 0, 20);
+    flip(&bad, 1, 20);
+    let report = run(&bad, &new);
+    assert!(!report.is_complete() && report.generation == 0, "{report:?}");
+    assert!(all_of(&new) == nodes, "without meta");
+}
+
+#[test]
+fn any_bytes_are_survived() {
+    let scratch = Scratch::new();
+    let (old, new, bad) = (scratch.path("old.db"), scratch.path("new.db"), scratch.path("bad.db"));
+    make(&old, &some_nodes(500));
+    let (bytes, used) = (fs::read(&old).unwrap(), checkpoint_pages(&old).unwrap());
+    let mut seed = 99u64;
+    let mut random = move || {
+        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        seed >> 33
+    };
+    for round in 0..40 {
+        let mut bytes = bytes.clone();
+        for page in used.data.iter().chain(&used.directory) {
+            if random() % 4 == 0 {
+                let from = *page as usize * PAGE;
+                let garbage = random().to_le_bytes();
+                for at in (0..PAGE).step_by(1 + random() as usize % 500) {
+                    bytes[from + at] = garbage[at % 8];
+                }
+            }
+        }
+        if round % 3 == 0 {
+            bytes.truncate(random() as usize % bytes.len());
+        }
+        fs::write(&bad, &bytes).unwrap();
+        let _ = fs::remove_file(&new);
+        match salvage(&bad, &new, &options(), &RealDisk, &mut |_, _| {}) {
+            Ok(report) => assert_eq!(all_of(&new).len() as u64, report.nodes),
+            Err(Error::NotADatabase { .. } | Error::Io { .. }) => {}
+            Err(error) => panic!("round {round}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn databases_in_use_and_names_in_use_are_refused() {
+    let scratch = Scratch::new();
+    let (old, new) = (scratch.path("old.db"), scratch.path("new.db"));
+    let nodes = some_nodes(50);
+    let database = Database::open(&old, &options()).unwrap();
+    set_all(&database, &nodes);
+    let refusal =
+        |new: &Path| salvage(&old, new, &options(), &RealDisk, &mut |_, _| {}).unwrap_err().to_string();
+    assert!(refusal(&new).contains("in use by 1 process"), "{}", refusal(&new));
+    database.close().unwrap();
+    assert!(refusal(&old).contains("exists: give"), "{}", refusal(&old));
+    assert!(!new.exists());
+}
+
+#[test]
+fn failing_disks_leave_no_half_database() {
+    let scratch = Scratch::new();
+    let (old, new) = (scratch.path("old.db"), scratch.path("new.db"));
+    let nodes = some_nodes(100);
+    make(&old, &nodes);
+    for call in 1.. {
+        let disk = FaultyDisk::new(Fault::NoSpace);
+        disk.fail_call(call);
+        match salvage(&old, &new, &options(), &disk, &mut |_, _| {}) {
+            Ok(report) => {
+                let left = all_of(&new);
+                assert_eq!(left.len() as u64, report.nodes);
+                // A slot that does not count may be unreadable without loss.
+                assert!(left == nodes || !report.is_complete(), "call {call}");
+                if disk.calls() < call {
+                    assert!(report.is_complete());
+                    break;
+                }
+            }
+            Err(_) => assert!(!scratch.path("new.db.partial").exists(), "call {call}"),
+        }
+        let _ = fs::remove_file(&new);
+    }
+}
