@@ -113,6 +113,7 @@ enum perilune_status {
     PERILUNE_INTERNAL = -28, /* an invariant of Perilune failed: please report the message */
     PERILUNE_OVERLAP = -29,  /* copy, merge: one tree contains the other */
     PERILUNE_PRIVATE = -30,  /* not possible for a name without ^ */
+    PERILUNE_NOT_DURABLE = -31, /* committed and seen by all, but not on disk; the message says why */
 
     /* A transaction's body may return codes of its own from here downwards. */
     PERILUNE_USER = -1000
@@ -292,7 +293,7 @@ typedef struct perilune_options {
     int32_t create;      /* 1: create it when missing */
     int32_t read_only;   /* 1: refuse writes */
     int32_t durability;  /* enum perilune_durability */
-    uint64_t max_size;   /* bytes the file may take; 0: the default */
+    uint64_t max_size;   /* bytes the file may take; 0: $PERILUNE_MAX_SIZE or 1 TiB */
     double timeout;      /* seconds to wait for processes that open or close it; 0: the default */
     uint32_t file_mode;  /* permissions of created files; 0: 0600 */
     int32_t any_filesystem; /* 1: also on btrfs and zfs, which are slow here */
@@ -342,6 +343,16 @@ PERILUNE_API int perilune_limits_of(const perilune_db *db, perilune_limits *limi
  * Errors: PERILUNE_LIMIT_REACHED; text by perilune_message(NULL).
  */
 PERILUNE_API int perilune_session_open(perilune_db *db, perilune_session **session);
+
+/*
+ * Opens a session of `db` that reads the database as it is now: everything committed before the call
+ * and nothing after, however long it is read. It blocks nobody. What writes to the database, and locks,
+ * watches and channels, answers PERILUNE_READ_ONLY; private names work. The space it needs is kept until
+ * it is closed or the process ends; in a forked child it answers PERILUNE_FORKED. Any thread; waits
+ * for writes under way, which take microseconds.
+ * Errors: PERILUNE_LIMIT_REACHED (255 at once); PERILUNE_READ_ONLY if `db` was opened for reading only.
+ */
+PERILUNE_API int perilune_snapshot_open(perilune_db *db, perilune_session **session);
 
 /*
  * Closes `session`: rolls back its transaction, ends its watches, releases its own locks (owner 0)
@@ -670,6 +681,12 @@ PERILUNE_API int perilune_cursor_fetch(perilune_cursor *cursor, perilune_entry *
                                        size_t capacity, size_t *count);
 
 /*
+ * Goes on behind the subtree of `node` (before it, with PERILUNE_CURSOR_REVERSE): what lies in it is
+ * skipped by a search. `node` lies in the part of the tree that the cursor goes through.
+ */
+PERILUNE_API int perilune_cursor_skip(perilune_cursor *cursor, const perilune_node *node);
+
+/*
  * Builds in `buffer` the node of the last step of perilune_cursor_next; PERILUNE_NOT_FOUND before the
  * first step and after the end.
  */
@@ -912,8 +929,17 @@ PERILUNE_API int perilune_follow(perilune_session *session, const char *name, si
 /* ----------------------------------------------------------------------- about the file --- */
 
 /*
- * Stores what an operator wants to know (sizes, processes, counters) as a JSON object; it stays
- * until the session's next call.
+ * Takes a checkpoint while others read and write: everything committed before the call survives a crash
+ * of the machine. Stores in `taken`, if not NULL, whether anything had changed since the last one.
+ * Blocks for as long as the disk takes.
+ * Errors: PERILUNE_WRITES_STOPPED, PERILUNE_NO_SPACE, PERILUNE_IO; the checkpoint before still counts.
+ */
+PERILUNE_API int perilune_checkpoint(perilune_session *session, int *taken);
+
+/*
+ * Stores what an operator wants to know (sizes, processes, counters of all processes since the
+ * database was opened first in this boot) as a JSON object of numbers, and "version"; it stays until
+ * the session's next call. Reads no values. docs/reference/cli.md lists the figures.
  */
 PERILUNE_API int perilune_stat(perilune_session *session, perilune_value *json);
 

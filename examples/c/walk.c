@@ -160,6 +160,29 @@ static void many_at_once(perilune_session *session)
     perilune_cursor_close(cursor);
 }
 
+/* Leaves out the subtree of ^w(10) in both directions. */
+static void skipping(perilune_session *session)
+{
+    place node;
+    place ten;
+    perilune_cursor *cursor = NULL;
+    perilune_cursor_options options = PERILUNE_CURSOR_OPTIONS_INIT;
+    perilune_value subscript;
+
+    options.kind = PERILUNE_CURSOR_SUBTREE;
+    CHECK(session, perilune_cursor_open(session, at(&node, "^w"), &options, &cursor));
+    CHECK(session, perilune_cursor_skip(cursor, at(&ten, "^w(10)")));
+    CHECK(session, perilune_cursor_next(cursor, &subscript, NULL, NULL));
+    EXPECT(same_text(&subscript, PERILUNE_STRING, "2x"));
+    perilune_cursor_close(cursor);
+    options.flags = PERILUNE_CURSOR_REVERSE;
+    CHECK(session, perilune_cursor_open(session, at(&node, "^w"), &options, &cursor));
+    CHECK(session, perilune_cursor_skip(cursor, &ten.node));
+    CHECK(session, perilune_cursor_next(cursor, &subscript, NULL, NULL));
+    EXPECT(subscript.type == PERILUNE_INT && subscript.as.i == 2);
+    perilune_cursor_close(cursor);
+}
+
 static void trees(perilune_session *session)
 {
     place from;
@@ -269,6 +292,7 @@ int main(int argc, char **argv)
     siblings(session);
     names(session);
     cursors(session);
+    skipping(session);
     many_at_once(session);
     trees(session);
     types(session);

@@ -1,10 +1,11 @@
 //! What an operator asks: what there is, and whether it is sound.
 
 use std::ffi::c_int;
+use std::fmt::Write;
 
 use crate::edge::{place, store};
 use crate::session::{answer, call, Session};
-use crate::status::Failure;
+use crate::status::{Failure, OK};
 use crate::value::Value;
 
 /// `perilune_stat`.
@@ -31,13 +32,38 @@ fn stat(db: &perilune::Database, inner: &mut perilune::Session) -> Result<String
         names += 1;
         name = inner.next(&at)?;
     }
-    Ok(format!(
-        "{{\"version\":\"{}\",\"names\":{names},\"key_bytes_max\":{},\"value_bytes_max\":{},\"transaction_depth_max\":{}}}",
+    let processes = db.processes()?;
+    let sessions: u64 = processes.iter().map(|process| u64::from(process.sessions)).sum();
+    let mut text = format!(
+        "{{\"version\":\"{}\",\"names\":{names},\"key_bytes_max\":{},\"value_bytes_max\":{},\"transaction_depth_max\":{},\
+         \"processes\":{},\"sessions\":{sessions}",
         env!("CARGO_PKG_VERSION"),
         limits.key_bytes,
         limits.value_bytes,
         limits.transaction_depth,
-    ))
+        processes.len(),
+    );
+    for figure in db.stat()? {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ",\"{}\":{}", figure.name, figure.value);
+    }
+    text.push('}');
+    Ok(text)
+}
+
+/// `perilune_checkpoint`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_checkpoint(session: *mut Session, taken: *mut c_int) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe {
+        call(session, |open| {
+            store(taken, open.db.checkpoint()?.into());
+            Ok(OK)
+        })
+    }
 }
 
 /// `perilune_verify`.

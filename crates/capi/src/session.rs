@@ -207,6 +207,25 @@ pub unsafe extern "C" fn perilune_session_open(db: *mut Database, session: *mut 
     })
 }
 
+/// `perilune_snapshot_open`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_snapshot_open(db: *mut Database, session: *mut *mut Session) -> c_int {
+    thread_call(|| {
+        // SAFETY: the caller's pointers are good or NULL, as the header asks.
+        unsafe {
+            let session = place(session)?;
+            session.write(std::ptr::null_mut());
+            let db = given(db)?.inner.clone();
+            let inner = db.snapshot()?;
+            session.write(Box::into_raw(Box::new(Session::new(db, inner))));
+        }
+        Ok(OK)
+    })
+}
+
 /// `perilune_session_close`.
 ///
 /// # Safety

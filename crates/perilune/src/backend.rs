@@ -11,19 +11,26 @@ pub(crate) type Backend = perilune_engine::Database;
 /// A session of the store below.
 pub(crate) type BackendSession = perilune_engine::Session;
 
+pub(crate) use perilune_engine::LostRange;
+pub use perilune_engine::{BackupReport, CompactReport, LostPage, RecoveryReport};
+
 /// Opens the store at `path`.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Backend> {
-    let engine = perilune_engine::OpenOptions {
+    Ok(Backend::open(path, &self::options(options)?)?)
+}
+
+/// The store's own options.
+pub(crate) fn options(options: &OpenOptions) -> Result<perilune_engine::OpenOptions> {
+    Ok(perilune_engine::OpenOptions {
         create: options.create,
         read_only: options.read_only,
         durability: options.level()?,
-        max_size: options.max_size,
+        max_size: options.bytes_max()?,
         timeout: options.timeout,
         file_mode: options.file_mode,
         shm_dir: options.shm_dir.clone(),
         allow_any_filesystem: options.allow_any_filesystem,
-    };
-    Ok(Backend::open(path, &engine)?)
+    })
 }
 
 /// What is wrong with the store's own structure.

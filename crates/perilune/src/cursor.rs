@@ -187,7 +187,15 @@ impl Cursor {
     /// Puts the cursor before `node`, which need not exist: [`Cursor::next`] answers it or what
     /// follows it, [`Cursor::previous`] what lies before it.
     pub fn seek<'n>(&mut self, node: impl Into<NodeRef<'n>>) {
-        let key = node.into().encoded();
+        self.stand_before(node.into().encoded());
+    }
+
+    /// Puts the cursor behind the subtree of `node`: [`Cursor::next`] answers what follows all of it.
+    pub fn seek_past<'n>(&mut self, node: impl Into<NodeRef<'n>>) {
+        self.stand_before(&past(node.into()));
+    }
+
+    fn stand_before(&mut self, key: &[u8]) {
         if key <= &self.low[..] {
             self.place = Place::BeforeFirst;
         } else if key >= &self.high[..] {
@@ -228,11 +236,11 @@ impl Cursor {
         };
         let value = if self.with_values { Some(&mut self.value) } else { None };
         let found = if self.local {
-            session.trees.local.next(&self.seek, inclusive, &mut self.found, value)?
+            session.trees.local.next_within(&self.seek, inclusive, &self.high, &mut self.found, value)?
         } else {
-            session.trees.database.next(&self.seek, inclusive, &mut self.found, value)?
+            session.trees.database.next_within(&self.seek, inclusive, &self.high, &mut self.found, value)?
         };
-        if !found || self.found >= self.high {
+        if !found {
             self.place = Place::AfterLast;
             return Ok(false);
         }
@@ -252,7 +260,7 @@ impl Cursor {
         }
         let tree = session.trees.of(self.local);
         let value = if self.with_values { Some(&mut self.value) } else { None };
-        if !tree.previous(&self.seek, &mut self.found, value)? || self.found < self.low {
+        if !tree.previous_within(&self.seek, &self.low, &mut self.found, value)? {
             self.place = Place::BeforeFirst;
             return Ok(false);
         }
@@ -299,6 +307,19 @@ impl Cursor {
             return Ok(perilune_key::decode_subscript(&self.key[parent.len()..])?.0);
         }
         node.last()?.ok_or_else(|| Error::invalid("a name alone has no subscript: ask for the node"))
+    }
+
+    /// The last subscript of a cursor over children if it is an integer, else `None`: the fast way to the
+    /// most frequent kind.
+    #[inline]
+    #[must_use]
+    pub fn integer(&self) -> Option<i64> {
+        match &self.over {
+            Over::Children(parent) if self.place == Place::At => {
+                perilune_key::decode_int(self.key.get(parent.len()..)?)
+            }
+            _ => None,
+        }
     }
 
     /// The value of the entry; `None` if it has none (a child with descendants only).

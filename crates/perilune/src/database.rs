@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use perilune_store::{Error as StoreError, Limits, Store};
 
-use crate::backend::{self, Backend};
+use crate::backend::{self, Backend, RecoveryReport};
 use crate::{OpenOptions, Result, Session};
 
 /// An open database. Clones are the same database; threads open a [`Session`] each.
@@ -92,6 +92,35 @@ impl Database {
     /// `LimitReached` when all sessions are taken.
     pub fn session(&self) -> Result<Session> {
         Session::open(&self.backend)
+    }
+
+    /// A session that reads the database as it is now: everything committed before the call, nothing after,
+    /// however long it is read. It blocks nobody and waits for nobody. Its own tree of local nodes can be
+    /// written; writing to the database, locks, watches and channels answer `ReadOnly`.
+    ///
+    /// The pages it needs are kept until it is dropped or its process ends; a forked child's copy answers
+    /// `Forked`. There are at most 255 at once, over all processes.
+    ///
+    /// # Errors
+    /// `LimitReached`; `ReadOnly` if the database was opened for reading only.
+    pub fn snapshot(&self) -> Result<Session> {
+        Session::at_snapshot(&self.backend)
+    }
+
+    /// Takes a checkpoint while others read and write: everything committed before the call survives a crash
+    /// of the machine. False if nothing has changed since the last one.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `WritesStopped` after a failed sync; `NoSpace`, I/O: the checkpoint before still counts.
+    pub fn checkpoint(&self) -> Result<bool> {
+        Ok(self.backend.checkpoint()?)
+    }
+
+    /// What was done to recover the database after a crash of the machine, if this process had to when it
+    /// opened it. Printed to stderr, too, where `PERILUNE_LOG` is `info`.
+    #[must_use]
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.backend.recovery()
     }
 
     /// The path it was opened at.

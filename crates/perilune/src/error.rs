@@ -112,6 +112,8 @@ pub enum ErrorCode {
     Internal = 27,
     /// An error of the caller's own.
     Other = 28,
+    /// Committed, but not on disk.
+    NotDurable = 29,
 }
 
 impl ErrorCode {
@@ -176,6 +178,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::CannotOpen { .. } => ErrorCode::CannotOpen,
         StoreError::NoSpace { .. } => ErrorCode::NoSpace,
         StoreError::Io { .. } => ErrorCode::Io,
+        StoreError::NotDurable { .. } => ErrorCode::NotDurable,
         StoreError::WritesStopped => ErrorCode::WritesStopped,
         StoreError::Corrupt { .. } => ErrorCode::Corrupt,
         StoreError::Refused(_) => ErrorCode::Refused,

@@ -54,8 +54,10 @@ mod hook;
 mod local;
 mod lock;
 mod options;
+mod report;
 mod session;
 mod transaction;
+mod upkeep;
 mod verify;
 mod watch;
 
@@ -67,10 +69,11 @@ pub use perilune_key::{
     ValueError, ValueRef,
 };
 pub use perilune_store::{
-    ChannelOptions, Durability, Error as StoreError, Limits, LockMode, LockOwner, Message,
-    TransactionOptions, WatchId, WhenFull,
+    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, Limits, LockMode, LockOwner,
+    Message, ProcessReport, TransactionOptions, WatchId, WhenFull,
 };
 
+pub use crate::backend::RecoveryReport;
 pub use crate::cursor::{Children, Cursor, Subtree};
 pub use crate::database::Database;
 pub use crate::error::{Error, ErrorCode, Result};
@@ -78,8 +81,10 @@ pub use crate::hook::{CommitWrites, NodeWrite};
 pub use crate::node::Node;
 pub use crate::noderef::NodeRef;
 pub use crate::options::OpenOptions;
-pub use crate::session::{Data, Neighbour, Session};
+pub use crate::report::{LockReport, TreeSize};
+pub use crate::session::{Batch, Data, Neighbour, Session};
 pub use crate::subscript::IntoSubscript;
+pub use crate::upkeep::{BackupReport, CompactReport, LostPage, LostRange, SalvageReport};
 pub use crate::value::{IntoNumber, IntoValue, ABSENT};
 pub use crate::verify::VerifyReport;
 pub use crate::watch::WatchScope;

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use perilune_key::{KeyBuf, KeyMark, KeyText, Space, Subscript, SubscriptBuf};
 
-use crate::{limits, Error, IntoSubscript, Result};
+use crate::{limits, Error, IntoSubscript, NodeRef, Result};
 
 /// A node of the database (`^name(...)`) or of a local tree (`name(...)`).
 ///
@@ -111,6 +111,13 @@ impl Node {
     #[inline]
     pub fn push(&mut self, subscript: impl IntoSubscript) -> Result<()> {
         subscript.push_to(&mut self.key)
+    }
+
+    /// Becomes a node of the same kind with `depth` subscripts.
+    #[inline]
+    pub(crate) fn assign(&mut self, node: NodeRef<'_>, depth: usize) -> Result<()> {
+        debug_assert_eq!(self.local, node.is_local());
+        Ok(self.key.assign(node.encoded(), depth)?)
     }
 
     /// Removes the last subscript; false if there is none.
@@ -267,7 +274,6 @@ mod tests {
     use perilune_key::{KeyError, Number};
 
     use super::*;
-    use crate::NodeRef;
 
     #[test]
     fn a_node_names_its_place() -> Result<()> {

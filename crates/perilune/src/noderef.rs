@@ -49,6 +49,12 @@ impl<'a> NodeRef<'a> {
         Ok(Node::from_key(KeyBuf::from_parts(self.key, ends - 1, limit(self.local))?, self.local))
     }
 
+    /// Copies the node, which has `depth` subscripts.
+    #[inline]
+    pub(crate) fn to_node_of_depth(self, depth: usize) -> Result<Node> {
+        Ok(Node::from_key(KeyBuf::from_parts(self.key, depth, limit(self.local))?, self.local))
+    }
+
     /// The last subscript; `None` for a name alone.
     ///
     /// # Errors
@@ -72,13 +78,9 @@ impl<'a> NodeRef<'a> {
     ///
     /// # Errors
     /// `Malformed` if the bytes are no key.
+    #[inline]
     pub fn parent_end(self) -> Result<Option<usize>> {
-        let mut parent = None;
-        let mut last = None;
-        for end in perilune_key::prefix_ends(self.key)? {
-            parent = last.replace(end?);
-        }
-        Ok(parent)
+        Ok(perilune_key::parent_end(self.key)?.0)
     }
 }
 

@@ -21,7 +21,7 @@ pub struct OpenOptions {
     pub(crate) create: bool,
     pub(crate) read_only: bool,
     pub(crate) durability: Option<Durability>,
-    pub(crate) max_size: u64,
+    pub(crate) max_size: Option<u64>,
     pub(crate) timeout: Duration,
     pub(crate) file_mode: u32,
     pub(crate) shm_dir: Option<PathBuf>,
@@ -34,7 +34,7 @@ impl Default for OpenOptions {
             create: true,
             read_only: false,
             durability: None,
-            max_size: 1 << 40,
+            max_size: None,
             timeout: Duration::from_secs(10),
             file_mode: 0o600,
             shm_dir: None,
@@ -62,9 +62,10 @@ impl OpenOptions {
         self
     }
 
-    /// Bytes the file may grow to; 1 TiB if not told otherwise. It is address space, not memory.
+    /// Bytes the file may grow to; if not told, what $PERILUNE_MAX_SIZE says, or else 1 TiB. It is address
+    /// space, not memory.
     pub fn max_size(mut self, bytes: u64) -> Self {
-        self.max_size = bytes;
+        self.max_size = Some(bytes);
         self
     }
 
@@ -105,7 +106,7 @@ impl OpenOptions {
             "create" => self.create = truth(name, text)?,
             "read_only" => self.read_only = truth(name, text)?,
             "durability" => self.durability = Some(text.parse()?),
-            "max_size" => self.max_size = bytes(text)?,
+            "max_size" => self.max_size = Some(bytes(text)?),
             "timeout" => self.timeout = seconds(text)?,
             "file_mode" => {
                 self.file_mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
@@ -133,12 +134,23 @@ impl OpenOptions {
         Database::open_with(path.as_ref(), self)
     }
 
-    /// What commits wait for: as told, by the environment, or none (this version has no other level yet).
-    pub(crate) fn level(&self) -> Result<Durability> {
+    /// What commits wait for: as told, or by the environment; None: as the database has it.
+    pub(crate) fn level(&self) -> Result<Option<Durability>> {
         match (self.durability, std::env::var("PERILUNE_DURABILITY")) {
-            (Some(durability), _) => Ok(durability),
-            (None, Ok(text)) => Ok(text.parse()?),
-            (None, Err(_)) => Ok(Durability::None),
+            (Some(durability), _) => Ok(Some(durability)),
+            (None, Ok(text)) => Ok(Some(text.parse()?)),
+            (None, Err(_)) => Ok(None),
+        }
+    }
+
+    /// Bytes the file may grow to: as told, by the environment, or 1 TiB.
+    pub(crate) fn bytes_max(&self) -> Result<u64> {
+        match (self.max_size, std::env::var("PERILUNE_MAX_SIZE")) {
+            (Some(bytes), _) => Ok(bytes),
+            (None, Ok(text)) if !text.is_empty() => {
+                bytes(&text).map_err(|error| Error::invalid(format!("$PERILUNE_MAX_SIZE: {error}")))
+            }
+            (None, _) => Ok(1 << 40),
         }
     }
 }

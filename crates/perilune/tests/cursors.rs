@@ -168,6 +168,45 @@ fn seeking_stands_before_the_place() -> Result<()> {
 }
 
 #[test]
+fn seeking_past_a_node_leaves_out_its_subtree() -> Result<()> {
+    both(|session, c| {
+        session.set(&c.child(1)?.child("below")?, 1)?;
+        session.set(&c.child(1)?.child("deeper")?.child(2)?, 2)?;
+        session.set(&c.child(3)?, 3)?;
+        let mut cursor = Cursor::subtree(c);
+        cursor.seek_past(&c.child(1)?);
+        assert!(cursor.next(session)?);
+        assert_eq!(cursor.node()?, c.child(3)?);
+        cursor.seek_past(c);
+        assert!(!cursor.next(session)?);
+        assert!(cursor.previous(session)?);
+        assert_eq!(cursor.node()?, c.child(3)?);
+        Ok(())
+    })
+}
+
+#[test]
+fn integers_are_told_apart() -> Result<()> {
+    both(|session, c| {
+        let mut cursor = Cursor::children(c);
+        assert_eq!(cursor.integer(), None);
+        let subscripts = [i64::MIN, -1, 0, 7, 70_000, i64::MAX];
+        for subscript in subscripts {
+            session.set(&c.child(subscript)?, 1)?;
+        }
+        session.set(&c.child(1.5)?, 1)?;
+        session.set(&c.child("7x")?, 1)?;
+        let (mut found, mut steps) = (Vec::new(), 0);
+        while cursor.next(session)? {
+            steps += 1;
+            found.extend(cursor.integer());
+        }
+        assert_eq!((&found[..], steps), (&subscripts[..], 8));
+        Ok(())
+    })
+}
+
+#[test]
 fn entries_may_go_under_the_cursor() -> Result<()> {
     both(|session, c| {
         plant(session, c)?;

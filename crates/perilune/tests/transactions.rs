@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use fixture::Scratch;
-use perilune::{node, Error, ErrorCode, NodeWrite, Result, TransactionOptions};
+use perilune::{node, Cursor, Data, Error, ErrorCode, Node, NodeWrite, Result, Session, TransactionOptions};
 
 #[test]
 fn a_body_reads_its_writes_and_others_do_not() -> Result<()> {
@@ -306,4 +306,90 @@ fn the_hook_sees_each_transaction_and_adds_to_it() -> Result<()> {
     assert_eq!(session.get(&refused)?, None);
     session.clear_commit_hook();
     session.set(&refused, 1)
+}
+
+/// A walk over a subtree, and how it is done.
+type Walk = (&'static str, fn(&mut Session, &Node) -> Result<u64>);
+
+/// Every way to walk through all of a subtree or its children.
+const WALKS: &[Walk] = &[
+    ("count_children", |t, node| t.count_children(node)),
+    ("count_valued", |t, node| t.count_valued(node)),
+    ("forwards", |t, node| {
+        let mut cursor = Cursor::subtree(node);
+        let mut count = 0;
+        while cursor.next(t)? {
+            count += 1;
+        }
+        Ok(count)
+    }),
+    ("backwards", |t, node| {
+        let mut cursor = Cursor::children(node);
+        let mut count = 0;
+        while cursor.previous(t)? {
+            count += 1;
+        }
+        Ok(count)
+    }),
+    ("next siblings", |t, node| {
+        let mut count = 0;
+        let mut at = t.first_child(node)?;
+        while let Some(child) = at {
+            count += 1;
+            at = t.next(&child)?;
+        }
+        Ok(count)
+    }),
+    ("previous siblings", |t, node| {
+        let mut count = 0;
+        let mut at = t.last_child(node)?;
+        while let Some(child) = at {
+            count += 1;
+            at = t.previous(&child)?;
+        }
+        Ok(count)
+    }),
+    ("data", |t, node| {
+        assert_ne!(t.data(&node.child(CHILDREN / 2)?)?, Data::Nothing);
+        Ok(CHILDREN as u64)
+    }),
+];
+const CHILDREN: i64 = 300;
+
+/// Walks used to read on into the leaf behind the subtree, so that whoever wrote there was in conflict.
+#[test]
+fn walks_do_not_conflict_with_writes_beside_the_subtree() -> Result<()> {
+    let scratch = Scratch::new();
+    let (mut one, mut two) = (scratch.session(), scratch.session());
+    let subtrees = (0..3).map(|index| node!("^wide", index)).collect::<Result<Vec<_>>>()?;
+    for subtree in &subtrees {
+        for child in 1..=CHILDREN {
+            one.set(&subtree.child(child)?, "v".repeat(100).as_str())?;
+        }
+    }
+    for (name, walk) in WALKS {
+        for is_phantom in [false, true] {
+            let written = match is_phantom {
+                true => vec![subtrees[1].child(CHILDREN / 2)?.child("x")?, subtrees[1].child("x")?],
+                false => vec![subtrees[0].child(CHILDREN)?.child("x")?, subtrees[2].child(0)?],
+            };
+            let mut runs = 0;
+            one.transaction(|t| {
+                runs += 1;
+                let count = walk(t, &subtrees[1])?;
+                if runs == 1 {
+                    assert_eq!(count, CHILDREN as u64, "{name}");
+                    for node in &written {
+                        two.set(node, 1)?;
+                    }
+                }
+                t.set(&node!("^walked")?, *name)
+            })?;
+            assert_eq!(runs > 1, is_phantom, "{name}: {runs} runs, phantom: {is_phantom}");
+            for node in &written {
+                two.delete_value(node)?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -85,6 +85,12 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// The commit has happened and every process sees it, but it could not be made durable: a crash of the
+    /// machine may still take it back.
+    NotDurable {
+        /// Why not, and what to do.
+        why: String,
+    },
     /// Writing has stopped after an I/O error whose outcome is unknown; reads go on.
     WritesStopped,
     /// Bytes in the database contradict its format; the text names the place.
@@ -149,6 +155,9 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::Io { action, path, source } => write!(f, "{}: cannot {action}: {source}", path.display()),
+            Error::NotDurable { why } => {
+                write!(f, "committed, but not yet on disk (a crash of the machine may take it back): {why}")
+            }
             Error::WritesStopped => write!(
                 f,
                 "writing has stopped after an I/O error: check the disk, close the database everywhere and open it again"

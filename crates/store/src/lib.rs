@@ -18,6 +18,7 @@
 mod error;
 mod lock;
 mod message;
+mod report;
 mod session;
 mod transaction;
 mod watch;
@@ -25,6 +26,7 @@ mod watch;
 pub use error::{Error, Result};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
+pub use report::{Figure, FigureKind, LockReport, ProcessReport};
 pub use session::{Change, Decision, Limits, Presence, Session, Store, UpdateBuffer};
 pub use transaction::{transact, CommitHook, Durability, TransactionOptions, Write, Writes};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

@@ -1,6 +1,6 @@
 //! The ordered map: a store, and the sessions through which threads use it.
 
-use crate::{CommitHook, Result, TransactionOptions};
+use crate::{CommitHook, Figure, LockReport, ProcessReport, Result, TransactionOptions};
 
 /// What a back end can take. Read, never assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,31 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// The back end's limits.
     fn limits(&self) -> &Limits;
+
+    /// Figures about the store, in the order in which they are shown. Sums of what sessions count for
+    /// themselves: exact when nothing happens, else of about now.
+    ///
+    /// # Errors
+    /// I/O only.
+    fn figures(&self) -> Result<Vec<Figure>> {
+        Ok(Vec::new())
+    }
+
+    /// Locks that are held, and those waited for, in the order of their names. Each is true by itself.
+    ///
+    /// # Errors
+    /// I/O; [`crate::Error::LimitReached`] when it needs a session and there is none.
+    fn locks(&self) -> Result<Vec<LockReport>> {
+        Ok(Vec::new())
+    }
+
+    /// Processes that have the store open for writing.
+    ///
+    /// # Errors
+    /// I/O only.
+    fn processes(&self) -> Result<Vec<ProcessReport>> {
+        Ok(Vec::new())
+    }
 }
 
 /// What lies at a key: nothing, a value, descendants (longer keys that begin with it), or both.
@@ -88,17 +113,56 @@ pub trait Session: Send {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool>;
 
+    /// As [`Session::next`], but a key from `end` on is not found. In a transaction nothing from there on
+    /// counts as read, if the store can help it: what others write there is no conflict.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn next_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        Ok(self.next(from, inclusive, key, value)? && key.as_slice() < end)
+    }
+
     /// Finds the last key before `from`, otherwise as [`Session::next`].
     ///
     /// # Errors
     /// As [`Session::get`].
     fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool>;
 
+    /// As [`Session::previous`], but a key before `begin` is not found, as with [`Session::next_within`].
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn previous_within(
+        &mut self,
+        from: &[u8],
+        begin: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        Ok(self.previous(from, key, value)? && key.as_slice() >= begin)
+    }
+
     /// Writes `value` at `key`.
     ///
     /// # Errors
     /// `KeyTooLong`, `ValueTooLong`, `NoSpace`, `ReadOnly`; nothing was written.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Writes each value at its key, one pair after another: as many calls of [`Session::set`], which a
+    /// back end may make faster where keys ascend. What lies together may appear at once.
+    ///
+    /// # Errors
+    /// As [`Session::set`]; the pairs before the one that failed are written.
+    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        pairs.iter().try_for_each(|(key, value)| self.set(key, value))
+    }
 
     /// Removes the value at `key`; true when there was one. Longer keys stay.
     ///

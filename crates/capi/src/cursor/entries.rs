@@ -49,7 +49,15 @@ pub(super) struct Batch {
 }
 
 /// The last subscript of the entry at which `walk` stands, or its name.
+#[inline]
 pub(super) fn subscript(walk: &Cursor, text: &mut Text) -> Result<Value, Failure> {
+    match walk.integer() {
+        Some(int) => Ok(Value::int(int)),
+        None => any_subscript(walk, text),
+    }
+}
+
+fn any_subscript(walk: &Cursor, text: &mut Text) -> Result<Value, Failure> {
     // A cursor over children knows where the last subscript begins; only a name has none.
     if let Ok(subscript) = walk.subscript() {
         return Ok(Value::subscript(subscript, text));

@@ -69,10 +69,12 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    #[inline]
     fn wants(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }
 
+    #[inline]
     fn step(&mut self, inner: &mut perilune::Session) -> Result<bool, Failure> {
         Ok(if self.wants(REVERSE) { self.walk.previous(inner)? } else { self.walk.next(inner)? })
     }
@@ -325,6 +327,26 @@ pub unsafe extern "C" fn perilune_cursor_fetch(
             }
             count.write(cursor.batch.write(entries));
             Ok(if count.read() == 0 { NOT_FOUND } else { OK })
+        })
+    }
+}
+
+/// `perilune_cursor_skip`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_cursor_skip(cursor: *mut Cursor, node: *const Head) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe {
+        with(cursor, |cursor, _| {
+            let view = View::of(node)?;
+            if cursor.wants(REVERSE) {
+                cursor.walk.seek(node_of(&view));
+            } else {
+                cursor.walk.seek_past(node_of(&view));
+            }
+            Ok(OK)
         })
     }
 }

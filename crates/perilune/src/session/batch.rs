@@ -1,8 +1,116 @@
-//! Many nodes in one operation: all reads of one moment, all writes or none.
+//! Many nodes in one operation: all reads of one moment, all writes or none; and batches, for loading.
+
+use std::fmt;
 
 use perilune_key::Value;
+use perilune_store::Session as StoreSession;
 
-use crate::{IntoValue, Node, NodeRef, Result, Session};
+use crate::{Error, IntoValue, Node, NodeRef, Result, Session};
+
+/// Nodes and their values, gathered to be set by [`Session::set_each`].
+///
+/// ```
+/// # let directory = std::env::temp_dir().join(format!("perilune-doc-batch-{}", std::process::id()));
+/// # std::fs::create_dir_all(&directory).unwrap();
+/// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+/// use perilune::{node, Batch};
+///
+/// let mut batch = Batch::new();
+/// for number in 0..1000 {
+///     batch.push(&node!("^square", number)?, number * number)?;
+/// }
+/// session.set_each(&batch)?;
+/// assert_eq!(session.get_int(&node!("^square", 31)?)?, Some(961));
+/// # std::fs::remove_dir_all(&directory).unwrap();
+/// # Ok::<(), perilune::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Batch {
+    /// Key and value of each entry, one behind the other.
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    start: usize,
+    key_end: usize,
+    end: usize,
+}
+
+impl Batch {
+    /// A batch without nodes.
+    #[must_use]
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Adds a node of the database and its value.
+    ///
+    /// # Errors
+    /// `Invalid` for a local node; `Number` as [`IntoValue::encode_to`]. The batch is as it was.
+    #[inline]
+    pub fn push<'n>(&mut self, node: impl Into<NodeRef<'n>>, value: impl IntoValue) -> Result<()> {
+        let node = node.into();
+        if node.is_local() {
+            return Err(Error::invalid("a batch is for nodes of the database: their names begin with ^"));
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(node.encoded());
+        let key_end = self.bytes.len();
+        if let Err(error) = value.encode_to(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Err(error);
+        }
+        self.entries.push(Entry { start, key_end, end: self.bytes.len() });
+        Ok(())
+    }
+
+    /// Brings the nodes into the order of keys; of equal ones the one added last stays last.
+    pub fn sort(&mut self) {
+        let key = |entry: &Entry| &self.bytes[entry.start..entry.key_end];
+        // NB: what is loaded is sorted as a rule; then this is one look at it.
+        if !self.entries.is_sorted_by(|a, b| key(a) <= key(b)) {
+            self.entries.sort_by(|a, b| key(a).cmp(key(b)));
+        }
+    }
+
+    /// How many nodes it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of the encoded keys and values.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes all nodes out; keeps the memory for the next.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let pair =
+            |entry: &Entry| (&self.bytes[entry.start..entry.key_end], &self.bytes[entry.key_end..entry.end]);
+        self.entries.iter().map(pair)
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("len", &self.len()).field("bytes", &self.bytes()).finish()
+    }
+}
 
 impl Session {
     /// The values of `nodes`, in their order, as of one moment.
@@ -42,6 +150,17 @@ impl Session {
             }
             Ok(())
         })
+    }
+
+    /// Sets the nodes of `batch`, each by itself and in their order: for loading. Nodes that ascend are
+    /// written several times as fast as by [`Session::set`]; some thousand at a time are enough. Others
+    /// may see the work half done; of a node that is in it twice the last value stays.
+    ///
+    /// # Errors
+    /// As [`Session::set`]; nodes before the one that failed are set, so that it can be done again.
+    pub fn set_each(&mut self, batch: &Batch) -> Result<()> {
+        let pairs: Vec<(&[u8], &[u8])> = batch.pairs().collect();
+        Ok(self.trees.database.set_each(&pairs)?)
     }
 
     /// The nodes with a value in the subtree of `node` (itself included), as of one moment: for

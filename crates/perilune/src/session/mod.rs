@@ -18,10 +18,11 @@ use std::fmt;
 
 use perilune_store::{LockOwner, Locks, Session as StoreSession, Store};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, BackendSession};
 use crate::local::LocalTrees;
 use crate::Result;
 
+pub use self::batch::Batch;
 pub use self::values::Data;
 pub use self::walk::Neighbour;
 
@@ -48,11 +49,20 @@ pub struct Session {
     pub(crate) found: Vec<u8>,
     /// Where a search starts.
     pub(crate) from: Vec<u8>,
+    /// Where it ends.
+    pub(crate) end: Vec<u8>,
 }
 
 impl Session {
     pub(crate) fn open(backend: &Backend) -> Result<Session> {
-        let mut database = backend.session()?;
+        Session::of(backend.session()?)
+    }
+
+    pub(crate) fn at_snapshot(backend: &Backend) -> Result<Session> {
+        Session::of(backend.snapshot()?)
+    }
+
+    fn of(mut database: BackendSession) -> Result<Session> {
         let owner = database.new_lock_owner();
         Ok(Session {
             trees: Trees { database, local: LocalTrees::default() },
@@ -62,6 +72,7 @@ impl Session {
             encoded: Vec::new(),
             found: Vec::new(),
             from: Vec::new(),
+            end: Vec::new(),
         })
     }
 }

@@ -33,16 +33,15 @@ impl Session {
         self.at_one_moment(node.is_local(), |session| {
             let mut count = 0;
             let parent = node.encoded();
-            let mut at_end = !session.step(node, parent, false)?;
-            while !at_end {
-                match range::child_of(parent, &session.found)? {
-                    Some(child) => range::after_child(child, &mut session.from),
+            let (mut at, mut found, mut end) = (parent.to_vec(), Vec::new(), Vec::new());
+            range::subtree_end(parent, &mut end);
+            let tree = session.trees.of(node.is_local());
+            while tree.next_within(&at, count > 0, &end, &mut found, None)? {
+                match range::child_of(parent, &found)? {
+                    Some(child) => range::after_child(child, &mut at),
                     None => break,
                 }
                 count += 1;
-                let from = std::mem::take(&mut session.from);
-                at_end = !session.step(node, &from, true)?;
-                session.from = from;
             }
             Ok(count)
         })
@@ -56,18 +55,15 @@ impl Session {
         let node = node.into();
         self.at_one_moment(node.is_local(), |session| {
             let mut count = 0;
-            let mut more = session.step(node, node.encoded(), false)?;
-            while more && session.found.starts_with(node.encoded()) {
+            let (mut at, mut found, mut end) = (node.encoded().to_vec(), Vec::new(), Vec::new());
+            range::subtree_end(node.encoded(), &mut end);
+            let tree = session.trees.of(node.is_local());
+            while tree.next_within(&at, false, &end, &mut found, None)? {
                 count += 1;
-                let from = std::mem::take(&mut session.found);
-                more = session.step(node, &from, false)?;
+                std::mem::swap(&mut at, &mut found);
             }
             Ok(count)
         })
-    }
-
-    fn step(&mut self, node: NodeRef<'_>, from: &[u8], inclusive: bool) -> Result<bool> {
-        Ok(self.trees.of(node.is_local()).next(from, inclusive, &mut self.found, None)?)
     }
 
     fn graft(&mut self, from: NodeRef<'_>, to: NodeRef<'_>, replace: bool) -> Result<()> {
@@ -77,6 +73,8 @@ impl Session {
             return Err(Error::Overlap);
         }
         let (mut at, mut found, mut key, mut value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut end = Vec::new();
+        range::subtree_end(source, &mut end);
         self.transaction(|session| {
             if replace {
                 session.trees.of(to.is_local()).remove_prefix(target)?;
@@ -84,17 +82,19 @@ impl Session {
             at.clear();
             at.extend_from_slice(source);
             let mut inclusive = true;
-            let tree = session.trees.of(from.is_local());
-            let mut more = tree.next(&at, inclusive, &mut found, Some(&mut value))?;
-            while more && found.starts_with(source) {
+            while session.trees.of(from.is_local()).next_within(
+                &at,
+                inclusive,
+                &end,
+                &mut found,
+                Some(&mut value),
+            )? {
                 key.clear();
                 key.extend_from_slice(target);
                 key.extend_from_slice(&found[source.len()..]);
                 session.trees.of(to.is_local()).set(&key, &value)?;
                 std::mem::swap(&mut at, &mut found);
                 inclusive = false;
-                more =
-                    session.trees.of(from.is_local()).next(&at, inclusive, &mut found, Some(&mut value))?;
             }
             Ok(())
         })

@@ -4,6 +4,7 @@
 //! many steps at one level or through a subtree a [`crate::Cursor`] is faster.
 
 use perilune_key::range;
+use perilune_store::Session as StoreSession;
 
 use crate::{Node, NodeRef, Result, Session};
 
@@ -26,6 +27,20 @@ pub enum Neighbour {
     NextValued,
     /// M's `$QUERY` backwards; it may answer the name itself.
     PreviousValued,
+}
+
+impl Neighbour {
+    /// How many subscripts the neighbour of a node with `depth` subscripts has; `None`: any number.
+    #[inline]
+    fn depth(self, depth: usize) -> Option<usize> {
+        match self {
+            Neighbour::Next | Neighbour::Previous | Neighbour::SiblingAfter | Neighbour::SiblingBefore => {
+                Some(depth)
+            }
+            Neighbour::FirstChild | Neighbour::LastChild => Some(depth + 1),
+            Neighbour::NextValued | Neighbour::PreviousValued => None,
+        }
+    }
 }
 
 /// The least byte a name begins with; keys that begin with less are not nodes.
@@ -101,11 +116,50 @@ impl Session {
         self.neighbour_node(Neighbour::PreviousValued, node)
     }
 
+    /// Moves `node` to its neighbour, in place; false, and the node is as it was, when there is none.
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-step-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// use perilune::{node, Neighbour};
+    ///
+    /// session.set(&node!("^stock", "apples")?, 5)?;
+    /// session.set(&node!("^stock", "pears")?, 7)?;
+    /// let mut at = node!("^stock", "")?;
+    /// let mut sum = 0;
+    /// while session.move_to(Neighbour::Next, &mut at)? {
+    ///     sum += session.get_int(&at)?.unwrap_or(0);
+    /// }
+    /// assert_eq!((sum, at), (12, node!("^stock", "pears")?));
+    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    #[inline]
+    pub fn move_to(&mut self, which: Neighbour, node: &mut Node) -> Result<bool> {
+        let depth = which.depth(node.depth());
+        match self.neighbour(which, &*node)? {
+            None => Ok(false),
+            Some(found) => {
+                let depth = match depth {
+                    Some(depth) => depth,
+                    None => perilune_key::parent_end(found.encoded())?.1,
+                };
+                node.assign(found, depth)?;
+                Ok(true)
+            }
+        }
+    }
+
     /// The neighbour of `node` where it was read to, without a copy; it lasts until the next
     /// operation.
     ///
     /// # Errors
     /// As [`Session::get`].
+    #[inline]
     pub fn neighbour<'n>(
         &mut self,
         which: Neighbour,
@@ -117,11 +171,13 @@ impl Session {
             Neighbour::FirstChild => self.child_after(key, key.len(), local, Seek::Above),
             Neighbour::LastChild => self.child_before(key, key.len(), local, Seek::PastTree),
             Neighbour::NextValued => {
-                let found = self.trees.of(local).next(key, false, &mut self.found, None)?;
+                range::subtree_end(range::name_of(key)?, &mut self.end);
+                let found = self.trees.of(local).next_within(key, false, &self.end, &mut self.found, None)?;
                 self.under_name(found, key, local)
             }
             Neighbour::PreviousValued => {
-                let found = self.trees.of(local).previous(key, &mut self.found, None)?;
+                let name = range::name_of(key)?;
+                let found = self.trees.of(local).previous_within(key, name, &mut self.found, None)?;
                 self.under_name(found, key, local)
             }
             Neighbour::Next | Neighbour::SiblingAfter => match node.parent_end()? {
@@ -161,11 +217,19 @@ impl Session {
         self.named(found, local)?.map(NodeRef::to_node).transpose()
     }
 
+    #[inline]
     fn neighbour_node<'n>(&mut self, which: Neighbour, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour(which, node)?.map(NodeRef::to_node).transpose()
+        let node = node.into();
+        let depth = which.depth(perilune_key::parent_end(node.encoded())?.1);
+        match (self.neighbour(which, node)?, depth) {
+            (None, _) => Ok(None),
+            (Some(found), Some(depth)) => found.to_node_of_depth(depth).map(Some),
+            (Some(found), None) => found.to_node().map(Some),
+        }
     }
 
     /// The child of `key[..parent]` that lies after `key`, or after all below `key`.
+    #[inline]
     fn child_after(
         &mut self,
         key: &[u8],
@@ -173,12 +237,18 @@ impl Session {
         local: bool,
         seek: Seek,
     ) -> Result<Option<NodeRef<'_>>> {
-        let found = match seek {
-            Seek::Above => self.trees.of(local).next(key, false, &mut self.found, None)?,
+        range::subtree_end(&key[..parent], &mut self.end);
+        let (from, inclusive) = match seek {
+            Seek::Above => (key, false),
             Seek::PastTree => {
                 range::subtree_end(key, &mut self.from);
-                self.trees.of(local).next(&self.from, true, &mut self.found, None)?
+                (&self.from[..], true)
             }
+        };
+        let found = if local {
+            self.trees.local.next_within(from, inclusive, &self.end, &mut self.found, None)?
+        } else {
+            self.trees.database.next_within(from, inclusive, &self.end, &mut self.found, None)?
         };
         self.child(found, &key[..parent], local)
     }
@@ -191,11 +261,12 @@ impl Session {
         local: bool,
         seek: Seek,
     ) -> Result<Option<NodeRef<'_>>> {
+        let (tree, found, begin) = (self.trees.of(local), &mut self.found, &key[..parent]);
         let found = match seek {
-            Seek::Above => self.trees.of(local).previous(key, &mut self.found, None)?,
+            Seek::Above => tree.previous_within(key, begin, found, None)?,
             Seek::PastTree => {
                 range::subtree_end(key, &mut self.from);
-                self.trees.of(local).previous(&self.from, &mut self.found, None)?
+                tree.previous_within(&self.from, begin, found, None)?
             }
         };
         self.child(found, &key[..parent], local)
@@ -212,6 +283,7 @@ impl Session {
         self.named(found, local)
     }
 
+    #[inline]
     fn child(&self, found: bool, parent: &[u8], local: bool) -> Result<Option<NodeRef<'_>>> {
         if !found {
             return Ok(None);

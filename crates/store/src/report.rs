@@ -1,0 +1,66 @@
+//! What a store tells about itself to whoever operates it: figures, locks, processes.
+//!
+//! A back end names its figures itself: nothing above knows what a split is, but everything can show it.
+//! Deliberately absent: what lies in the store; that is read like any other data.
+
+use std::time::Duration;
+
+use crate::LockOwner;
+
+/// Whether a figure can be compared with itself of before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FigureKind {
+    /// Counts events since the store was built in this boot of the machine: only grows.
+    Count,
+    /// What is so now.
+    Gauge,
+}
+
+/// One number about a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Lower-case words joined by `_`, the unit last, as `file_bytes`. Never changes its meaning.
+    pub name: &'static str,
+    /// Count or gauge.
+    pub kind: FigureKind,
+    /// The number.
+    pub value: u64,
+    /// What it is, for people.
+    pub meaning: &'static str,
+}
+
+/// A lock that is held, or waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockReport {
+    /// The lock's name, as in [`crate::LockRequest::name`].
+    pub name: Vec<u8>,
+    /// Excludes all others, or only exclusive ones.
+    pub exclusive: bool,
+    /// How often it is held; 0: it is waited for. Those who wait come in the order of their arrival.
+    pub count: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Who in that process.
+    pub owner: LockOwner,
+    /// For how long it has been held, or waited for.
+    pub since: Duration,
+}
+
+/// A process that has the store open for writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessReport {
+    /// Its place among the processes.
+    pub slot: u16,
+    /// Its number, as it sees it itself: in a container another one than outside.
+    pub pid: u32,
+    /// It lives; the dead are repaired within 100 ms, by the others.
+    pub alive: bool,
+    /// It is the one that asks.
+    pub is_this: bool,
+    /// Its sessions.
+    pub sessions: u32,
+    /// The version of its library, as `0.1.0`.
+    pub version: String,
+    /// For how long it has had the store open.
+    pub since: Duration,
+}
