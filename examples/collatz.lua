@@ -155,7 +155,8 @@ end
 -- Starts workers with the shell, since Lua itself has no processes.
 local function main(arguments)
   local given = options(arguments)
-  local path = given.db or os.tmpname() .. '.db'
+  local temporary = not given.db and os.tmpname()
+  local path = given.db or temporary .. '.db'
   local db = perilune.open(path, {durability = 'none'})
   if given.worker then
     collatz.worker(db, given.worker)
@@ -176,6 +177,10 @@ local function main(arguments)
   print(string.format('n=%d procs=%d longest=%s highest=%s stored=%s reads=%s updates=%s%s', given.n, given.procs,
     tostring(found.longest), tostring(found.highest), tostring(found.stored), tostring(found.reads),
     tostring(found.updates), seconds and string.format(' seconds=%.3f', seconds) or ''))
+  if temporary then
+    db:close()
+    for _, file in ipairs {temporary, path, path .. '-shm'} do os.remove(file) end
+  end
 end
 
 if arg and arg[0] and arg[0]:match 'collatz%.lua$' and not ... then

@@ -86,7 +86,7 @@
 ---@field post fun(self: perilune.Database, channel: string, message: string): integer
 ---@field receive fun(self: perilune.Database, channel: string, timeout?: number): string?, integer, integer
 ---@field follow fun(self: perilune.Database, channel: string, after: integer, timeout?: number): string?, integer, integer
----@field stat fun(self: perilune.Database): string
+---@field stat fun(self: perilune.Database): table<string, integer|string>
 ---@field verify fun(self: perilune.Database): true?, integer?, string?
 ---@field path fun(self: perilune.Database): string
 ---@field close fun(self: perilune.Database)

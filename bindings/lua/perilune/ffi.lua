@@ -1,52 +1,69 @@
--- LuaJIT only: values of nodes by FFI calls, and ^name(integer) as a struct that the compiler sinks.
+-- LuaJIT only: values of nodes and steps of loops by FFI calls, and ^name(integer) as a struct that the
+-- compiler sinks.
 --
 -- In a compiled loop Step[n].__ makes no object at all: the struct below lives in registers, and the call
 -- goes straight to the library. What is not done here (other methods, errors, text that is no number
 -- or string) is done by the same C functions as on every Lua.
 --
 -- Invariants
--- - Only statuses 0 and 1 are handled here; on any other the C function makes the call again, and
+-- - The functions that are called are those of src/jit.c. What they cannot do (NaN, long text, other types, errors,
+--   anything read while a debug hook is set) the C function of the same name does: it makes the call again, and
 --   raises, dooms the transaction or opens a session after fork().
+-- - Between a call and the end of its result's reading nothing is allocated: no box for a pointer or a 64-bit integer,
+--   no nested struct. So no finalizer runs there. Arguments are passed by value.
 -- - The structs mirror those of src/module.h. Nothing is read of a userdata whose metatable is no class of
 --   nodes, nor of a method node without a key (its magic differs).
+-- - What a step of a loop gave lies in its walk, which `busy` keeps for the step until all of it is copied: a
+--   hook or a finalizer may run between any two lines.
 
 local ffi = require 'ffi'
 
 local NODE_MAGIC = 0x504c4e31
 local LIMIT = 2 ^ 37 -- as in src/light.c, so that all Lua have the same bounds
-local EXACT = 2 ^ 53
-local OK, NOT_FOUND = 0, 1
+local NOTHING, NUMBER, TEXT, FALSE, TRUE = 0, 1, 2, 3, 4
+local SET_IT = 0
 local GET, SET = 1, 2 -- numbers of methods, by their place in src/methods.c
 local names, numbers = {}, {}
-local STRING, INT, BOOL = 1, 2, 5
+local EXACT = 2 ^ 53
+local OK = 0
+local ABSENT, STRING, INT, BOOL = 0, 1, 2, 5
+local IDLE, STEPPING, HANDED_OVER = 0, 1, 2 -- as in src/walk.c
 
 ffi.cdef [[
-typedef struct { uint64_t magic; void *db; void *session; void *live; } perilune_lua_database;
 typedef struct {
   uint32_t magic; uint16_t class_id; uint8_t method; uint8_t derived;
-  perilune_lua_database *db; uint32_t place; uint32_t keeps; uint64_t serial; uint64_t key[1];
+  void *db; uint32_t place; uint32_t keeps; uint64_t serial; uint64_t key[1];
 } perilune_lua_node;
 typedef struct {
-  perilune_lua_database *db; uint16_t class_id; uint8_t derived; void *root;
+  void *db; uint16_t class_id; uint8_t derived; void *root;
 } perilune_lua_place;
 typedef struct { double subscript; int32_t place; int32_t method; } perilune_lua_light;
+typedef struct { uint64_t magic; void *db; void *session; void *live; } perilune_lua_database;
 typedef struct {
   int32_t type; uint32_t reserved;
   union { int64_t i; double d; struct { const char *p; size_t n; } s; } as;
 } perilune_lua_value;
-typedef int (*perilune_lua_get)(void *, const void *, perilune_lua_value *);
-typedef int (*perilune_lua_set)(void *, const void *, const perilune_lua_value *);
-typedef int (*perilune_lua_get_int)(void *, const void *, int64_t, perilune_lua_value *);
-typedef int (*perilune_lua_set_int)(void *, const void *, int64_t, const perilune_lua_value *);
+typedef struct {
+  void *cursor; perilune_lua_database *db; perilune_lua_value subscript, value; int32_t status, busy;
+} perilune_lua_walk;
+typedef int (*perilune_lua_next)(void *, perilune_lua_value *, perilune_lua_value *, int32_t *);
+typedef struct { double number; int32_t size; char bytes[4092]; } perilune_lua_result;
+typedef int (*perilune_lua_get)(void *, const void *, perilune_lua_result *);
+typedef int (*perilune_lua_get_child)(const perilune_lua_place *, int64_t, perilune_lua_result *);
+typedef int (*perilune_lua_set_number)(void *, const void *, double);
+typedef int (*perilune_lua_set_text)(void *, const void *, const char *, size_t);
+typedef int (*perilune_lua_set_child_number)(const perilune_lua_place *, int64_t, double);
+typedef int (*perilune_lua_set_child_text)(const perilune_lua_place *, int64_t, const char *, size_t);
 ]]
 
 local light = ffi.typeof 'perilune_lua_light'
 local node_pointer = ffi.typeof 'perilune_lua_node *'
-local value = ffi.new 'perilune_lua_value'
+local walk_pointer = ffi.typeof 'perilune_lua_walk *'
 local cast, istype, text = ffi.cast, ffi.istype, ffi.string
 local type, tonumber, getmetatable = type, tonumber, getmetatable
 
-local places, get_value, set_value, get_integer, set_integer, classes, child_of
+local places, result, bytes, cursor_next, classes, child_of, hand_over
+local get_value, get_child, set_number, set_text, set_child_number, set_child_text
 local c_index, c_newindex, c_get, c_set, c_lt, c_le, c_tostring, c_call
 
 -- Classes, as keys.
@@ -86,51 +103,28 @@ local function text_child(node, key, keeps)
   return child
 end
 
--- What `value` holds; false as the second result when only C can make it.
-local function result()
-  local kind = value.type
+-- What `found` holds; false as the second result when only C can make it.
+local function made(found)
+  local kind = found.type
   if kind == INT then
-    local number = tonumber(value.as.i)
-    if number >= -EXACT and number <= EXACT then return number, true end
+    local number = tonumber(found.as.i)
+    if number > -EXACT and number < EXACT then return number, true end
   elseif kind == STRING then
-    return text(value.as.s.p, value.as.s.n), true
+    return text(found.as.s.p, found.as.s.n), true
   elseif kind == BOOL then
-    return value.as.i ~= 0, true
+    return found.as.i ~= 0, true
   end
-  return nil, false
-end
-
--- Puts `x` into `value`; false when only C can.
-local function take(x)
-  local kind = type(x)
-  if kind == 'number' then
-    if x % 1 == 0 and x > -EXACT and x < EXACT then
-      value.type = INT
-      value.as.i = x
-      return true
-    end
-  elseif kind == 'string' then
-    value.type = STRING
-    value.as.s.p = x
-    value.as.s.n = #x
-    return true
-  end
-  return false
+  return nil, kind == ABSENT
 end
 
 local function get_light(node, default)
-  local place = places[node.place]
-  local db = place.db
-  if db ~= nil and node.method == 0 then
-    local live = db.live
-    if live ~= nil then
-      local status = get_integer(live, place.root, node.subscript, value)
-      if status == NOT_FOUND then return default end
-      if status == OK then
-        local found, good = result()
-        if good then return found end
-      end
-    end
+  if node.method == 0 then
+    local kind = get_child(places + node.place, node.subscript, result)
+    if kind == NUMBER then return result.number end
+    if kind == NOTHING then return default end
+    if kind == TEXT then return text(bytes, result.size) end
+    if kind == TRUE then return true end
+    if kind == FALSE then return false end
   end
   local found = c_get(full(node), default)
   return found
@@ -139,15 +133,12 @@ end
 local function get_full(node, default)
   local n = inside(node)
   if n then
-    local live = n.db.live
-    if live ~= nil then
-      local status = get_value(live, n.key, value)
-      if status == NOT_FOUND then return default end
-      if status == OK then
-        local found, good = result()
-        if good then return found end
-      end
-    end
+    local kind = get_value(n.db, n.key, result)
+    if kind == NUMBER then return result.number end
+    if kind == NOTHING then return default end
+    if kind == TEXT then return text(bytes, result.size) end
+    if kind == TRUE then return true end
+    if kind == FALSE then return false end
   end
   local found = c_get(node, default)
   return found
@@ -161,11 +152,13 @@ local function get(node, default)
 end
 
 local function set_light(node, new)
-  local place = places[node.place]
-  local db = place.db
-  if db ~= nil and node.method == 0 then
-    local live = db.live
-    if live ~= nil and take(new) and set_integer(live, place.root, node.subscript, value) == OK then return new end
+  if node.method == 0 then
+    local kind = type(new)
+    if kind == 'number' then
+      if set_child_number(places + node.place, node.subscript, new) == SET_IT then return new end
+    elseif kind == 'string' then
+      if set_child_text(places + node.place, node.subscript, new, #new) == SET_IT then return new end
+    end
   end
   c_set(full(node), new)
   return new
@@ -175,8 +168,12 @@ local function set(node, new)
   if type(node) == 'userdata' then
     local n = inside(node)
     if n then
-      local live = n.db.live
-      if live ~= nil and take(new) and set_value(live, n.key, value) == OK then return new end
+      local kind = type(new)
+      if kind == 'number' then
+        if set_number(n.db, n.key, new) == SET_IT then return new end
+      elseif kind == 'string' then
+        if set_text(n.db, n.key, new, #new) == SET_IT then return new end
+      end
     end
   elseif istype(light, node) then
     return set_light(node, new)
@@ -280,14 +277,71 @@ ffi.metatype(light, {
     if istype(light, a) and istype(light, b) then
       return a.place == b.place and a.subscript == b.subscript and a.method == b.method
     end
-    a, b = either(a), either(b)
-    return type(a) == 'userdata' and type(b) == 'userdata' and a == b
+    if not istype(light, a) then a, b = b, a end
+    if type(b) ~= 'userdata' or places[a.place].db == nil then return false end
+    return full(a) == b
   end,
   __lt = function(a, b) return c_lt(either(a), either(b)) end,
   __le = function(a, b) return c_le(either(a), either(b)) end,
   __tostring = function(node) return c_tostring(full(node)) end,
   __pairs = function(node) return full(node):pairs() end,
 })
+
+-- A step of the walk `w`: true when it gave something.
+local function step(w, into)
+  if w.busy ~= IDLE or w.cursor == nil or w.db.live == nil then return false end
+  w.busy = STEPPING
+  local status = cursor_next(w.cursor, w.subscript, into, nil)
+  if status == OK then return true end
+  w.status = status
+  w.busy = HANDED_OVER
+  return false
+end
+
+-- Leaves the rest of a step to C.
+local function leave(w)
+  w.status = OK
+  w.busy = HANDED_OVER
+end
+
+local function subscripts_of(walk)
+  local w = cast(walk_pointer, walk)
+  return function()
+    if step(w, nil) then
+      local subscript, good = made(w.subscript)
+      if good then
+        w.busy = IDLE
+        return subscript
+      end
+      leave(w)
+    end
+    local subscript = hand_over(walk)
+    return subscript
+  end
+end
+
+local function pairs_of(walk)
+  local w = cast(walk_pointer, walk)
+  return function()
+    if step(w, w.value) then
+      local subscript, good = made(w.subscript)
+      local found, found_good = made(w.value)
+      if good and found_good then
+        w.busy = IDLE
+        return subscript, found
+      end
+      leave(w)
+    end
+    local subscript, found = hand_over(walk)
+    return subscript, found
+  end
+end
+
+-- The iterator of a walk. C calls it, so that a loop's own code, which makes walks, can be compiled: this cannot.
+local function iterator(walk, pairs)
+  if pairs then return pairs_of(walk) end
+  return subscripts_of(walk)
+end
 
 -- Gives a new class the functions above.
 local function extend_class(class)
@@ -305,13 +359,18 @@ end
 
 -- Makes _perilune, whose function `extend` is given, use them.
 return function(extend)
-  local places_at, get_at, set_at, get_integer_at, set_integer_at, of, child, methods = extend(either, extend_class)
-  places = cast('perilune_lua_place *', places_at)
-  get_value, set_value = cast('perilune_lua_get', get_at), cast('perilune_lua_set', set_at)
-  get_integer = cast('perilune_lua_get_int', get_integer_at)
-  set_integer = cast('perilune_lua_set_int', set_integer_at)
-  classes, child_of = of, child
-  for name, number in pairs(methods) do
+  local at = {extend(either, extend_class, iterator)}
+  places, result = cast('perilune_lua_place *', at[1]), cast('perilune_lua_result *', at[2])
+  bytes = cast('const char *', result.bytes)
+  get_value, get_child = cast('perilune_lua_get', at[3]), cast('perilune_lua_get_child', at[4])
+  set_number, set_text = cast('perilune_lua_set_number', at[5]), cast('perilune_lua_set_text', at[6])
+  set_child_number = cast('perilune_lua_set_child_number', at[7])
+  set_child_text = cast('perilune_lua_set_child_text', at[8])
+  cursor_next = cast('perilune_lua_next', at[12])
+  classes, child_of, hand_over = at[9], at[10], at[13]
+  -- After a few closures of a function the compiler asks no more which one it is.
+  for _ = 1, 8 do local _ = subscripts_of(nil), pairs_of(nil) end
+  for name, number in pairs(at[11]) do
     if type(number) == 'number' then names[number], numbers[name] = name, number end
   end
   return light

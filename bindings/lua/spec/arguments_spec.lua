@@ -78,10 +78,21 @@ return function(spec)
 
   spec('functions on what is no database', function(db, t)
     for _, name in ipairs {'close', 'path', 'stat', 'verify', 'names', 'transaction', 'get', 'set', 'incr', 'data',
-      'get_many', 'set_many', 'post', 'receive', 'follow'} do
+      'get_many', 'set_many', 'post', 'receive', 'follow', 'snapshot', 'checkpoint'} do
       for _, bad in ipairs(junk(t.perilune)) do t.equal(pcall(db[name], bad, 1, 2, 3), false, name) end
       t.equal(pcall(db[name]), false, name)
+      -- What looks like a name must not be searched in what is no database.
+      for _, bad in ipairs {5, 'x', io.stdout} do t.equal(pcall(db[name], bad, '^name'), false, name) end
     end
+  end)
+
+  spec('figures of a database', function(db, t)
+    local before = db:stat()
+    db.node('^a').__ = 1
+    local after = db:stat()
+    t.equal({after.writes - before.writes, after.names, after.processes}, {1, 1, 1})
+    t.equal({after.sessions > 0, after.free_bytes < after.file_bytes, (after.version:match '^%d+%.%d+%.%d+')},
+      {true, true, after.version})
   end)
 
   spec('options of open', function(_, t)
@@ -133,6 +144,8 @@ return function(spec)
       t.fails('closed', function() return node:pairs() end)
       t.fails('closed', function() return node:settree {1} end)
     end
+    -- Comparing raises nothing.
+    t.equal({light ~= nil, light == light, light == n, light == 5, n == light}, {true, true, false, false, false})
     t.fails('closed', w.wait, w, 0)
     t.fails('closed', loop[1], loop[2])
     t.fails('closed', other.node, '^a')

@@ -1,7 +1,12 @@
--- What the processes of processes_spec.lua run: child.lua PATH WHAT ID
+-- What the processes of processes_spec.lua run: child.lua PATH WHAT ID; and those of limits_spec.lua: child.lua PATH open
 
 local path, what, id = arg[1], arg[2], arg[3]
 local perilune = require 'perilune'
+if what == 'open' then
+  local good, e = pcall(perilune.open, path)
+  print(good and 'opened' or tostring(e))
+  return
+end
 local db = perilune.open(path, {durability = 'none'})
 local step = db.node('^step')
 

@@ -1,4 +1,4 @@
--- The guide and the examples run, and print what they should.
+-- The examples run, and print what they should.
 
 local here = debug.getinfo(1, 'S').source:match '^@(.*)examples_spec'
 
@@ -33,17 +33,4 @@ return function(spec)
       t.equal(printed:find(text, 1, true) and text or printed, text)
     end)
   end
-
-  spec('the code of the guide', function(_, t)
-    local file = assert(io.open(here .. '../../../docs/guide/lua.md'))
-    local guide = file:read '*a'
-    file:close()
-    local code = {}
-    for block in guide:gmatch '```lua\n(.-)```' do code[#code + 1] = block end
-    local all = table.concat(code, '\n'):gsub("'people%.db'", string.format('%q', t.path))
-      :gsub('job:wait%(10%)', 'job:wait(0)')
-    local printed = output(assert((loadstring or load)(all, '=guide')))
-    t.equal(printed:find('Ada nobody\n^person(21,"age")', 1, true), 1)
-    t.equal(printed:find('cobol', 1, true) ~= nil, true)
-  end)
 end

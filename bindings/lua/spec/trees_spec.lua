@@ -37,6 +37,59 @@ return function(spec)
     t.equal(select(2, pcall(n.gettree, n, function() error('mine', 0) end)), 'mine')
   end)
 
+  -- Entries are read in batches, up to 64 of them: what is left out ends in one, at its end or behind it.
+  spec('what is left out is skipped, wherever a batch ends', function(db, t)
+    for _, name in ipairs {'^wide', 'wide'} do
+      for width = 0, 140, 7 do
+        local n, tree, shown = db.node(name, 'at', 10), {first = 1, last = 2, middle = {__ = 3}, z = 9}, {}
+        for i = 1, width do tree.middle[i] = {deep = {deeper = i}} end
+        n:kill()
+        n:settree(tree)
+        t.equal(n:gettree(), width > 0 and tree or {first = 1, last = 2, middle = 3, z = 9}, width)
+        t.equal(n:gettree(1), {first = 1, last = 2, middle = 3, z = 9}, width)
+        t.equal(n:gettree(function(_, subscript, value, recurse)
+          shown[#shown + 1] = subscript
+          return value, recurse and (subscript == '' or subscript == 'middle')
+        end), {first = 1, last = 2, middle = width > 0 and {__ = 3} or 3, z = 9}, width)
+        t.equal(#shown, 5 + width)
+        t.equal(shown[#shown], 'z')
+        t.equal(n.middle:gettree(function(_, _, _, recurse, depth) return depth, recurse and depth < 2 end).__, 0)
+      end
+      db.node(name):kill()
+    end
+  end)
+
+  spec('depths and filters leave out the same of a random tree', function(db, t)
+    local seed = os.time()
+    math.randomseed(seed)
+    local function random(depth)
+      local tree = {}
+      for _ = 1, math.random(0, 9) do
+        tree[math.random(30)] = depth < 4 and math.random(3) > 1 and random(depth + 1) or math.random(100)
+      end
+      if next(tree) and math.random(2) == 1 then tree.__ = math.random(100) end
+      return next(tree) and tree or 0
+    end
+    local function cut(tree, keep, depth)
+      if type(tree) ~= 'table' then return tree end
+      if not keep(depth) then return tree.__ end
+      local copy = {}
+      for key, below in pairs(tree) do copy[key] = key == '__' and below or cut(below, keep, depth + 1) end
+      return copy
+    end
+    local n = db.node('^r')
+    for _ = 1, 60 do
+      local tree = {top = random(0)}
+      n:kill()
+      n:settree(tree)
+      for depth = 1, 4 do
+        local wanted = cut(tree, function(at) return at < depth end, 0)
+        t.equal(n:gettree(depth), wanted, 'seed ' .. seed)
+        t.equal(n:gettree(function(_, _, value, recurse, at) return value, recurse and at < depth end), wanted, 'seed ' .. seed)
+      end
+    end
+  end)
+
   spec('all or nothing', function(db, t)
     local n = db.node('^t')
     n.old.__ = 1

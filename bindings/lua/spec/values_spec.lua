@@ -162,4 +162,19 @@ return function(spec)
     t.fails('children', a.count, a, 'x')
     t.fails('', a.copy, a, a.x)
   end)
+
+  spec('integers beyond 2^53 keep every digit', function(db, t)
+    local n = db.node('^big')
+    -- Often enough that LuaJIT compiles it.
+    for _ = 1, 200 do
+      for _, text in ipairs {'9007199254740993', '-9007199254740993', '9223372036854775807', '-9223372036854775807'} do
+        for _, node in ipairs {n[5], n.x, n[5].x} do
+          node:fromjson(text)
+          t.equal({tostring(node.__), tostring(node:get()), node:tojson()}, {text, text, text})
+        end
+      end
+      n[6].__, n.y.__ = 2 ^ 53, -2 ^ 53
+      t.equal({n[6].__, n.y.__, n[6]:get()}, {2 ^ 53, -2 ^ 53, 2 ^ 53})
+    end
+  end)
 end

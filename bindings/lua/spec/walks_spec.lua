@@ -147,6 +147,130 @@ return function(spec)
     end
   end)
 
+  -- Often enough for LuaJIT to compile the loops.
+  spec('a loop over values of every type, in hot loops', function(db, t)
+    local n = db.node('^w')
+    local null = require 'perilune'.null
+    local types = {7, -0.5, 'text', '', true, false, null, 'a\0b', 2 ^ 40}
+    for i = 1, 900 do n[i].__ = types[i % 9 + 1] end
+    n[450].__ = nil
+    n[450].below.__ = 1
+    n[451].__ = 2 ^ 53
+    n[451]:incr(1)
+    local great = n[451].__
+    for i = 1, 90 do
+      n[i + 0.5].__ = i
+      n['k' .. i].__ = i
+    end
+    for _ = 1, 3 do
+      local count, values = 0, 0
+      for s, v in n:pairs() do
+        count = count + 1
+        if type(s) == 'number' and s % 1 == 0 then
+          local wanted = types[s % 9 + 1]
+          if s == 450 then wanted = nil elseif s == 451 then wanted = great end
+          if v ~= wanted then t.equal(v, wanted, s) end
+          values = values + 1
+        end
+      end
+      t.equal({count, values}, {1080, 900})
+      for s in n:subscripts(true) do
+        count = count - 1
+        if type(s) == 'string' and s ~= 'k' .. 90 - (1079 - count) and #s < 2 then t.equal(s, 'k...') end
+      end
+      t.equal(count, 0)
+    end
+  end)
+
+  spec('a loop stops when its database is closed, or its transaction must run again', function(db, t)
+    local n = db.node('^w')
+    for i = 1, 500 do n[i].__ = i end
+    for _, walk in ipairs {n.subscripts, n.pairs, n.children} do
+      local seen, runs = 0, 0
+      db:transaction(function()
+        runs = runs + 1
+        for _ in walk(n) do
+          seen = seen + 1
+          if seen == 300 then pcall(require 'perilune'.restart) end
+        end
+      end)
+      t.equal({seen, runs}, {800, 2})
+    end
+    local count = 0
+    t.fails('closed', function()
+      for _ in n:subscripts() do
+        count = count + 1
+        if count == 300 then db:close() end
+      end
+    end)
+    t.equal(count, 300)
+  end)
+
+  spec('a hook that steps the loop it interrupts', function(db, t)
+    local n = db.node('^w')
+    for i = 1, 300 do n['a long subscript ' .. i].__ = 'a long value ' .. i end
+    local compiler = rawget(_G, 'jit')
+    if compiler then compiler.off() compiler.flush() end
+    for _, name in ipairs {'subscripts', 'pairs'} do
+      local seen, refused, inside, outside = {}, 0, 0, 0
+      local function see(s, v)
+        seen[s] = true
+        if name == 'pairs' then t.equal(v, (s:gsub('subscript', 'value'))) end
+      end
+      local step, walk, control = n[name](n)
+      debug.sethook(function()
+        local good, s, v = pcall(step, walk, control)
+        if not good then
+          refused = refused + 1
+        elseif s then
+          inside = inside + 1
+          see(s, v)
+        end
+      end, '', 7)
+      for s, v in step, walk, control do
+        outside = outside + 1
+        see(s, v)
+      end
+      debug.sethook()
+      local different = 0
+      for _ in pairs(seen) do different = different + 1 end
+      t.equal({inside + outside, different}, {300, 300})
+      t.equal(inside > 0 and outside > 0, true)
+      t.equal(refused > 0, compiler ~= nil)
+    end
+    if compiler then compiler.on() end
+  end)
+
+  spec('a hook that raises in the middle of a step', function(db, t)
+    local n = db.node('^w')
+    for i = 1, 20 do n['k' .. i].__ = 'v' .. i end
+    local compiler = rawget(_G, 'jit')
+    if compiler then compiler.off() compiler.flush() end
+    local ended = 0
+    for after = 1, 60 do
+      local step, walk, control = n:pairs()
+      local function hook()
+        debug.sethook()
+        error('enough', 0)
+      end
+      local good, message = pcall(function()
+        debug.sethook(hook, '', after)
+        for _ in step, walk, control do end
+        debug.sethook()
+      end)
+      debug.sethook()
+      t.equal(good and 'enough' or message, 'enough')
+      good, message = pcall(step, walk, control)
+      if not good then
+        t.equal(tostring(message):find('begin a new loop', 1, true) ~= nil, true)
+        ended = ended + 1
+      end
+      t.equal(#list(n:pairs()), 20)
+    end
+    t.equal(ended > 0, compiler ~= nil)
+    if compiler then compiler.on() end
+  end)
+
   spec('names of the database', function(db, t)
     db.node('^b').__ = 1
     db.node('^a')[1].__ = 1

@@ -148,34 +148,22 @@ static void push_metatable(lua_State *L, int environment)
     lua_setfield(L, -2, "__index");
 }
 
-/* perilune.open([path[, options]]) */
-static int open_database(lua_State *L)
+/* Pushes a database, at index 3, that nothing is open of yet; from here on __gc frees what is. */
+static database *new_database(lua_State *L)
 {
-    perilune_options options = PERILUNE_OPTIONS_INIT;
-    char *shm_dir = NULL;
-    lua_settop(L, 2);
-    if (lua_istable(L, 1) && lua_isnil(L, 2))
-        lua_insert(L, 1);
-    if (!lua_isnil(L, 1) && lua_type(L, 1) != LUA_TSTRING)
-        return raise_argument(L, "a path must be a string, not a %s", luaL_typename(L, 1));
-    read_options(L, &options, &shm_dir);
-    lua_settop(L, 2);
     database *db = new_userdata_with_environment(L, sizeof *db);
     memset(db, 0, sizeof *db);
     db->state = state_of(L);
-    db->options = options;
-    db->shm_dir = shm_dir;
     db->magic = DATABASE_MAGIC;
     lua_pushlightuserdata(L, (void *)&database_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_setmetatable(L, 3); /* from here on __gc frees what was opened */
-    int status = perilune_open(lua_tostring(L, 1), &options, &db->db);
-    if (ANSWERED(status)) {
-        db->path = strdup(perilune_path(db->db));
-        status = perilune_session_open(db->db, &db->session);
-    }
-    if (!ANSWERED(status))
-        return raise_thread(L, status);
+    lua_setmetatable(L, 3);
+    return db;
+}
+
+/* Gives the database at index 3, whose session is open, its functions; returns it. */
+static int furnish(lua_State *L, database *db)
+{
     db->live = db->session;
     lua_createtable(L, 0, 4);
     push_new_class(L, db, 0);
@@ -197,6 +185,60 @@ static int open_database(lua_State *L)
     push_metatable(L, 4);
     lua_setmetatable(L, 3);
     set_environment(L, 3);
+    return 1;
+}
+
+/* perilune.open([path[, options]]) */
+static int open_database(lua_State *L)
+{
+    perilune_options options = PERILUNE_OPTIONS_INIT;
+    char *shm_dir = NULL;
+    lua_settop(L, 2);
+    if (lua_istable(L, 1) && lua_isnil(L, 2))
+        lua_insert(L, 1);
+    if (!lua_isnil(L, 1) && lua_type(L, 1) != LUA_TSTRING)
+        return raise_argument(L, "a path must be a string, not a %s", luaL_typename(L, 1));
+    read_options(L, &options, &shm_dir);
+    lua_settop(L, 2);
+    database *db = new_database(L);
+    db->options = options;
+    db->shm_dir = shm_dir;
+    int status = perilune_open(lua_tostring(L, 1), &options, &db->db);
+    if (ANSWERED(status)) {
+        db->path = strdup(perilune_path(db->db));
+        status = perilune_session_open(db->db, &db->session);
+    }
+    if (!ANSWERED(status))
+        return raise_thread(L, status);
+    return furnish(L, db);
+}
+
+/* db:snapshot(): the database as it is now, to be read. */
+static int database_snapshot(lua_State *L)
+{
+    database *of = check_database(L, 1);
+    lua_settop(L, 2);
+    if (of->live == NULL)
+        return raise_unusable(L, of);
+    if (of->db == NULL)
+        return raise_argument(L, "a snapshot has no snapshots: take another of the database itself");
+    database *db = new_database(L);
+    db->is_snapshot = 1;
+    db->path = strdup(of->path);
+    int status = perilune_snapshot_open(of->db, &db->session);
+    if (!ANSWERED(status))
+        return raise_thread(L, status);
+    return furnish(L, db);
+}
+
+/* db:checkpoint(): whether anything had changed since the last one. */
+static int database_checkpoint(lua_State *L)
+{
+    database *db = check_database(L, 1);
+    int taken = 0;
+    int status;
+    TRY(status, L, db, NULL, perilune_checkpoint(db->live, &taken));
+    lua_pushboolean(L, taken);
     return 1;
 }
 
@@ -256,7 +298,10 @@ static int database_path(lua_State *L)
     return 1;
 }
 
-/* db:stat(): what an operator wants to know, as JSON text. */
+/*
+ * db:stat(): what an operator wants to know, as a table. The library's object is flat: names of letters and
+ * underscores, numbers without a sign, texts without a quote.
+ */
 static int database_stat(lua_State *L)
 {
     database *db = check_database(L, 1);
@@ -264,6 +309,22 @@ static int database_stat(lua_State *L)
     int status;
     TRY(status, L, db, NULL, perilune_stat(db->live, &json));
     push_value(L, &json);
+    const char *at = lua_tostring(L, -1), *end;
+    lua_newtable(L);
+    while ((at = strchr(at, '"')) != NULL && (end = strchr(++at, '"')) != NULL && end[1] == ':') {
+        lua_pushlstring(L, at, (size_t)(end - at));
+        at = end + 2;
+        if (*at == '"') {
+            end = strchr(++at, '"');
+            lua_pushlstring(L, at, end == NULL ? 0 : (size_t)(end - at));
+            at = end == NULL ? "" : end + 1;
+        } else {
+            char *rest;
+            lua_pushinteger(L, (lua_Integer)strtoull(at, &rest, 10));
+            at = rest;
+        }
+        lua_rawset(L, -3);
+    }
     return 1;
 }
 
@@ -367,7 +428,9 @@ static int default_node(lua_State *L)
 }
 
 const luaL_Reg database_functions[] = {{"close", database_close}, {"path", database_path},   {"stat", database_stat},
-                                       {"verify", database_verify}, {"names", database_names}, {NULL, NULL}};
+                                       {"verify", database_verify}, {"names", database_names},
+                                       {"snapshot", database_snapshot}, {"checkpoint", database_checkpoint},
+                                       {NULL, NULL}};
 
 static void add(lua_State *L, const luaL_Reg *functions)
 {

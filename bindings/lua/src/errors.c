@@ -145,6 +145,8 @@ int reopened(lua_State *L, database *db)
     perilune_session *session = NULL;
     if (db->session == NULL || perilune_depth(db->session) > 0)
         return 0;
+    if (db->is_snapshot)
+        return 0; /* it was the parent's */
     int status = perilune_session_open(db->db, &session);
     if (!ANSWERED(status)) {
         perilune_db *again = NULL;

@@ -135,7 +135,7 @@ int push_light_key(lua_State *L, uint32_t number, const perilune_node *key)
     if (key->depth == 2) {
         if (perilune_node_subscript(key, 2, &subscript) != PERILUNE_OK || subscript.type != PERILUNE_STRING)
             return 0;
-        lua_pushlstring(L, subscript.as.s.p, subscript.as.s.n);
+        push_bytes(L, subscript.as.s.p, subscript.as.s.n);
         lua_rawget(L, UPVALUE_METHODS);
         method = (int)lua_tointeger(L, -1);
         lua_pop(L, 1);

@@ -269,7 +269,7 @@ static int push_received(lua_State *L, int status, const perilune_received *mess
 {
     if (status != PERILUNE_OK)
         return 0;
-    lua_pushlstring(L, message->body, message->body_size);
+    push_bytes(L, message->body, message->body_size);
     lua_pushnumber(L, (lua_Number)message->number);
     lua_pushnumber(L, (lua_Number)message->missed);
     return 3;

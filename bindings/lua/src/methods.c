@@ -273,10 +273,10 @@ static int node_contains(lua_State *L)
 static size_t address(lua_State *L, int last, handle *h, perilune_value *subscripts)
 {
     if (lua_type(L, 2) == LUA_TSTRING) {
+        database *db = check_database(L, 1);
         push_own_class(L, 1);
         lua_insert(L, 1);
-        lua_settop(L, lua_gettop(L));
-        push_named(L, check_database(L, 2), 1, 3, lua_gettop(L) + 1);
+        push_named(L, db, 1, 3, lua_gettop(L) + 1);
         lua_replace(L, 3);
         lua_remove(L, 1);
     }
@@ -370,6 +370,11 @@ static const perilune_node **keys_of(lua_State *L, int index, const database *db
     return keys;
 }
 
+static int has_bytes(const perilune_value *value)
+{
+    return (value->type == PERILUNE_STRING || value->type == PERILUNE_DECIMAL) && value->as.s.n > 0;
+}
+
 /* db:get_many(nodes): their values in a table, as of one moment. */
 static int database_get_many(lua_State *L)
 {
@@ -378,8 +383,26 @@ static int database_get_many(lua_State *L)
     database *db = check_database(L, 1);
     const perilune_node **keys = keys_of(L, 2, db, &count);
     perilune_value *values = new_userdata(L, (count + 1) * sizeof *values);
-    TRY(status, L, db, NULL, perilune_get_many(db->live, keys, count, values));
     lua_createtable(L, (int)count, 0);
+    int table = lua_gettop(L);
+    /* Pushing one may run finalizers that take the others away: their bytes are copied before, all at once. */
+    size_t capacity = 0, size = 0;
+    for (char *copy = NULL;; capacity = size, copy = new_userdata(L, size)) {
+        TRY(status, L, db, NULL, perilune_get_many(db->live, keys, count, values));
+        size = 0;
+        for (size_t i = 0; i < count; i++)
+            size += has_bytes(&values[i]) ? values[i].as.s.n : 0;
+        if (size > capacity)
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            if (!has_bytes(&values[i]))
+                continue;
+            values[i].as.s.p = memcpy(copy, values[i].as.s.p, values[i].as.s.n);
+            copy += values[i].as.s.n;
+        }
+        break;
+    }
+    lua_pushvalue(L, table);
     for (size_t i = 0; i < count; i++) {
         push_value(L, &values[i]);
         lua_rawseti(L, -2, (int)i + 1);

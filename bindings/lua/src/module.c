@@ -43,29 +43,31 @@ static int place_child(lua_State *L)
 }
 
 /*
- * _perilune.extend(convert, hook), for perilune/ffi.lua: convert(cdata) makes a node that C reads; hook(class) is
- * shown each new class. Returns the addresses of the places and of the functions that the FFI calls, and
- * the table of the places' classes.
+ * _perilune.extend(convert, hook, iterators), for perilune/ffi.lua: convert(cdata) makes a node that C reads;
+ * hook(class) is shown each new class; iterators(walk, pairs) makes the iterator of a walk. Returns what
+ * push_jit says, the table of the places' classes, and what else it needs.
  */
 static int extend(lua_State *L)
 {
     state *s = state_of(L);
     luaL_checktype(L, 1, LUA_TFUNCTION);
     luaL_checktype(L, 2, LUA_TFUNCTION);
-    lua_settop(L, 2);
+    luaL_checktype(L, 3, LUA_TFUNCTION);
+    lua_settop(L, 3);
+    s->iterators = luaL_ref(L, LUA_REGISTRYINDEX);
     s->class_hook = luaL_ref(L, LUA_REGISTRYINDEX);
     s->convert = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pushlightuserdata(L, s->places);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_get);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_set);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_get_child_int);
-    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_set_child_int);
+    int count = push_jit(L, s);
     lua_pushvalue(L, UPVALUE_PLACES);
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     lua_pushcclosure(L, place_child, UPVALUES);
     lua_pushvalue(L, UPVALUE_METHODS);
-    return 8;
+    lua_pushlightuserdata(L, (void *)(uintptr_t)perilune_cursor_next);
+    for (int i = 1; i <= UPVALUES; i++)
+        lua_pushvalue(L, lua_upvalueindex(i));
+    lua_pushcclosure(L, hand_over, UPVALUES);
+    return count + 5;
 }
 
 /* Pushes the table of methods: name -> number. */
@@ -133,6 +135,7 @@ int luaopen__perilune(lua_State *L)
     s->default_db = LUA_NOREF;
     s->convert = LUA_NOREF;
     s->class_hook = LUA_NOREF;
+    s->iterators = LUA_NOREF;
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, state_gc);
     lua_setfield(L, -2, "__gc");

@@ -78,6 +78,7 @@ struct database {
     int doom_status; /* what to say about it */
     int class_count;
     int own_class; /* class_id of its first class */
+    int is_snapshot;
     char *path;
     perilune_options options;
     char *shm_dir;
@@ -117,6 +118,13 @@ enum {
     FORMS_FFI = 2    /* LuaJIT: cdata, made by perilune/ffi.lua */
 };
 
+/* What perilune/ffi.lua reads (jit.c). */
+typedef struct jit_result {
+    double number;
+    int32_t size; /* of the text in `bytes` */
+    char bytes[4092];
+} jit_result;
+
 struct state {
     uint64_t serial; /* the last one given */
     int place_count;
@@ -125,9 +133,12 @@ struct state {
     int default_db; /* reference in the registry, or LUA_NOREF */
     int convert;    /* reference of a function that makes nodes of cdata, or LUA_NOREF */
     int class_hook; /* reference of a function that is called with each new class, or LUA_NOREF */
+    int iterators;  /* reference of a function that makes iterators of walks, or LUA_NOREF */
     place places[PLACES_MAX];
     string_slot strings[STRING_SLOTS];
     integer_slot integers[INTEGER_SLOTS];
+    lua_State *thread; /* with LuaJIT: one that lives as long as the state */
+    jit_result result;
 };
 
 /* errors.c */
@@ -160,7 +171,11 @@ int reopened(lua_State *L, database *db);
 /* values.c */
 void to_value(lua_State *L, int index, const char *what, perilune_value *value);
 void to_subscript(lua_State *L, int index, perilune_value *value);
+/* Pushes a value that the library gave. NB: this may run finalizers, which may call the library: where values
+ * lie that another call replaces, only the first that is pushed is what was read. */
 void push_value(lua_State *L, const perilune_value *value);
+/* The same for bytes of the library's. */
+void push_bytes(lua_State *L, const char *bytes, size_t size);
 double to_timeout(lua_State *L, int index);
 int open_values(lua_State *L);
 extern const char empty_list_key, empty_map_key, list_key, delete_key;
@@ -204,6 +219,9 @@ uint32_t place_of(lua_State *L, database *db, int class, uint16_t class_id, int 
 void forget_places(lua_State *L, const database *db);
 int open_light(lua_State *L);
 
+/* jit.c */
+int push_jit(lua_State *L, state *s);
+
 /* cache.c */
 int cached_string(lua_State *L, const handle *of, const char *string);
 void keep_string(lua_State *L, const handle *of, int text, const node *child);
@@ -242,6 +260,7 @@ int node_pairs_method(lua_State *L);
 int node_ipairs(lua_State *L);
 int node_children(lua_State *L);
 int node_nodes(lua_State *L);
+int hand_over(lua_State *L);
 int open_walk(lua_State *L);
 
 /* A cursor that the collector closes, opened at `key`, in a userdata that is pushed. */

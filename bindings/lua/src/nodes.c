@@ -136,7 +136,7 @@ static int method_of_key(lua_State *L, const perilune_node *key)
     if (key->depth == 0 || perilune_node_subscript(key, key->depth, &last) != PERILUNE_OK
         || last.type != PERILUNE_STRING)
         return 0;
-    lua_pushlstring(L, last.as.s.p, last.as.s.n);
+    push_bytes(L, last.as.s.p, last.as.s.n);
     lua_rawget(L, UPVALUE_METHODS);
     int method = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
@@ -391,7 +391,10 @@ static const char *no_method(lua_State *L, const perilune_node *key)
 {
     perilune_value name;
     perilune_node_subscript(key, key->depth, &name);
-    return name.type == PERILUNE_STRING ? lua_pushlstring(L, name.as.s.p, name.as.s.n), lua_tostring(L, -1) : "?";
+    if (name.type != PERILUNE_STRING)
+        return "?";
+    push_bytes(L, name.as.s.p, name.as.s.n);
+    return lua_tostring(L, -1);
 }
 
 /* The method call n:name(...): its node is argument 1, n argument 2. */
@@ -408,7 +411,7 @@ static int call_method(lua_State *L, const handle *h)
     if (!to_handle(L, 2, &self))
         return raise_argument(L, "a subscript must be a string or a number, not %s", luaL_typename(L, 2));
     push_class(L, 2);
-    lua_pushlstring(L, name.as.s.p, name.as.s.n);
+    push_bytes(L, name.as.s.p, name.as.s.n);
     lua_gettable(L, -2);
     if (lua_isnil(L, -1))
         return raise_argument(L, "nodes have no method '%s'", no_method(L, h->key));

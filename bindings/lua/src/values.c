@@ -186,6 +186,27 @@ double nearest(const char *text, size_t size)
     return strtod(copy, NULL);
 }
 
+void push_bytes(lua_State *L, const char *bytes, size_t size)
+{
+#if LUA_VERSION_NUM <= 502
+    /* These, and LuaJIT, may run finalizers before they copy. */
+    char copy[1024];
+    if (size <= sizeof copy) {
+        memcpy(copy, bytes, size);
+        lua_pushlstring(L, copy, size);
+        return;
+    }
+    char *longer = malloc(size);
+    if (longer == NULL)
+        luaL_error(L, "not enough memory");
+    memcpy(longer, bytes, size);
+    lua_pushlstring(L, longer, size); /* NB: if that raises (a finalizer did), the copy is lost */
+    free(longer);
+#else
+    lua_pushlstring(L, bytes, size);
+#endif
+}
+
 static void push_decimal(lua_State *L, const perilune_value *value)
 {
     char canonical[128];
@@ -195,7 +216,7 @@ static void push_decimal(lua_State *L, const perilune_value *value)
         && memcmp(canonical, value->as.s.p, size) == 0)
         lua_pushnumber(L, number);
     else
-        lua_pushlstring(L, value->as.s.p, value->as.s.n);
+        push_bytes(L, value->as.s.p, value->as.s.n);
 }
 
 void push_sentinel(lua_State *L, const char *key)
@@ -215,7 +236,7 @@ void push_value(lua_State *L, const perilune_value *value)
         }
         return;
     case PERILUNE_STRING:
-        lua_pushlstring(L, value->as.s.p, value->as.s.n);
+        push_bytes(L, value->as.s.p, value->as.s.n);
         return;
     case PERILUNE_DECIMAL:
         push_decimal(L, value);

@@ -5,6 +5,10 @@
  * - An iteration is one cursor; it is closed at its end, when its loop is left (Lua 5.4 on) or by the
  *   collector, and it sees what the loop writes ahead of it.
  * - What the loop gets is never used again: nodes are new ones.
+ * - What a step gave lies in the cursor until the next one. A hook or a finalizer may run before all of it is
+ *   on the stack: it must not step the same iterator, nor close it (`busy`).
+ * - On LuaJIT perilune/ffi.lua makes the iterators of subscripts and pairs, which step by themselves. What they
+ *   leave (other types than integers, strings and booleans, the end, errors) they hand over to hand_over().
  */
 #include "module.h"
 
@@ -12,24 +16,43 @@ static const char cursor_key, loop_key;
 
 enum shape { SHAPE_SUBSCRIPTS, SHAPE_PAIRS, SHAPE_CHILDREN, SHAPE_NODES, SHAPE_LIST };
 
+enum { IDLE = 0, STEPPING = 1, HANDED_OVER = 2 };
+
+/* NB: perilune/ffi.lua mirrors it as far as `busy`. */
 typedef struct walk {
     perilune_cursor *cursor;
     database *db;
+    perilune_value subscript; /* what the last step gave */
+    perilune_value value;
+    int32_t status; /* what the last step answered */
+    int32_t busy;   /* whether it is being taken */
     enum shape shape;
     int64_t index; /* of SHAPE_LIST: the next one expected */
     int64_t step;
 } walk;
 
-/* Closes the cursor of the walk at 1. */
+static void end_walk(walk *w)
+{
+    perilune_cursor *cursor = w->cursor;
+    w->cursor = NULL;
+    /* NB: when the state ends, the session may be gone already; cursors outlive it. */
+    perilune_cursor_close(cursor);
+}
+
+/* Closes the cursor of the walk at 1 when its loop is left; one in use, by what interrupted it, is the collector's. */
 static int walk_close(lua_State *L)
 {
     walk *w = lua_touserdata(L, 1);
-    if (w != NULL && lua_rawlen(L, 1) == sizeof *w) {
-        perilune_cursor *cursor = w->cursor;
-        w->cursor = NULL;
-        /* NB: when the state ends, the session may be gone already; cursors outlive it. */
-        perilune_cursor_close(cursor);
-    }
+    if (w != NULL && lua_rawlen(L, 1) == sizeof *w && w->busy == IDLE)
+        end_walk(w);
+    return 0;
+}
+
+static int walk_gc(lua_State *L)
+{
+    walk *w = lua_touserdata(L, 1);
+    if (w != NULL && lua_rawlen(L, 1) == sizeof *w)
+        end_walk(w);
     return 0;
 }
 
@@ -46,45 +69,49 @@ static walk *check_walk(lua_State *L)
     return w;
 }
 
-static int step(lua_State *L, walk *w, perilune_value *subscript, perilune_value *value)
+/* 1: `w` has what a step gave, and is busy until the caller has taken it; 0: the end. */
+static int step(lua_State *L, walk *w)
 {
     if (w->cursor == NULL)
         return 0;
     if (w->db->live == NULL)
         raise_unusable(L, w->db);
-    int status = perilune_cursor_next(w->cursor, subscript, value, NULL);
-    if (status == PERILUNE_OK)
+    if (w->busy == STEPPING)
+        raise_argument(L, "the iterator was interrupted in a step: begin a new loop");
+    if (w->busy == IDLE)
+        w->status = perilune_cursor_next(w->cursor, &w->subscript, w->shape == SHAPE_SUBSCRIPTS ? NULL : &w->value, NULL);
+    w->busy = IDLE;
+    if (w->status == PERILUNE_OK) {
+        w->busy = STEPPING;
         return 1;
-    if (!ANSWERED(status))
-        raise_status(L, w->db, status, NULL);
-    walk_close(L);
+    }
+    if (!ANSWERED(w->status))
+        raise_status(L, w->db, w->status, NULL);
+    end_walk(w);
     return 0;
+}
+
+static int give_pair(lua_State *L, walk *w)
+{
+    if (!step(L, w))
+        return 0;
+    push_value(L, &w->subscript);
+    if (w->shape == SHAPE_PAIRS)
+        push_value(L, &w->value);
+    w->busy = IDLE;
+    return w->shape == SHAPE_PAIRS ? 2 : 1;
 }
 
 /* The iterator of subscripts and pairs; upvalue 5 is the walk, so that nothing is checked. */
 static int next_pair(lua_State *L)
 {
-    walk *w = lua_touserdata(L, lua_upvalueindex(UPVALUES + 1));
-    perilune_value subscript, value;
-    int pairs = w->shape == SHAPE_PAIRS;
-    if (w->cursor == NULL)
-        return 0;
-    if (w->db->live == NULL)
-        return raise_unusable(L, w->db);
-    int status = perilune_cursor_next(w->cursor, &subscript, pairs ? &value : NULL, NULL);
-    if (status != PERILUNE_OK) {
-        if (!ANSWERED(status))
-            return raise_status(L, w->db, status, NULL);
-        perilune_cursor *cursor = w->cursor;
-        w->cursor = NULL;
-        perilune_cursor_close(cursor);
-        return 0;
-    }
-    push_value(L, &subscript);
-    if (!pairs)
-        return 1;
-    push_value(L, &value);
-    return 2;
+    return give_pair(L, lua_touserdata(L, lua_upvalueindex(UPVALUES + 1)));
+}
+
+/* For perilune/ffi.lua: what the last step of the walk at 1 gave, or if none was handed over, a step. */
+int hand_over(lua_State *L)
+{
+    return give_pair(L, check_walk(L));
 }
 
 static void push_current(lua_State *L, walk *w)
@@ -109,12 +136,12 @@ static void push_current(lua_State *L, walk *w)
 static int next_node(lua_State *L)
 {
     walk *w = check_walk(L);
-    perilune_value subscript, value;
-    if (!step(L, w, &subscript, &value))
+    if (!step(L, w))
         return 0;
-    push_value(L, &value);
-    push_value(L, &subscript);
+    push_value(L, &w->value);
+    push_value(L, &w->subscript);
     push_current(L, w);
+    w->busy = IDLE;
     lua_pushvalue(L, 2);
     if (w->shape == SHAPE_NODES)
         return 2;
@@ -126,16 +153,17 @@ static int next_node(lua_State *L)
 static int next_item(lua_State *L)
 {
     walk *w = check_walk(L);
-    perilune_value subscript, value;
-    if (!step(L, w, &subscript, &value))
+    if (!step(L, w))
         return 0;
-    if (subscript.type != PERILUNE_INT || subscript.as.i != w->index || value.type == PERILUNE_ABSENT) {
-        walk_close(L);
+    if (w->subscript.type != PERILUNE_INT || w->subscript.as.i != w->index || w->value.type == PERILUNE_ABSENT) {
+        w->busy = IDLE;
+        end_walk(w);
         return 0;
     }
     w->index += w->step;
-    push_integer(L, subscript.as.i);
-    push_value(L, &value);
+    push_integer(L, w->subscript.as.i);
+    push_value(L, &w->value);
+    w->busy = IDLE;
     return 2;
 }
 
@@ -156,10 +184,18 @@ static int push_walk(lua_State *L, const handle *h, enum shape shape, perilune_c
     set_environment(L, -2);
     TRY(status, L, h->db, h->key, perilune_cursor_open(h->db->live, h->key, options, &w->cursor));
     int at = lua_gettop(L);
-    for (int i = 1; i <= UPVALUES; i++)
-        lua_pushvalue(L, lua_upvalueindex(i));
-    lua_pushvalue(L, at);
-    lua_pushcclosure(L, shape <= SHAPE_PAIRS ? next_pair : shape == SHAPE_LIST ? next_item : next_node, UPVALUES + 1);
+    int iterators = h->db->state->iterators;
+    if (shape <= SHAPE_PAIRS && iterators != LUA_NOREF) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, iterators);
+        lua_pushvalue(L, at);
+        lua_pushboolean(L, shape == SHAPE_PAIRS);
+        lua_call(L, 2, 1);
+    } else {
+        for (int i = 1; i <= UPVALUES; i++)
+            lua_pushvalue(L, lua_upvalueindex(i));
+        lua_pushvalue(L, at);
+        lua_pushcclosure(L, shape <= SHAPE_PAIRS ? next_pair : shape == SHAPE_LIST ? next_item : next_node, UPVALUES + 1);
+    }
     lua_pushvalue(L, at);
     lua_pushnil(L);
     lua_pushvalue(L, at);
@@ -306,7 +342,12 @@ static int neighbour(lua_State *L, int forwards)
         lua_pushnil(L);
         return 1;
     }
+    char number[128];
+    if (found.type == PERILUNE_DECIMAL && found.as.s.n <= sizeof number)
+        found.as.s.p = memcpy(number, found.as.s.p, found.as.s.n);
     push_value(L, &found);
+    if (found.type == PERILUNE_STRING)
+        found.as.s.p = lua_tostring(L, -1); /* the library's bytes may be gone */
     TRY(status, L, h.db, h.key, perilune_get_child(h.db->live, h.key, &found, 1, &value));
     push_value(L, &value);
     return 2;
@@ -372,7 +413,7 @@ int open_walk(lua_State *L)
     lua_rawset(L, LUA_REGISTRYINDEX);
     lua_pushlightuserdata(L, (void *)&cursor_key);
     lua_createtable(L, 0, 3);
-    lua_pushcfunction(L, walk_close);
+    lua_pushcfunction(L, walk_gc);
     lua_setfield(L, -2, "__gc");
     lua_pushcfunction(L, walk_close);
     lua_setfield(L, -2, "__close");

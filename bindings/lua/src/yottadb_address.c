@@ -87,7 +87,7 @@ void push_text(lua_State *L, const perilune_value *value)
         return;
     case PERILUNE_STRING:
     case PERILUNE_DECIMAL:
-        lua_pushlstring(L, value->as.s.p, value->as.s.n);
+        push_bytes(L, value->as.s.p, value->as.s.n);
         return;
     default:
         if (perilune_value_text(value, text, sizeof text, &size) != PERILUNE_OK)

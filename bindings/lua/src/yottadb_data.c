@@ -255,6 +255,8 @@ static int incr(lua_State *L)
     if (top > 1 + listed)
         last--;
     resolve(L, 1, last, &at);
+    if (at.kind != KIND_ISV)
+        session_for(L, &at); /* what may run Lua is done before a number is read */
     to_increment(L, last < top ? top : lua_gettop(L) + 1, &by);
     ON(status, L, &at, perilune_incr_truncating(session, at.key, &by, &result));
     push_text(L, &result);

@@ -19,6 +19,7 @@ typedef struct iteration {
     int shape;
     int reverse;
     int done;
+    int busy; /* values are being pushed: finalizers run, which must not go on with it */
 } iteration;
 
 static void close_cursor(iteration *it)
@@ -109,6 +110,8 @@ static int next_child(lua_State *L)
     lua_settop(L, 0);
     if (it->done)
         return 0;
+    if (it->busy)
+        return luaL_error(L, "the iterator is in use: a finalizer must not go on with the loop that it interrupts");
     lua_pushvalue(L, lua_upvalueindex(NODE));
     resolve(L, 1, 1, &at);
     if (step(L, it, &at, &sub, &value, &data) != PERILUNE_OK) {
@@ -116,6 +119,7 @@ static int next_child(lua_State *L)
         close_cursor(it);
         return 0;
     }
+    it->busy = it->shape != SHAPE_SUBSCRIPTS;
     push_text(L, &sub);
     lua_pushvalue(L, 2);
     lua_replace(L, lua_upvalueindex(LAST));
@@ -123,6 +127,7 @@ static int next_child(lua_State *L)
         return 1;
     push_text(L, &value);
     push_child_node(L, it, &at);
+    it->busy = 0;
     lua_pushvalue(L, 3);
     lua_pushvalue(L, 2);
     if (it->shape == SHAPE_PAIRS)

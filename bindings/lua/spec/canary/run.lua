@@ -1,0 +1,1 @@
+require 'asan_canary'[arg[1]]() -- for `make test-asan`

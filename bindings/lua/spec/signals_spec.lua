@@ -1,0 +1,53 @@
+-- The module changes nothing about signals: seen by strace, beside the bare interpreter.
+
+-- The interpreter that runs this.
+local function interpreter()
+  local first = 0
+  while arg[first - 1] do first = first - 1 end
+  return arg[first]
+end
+
+return function(spec)
+  -- How many calls of each name while the Lua that runs this runs `code`.
+  local function calls(code)
+    local script, trace = os.tmpname(), os.tmpname()
+    local file = assert(io.open(script, 'w'))
+    file:write(code)
+    file:close()
+    local command = string.format("strace -f -qq -e trace=rt_sigaction,rt_sigprocmask,clone,clone3 -o '%s' '%s' '%s'",
+      trace, interpreter(), script)
+    local good = os.execute(command)
+    assert(good == true or good == 0, 'strace is needed (apt-get install strace): ' .. command)
+    local count = {rt_sigaction = 0, rt_sigprocmask = 0, CLONE_THREAD = 0}
+    for line in io.lines(trace) do
+      for name in pairs(count) do
+        -- NB: SIGRT_1 is the C library's own, for setuid() in programs with threads. A call during which
+        -- another thread was seen has a second line.
+        local other = line:find('resumed>', 1, true) or line:find('(SIGRT_1,', 1, true)
+        if line:find(name, 1, true) and not other then count[name] = count[name] + 1 end
+      end
+    end
+    os.remove(script)
+    os.remove(trace)
+    return count
+  end
+
+  spec('no handler is set and no signal blocked', function(db, t)
+    local bare = calls('')
+    local used = calls(string.format([[
+      local perilune = require 'perilune'
+      local db = perilune.open('%s')
+      local n = db.node('^n')
+      n.a.b.__ = 1
+      db:transaction(function() n.a.b:incr() end)
+      n:grab() n:release()
+      n.a:wait(0.01)
+      for _ in n:subscripts() do end
+      n:settree {1, 2, {3}} n:gettree() n:kill()
+      db:close()
+    ]], t.path))
+    t.equal(used.rt_sigaction, bare.rt_sigaction)
+    -- The C library blocks all signals while it makes a thread; a thread of the library blocks them for itself.
+    assert(used.rt_sigprocmask <= bare.rt_sigprocmask + 6 * (used.CLONE_THREAD - bare.CLONE_THREAD))
+  end)
+end
