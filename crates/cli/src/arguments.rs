@@ -3,21 +3,27 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
 
-/// An ordered tree of nodes, ^name(subscript, ...), in a file that processes share.
+use crate::exchange::{DumpOptions, LoadOptions};
+use crate::upkeep::{BackupOptions, CompactOptions, SalvageOptions};
+
+/// Runs Lua on an ordered tree of nodes, ^name(subscript, ...), in a file that processes share
 ///
-/// Without a command: an interactive session of Lua with the database as `db`.
+/// Without a command or a file it is an interactive session of Lua with the database as `db`.
 #[derive(Debug, Parser)]
 #[command(
     name = "perilune",
     version,
+    override_usage = "perilune [--db PATH] [COMMAND]\n       \
+                      perilune [--db PATH] FILE [ARGUMENTS]...\n       \
+                      perilune [--db PATH] -e CODE [ARGUMENTS]...",
     after_help = "Exit codes: 0 good, 1 found something wrong, 2 wrong use, 3 environment \
-                  (missing, full, no permission).\nA script can be named without `run`: perilune FILE [ARGUMENTS]"
+                  (missing, full, no permission).\n`perilune help COMMAND` says more about a command, `man perilune` about the program."
 )]
 pub(crate) struct Arguments {
     /// The database: else $PERILUNE_DB, else ~/.local/share/perilune/default.db
-    #[arg(long, value_name = "PATH", global = true)]
+    #[arg(long, value_name = "PATH", global = true, value_hint = ValueHint::FilePath)]
     pub(crate) db: Option<PathBuf>,
     /// Runs CODE; the arguments after it are its `...`
     #[arg(short = 'e', value_name = "CODE", allow_hyphen_values = true)]
@@ -32,10 +38,11 @@ pub(crate) enum Command {
     Run {
         /// The script, whose directory is searched for modules, and its arguments, in `arg` and `...`
         // One list: all after its first word is the script's, even what looks like an option of ours.
-        #[arg(trailing_var_arg = true, required = true, value_names = ["FILE", "ARGUMENTS"])]
+        #[arg(trailing_var_arg = true, required = true, value_names = ["FILE", "ARGUMENTS"],
+              value_hint = ValueHint::FilePath)]
         words: Vec<OsString>,
     },
-    /// An interactive session of Lua
+    /// An interactive session of Lua, as without a command
     Repl,
     /// Measures Perilune on this machine
     Bench {
@@ -45,21 +52,66 @@ pub(crate) enum Command {
     /// Checks the structure, every key and every value of a database
     Check {
         /// The database, instead of --db
+        #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
         /// Prints one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Shows what is in a database: its names, how many children and values each has
-    Stat {
+    /// Shows figures of a database, and what each name takes
+    ///
+    /// It reads all values; with --quick or --watch none.
+    Stat(StatOptions),
+    /// Shows which locks are held and waited for, by whom, and for how long
+    Locks {
         /// The database, instead of --db
+        #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
         /// Prints one JSON object
         #[arg(long)]
         json: bool,
     },
+    /// Shows the processes that have a database open
+    Processes {
+        /// The database, instead of --db
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: Option<PathBuf>,
+        /// Prints one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Writes nodes as text, ZWR (YottaDB, GT.M) or JSON Lines
+    Dump(DumpOptions),
+    /// Sets the nodes in files that `dump`, YottaDB or GT.M has written
+    Load(LoadOptions),
+    /// Takes a checkpoint: what has been committed survives a crash of the machine
+    Checkpoint {
+        /// The database, instead of --db
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: Option<PathBuf>,
+    },
+    /// Copies a database, as it is now, while others use it
+    Backup(BackupOptions),
+    /// Writes a database anew, without the space that nothing uses
+    Compact(CompactOptions),
+    /// Copies what can be read of a damaged database into a new one, and names what is lost
+    Salvage(SalvageOptions),
     /// Shows the versions of Perilune and of the embedded Lua
     Version,
+    /// Prints a script that makes a shell complete this program's commands and options
+    ///
+    /// `make install` puts it where the shell looks. By hand, for bash:
+    ///
+    /// perilune completions bash >~/.local/share/bash-completion/completions/perilune
+    #[command(verbatim_doc_comment)]
+    Completions {
+        /// The shell
+        #[arg(value_parser = ["bash", "zsh", "fish"])]
+        shell: String,
+    },
+    /// Writes the man pages into a directory
+    #[command(hide = true)]
+    Manual { directory: PathBuf },
     #[command(external_subcommand)]
     Script(Vec<OsString>),
 }
@@ -71,6 +123,40 @@ pub(crate) enum Benchmark {
     /// One of the processes
     #[command(hide = true)]
     CollatzWorker { db: PathBuf, durability: String, id: u32 },
+    /// Nodes, walks, trees and strings in Lua, beside what was published of lua-yottadb
+    Lua(LuaOptions),
+    /// The process that runs them
+    #[command(hide = true)]
+    LuaWorker { db: PathBuf },
+}
+
+/// What of a database to show, and how.
+#[derive(Args, Debug)]
+pub(crate) struct StatOptions {
+    /// The database, instead of --db
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Prints a JSON object, with --watch one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Prints the text format of Prometheus
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) prometheus: bool,
+    /// Only figures: reads no values
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Shows every so many seconds what has happened, events as so many a second, until it is stopped
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = seconds, conflicts_with = "prometheus")]
+    pub(crate) watch: Option<f64>,
+    /// Ends --watch after so many lines
+    #[arg(long, value_name = "LINES", requires = "watch")]
+    pub(crate) count: Option<u64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "a number of seconds from 0.01 to 86400".to_owned())
 }
 
 /// How to run 3n+1.
@@ -80,15 +166,18 @@ pub(crate) struct CollatzOptions {
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) n: u64,
     /// Numbers of processes, one run each
-    #[arg(long, value_delimiter = ',', default_value = "1,2",
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) procs: Vec<u32>,
+    /// How often each number of processes runs, in turn; more than one: also the medians of seconds
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
     /// Numbers a process takes at a time [default: N / 100, at most 10000]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) block: Option<u64>,
     /// Runs the processes in this Lua instead of the embedded one; it finds the module by LUA_PATH and
     /// LUA_CPATH, or in build/lua
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::CommandName)]
     pub(crate) lua: Option<PathBuf>,
     /// What commits wait for: none, periodic or fsync
     #[arg(long, default_value = "none", value_parser = ["none", "periodic", "fsync"])]
@@ -102,6 +191,24 @@ pub(crate) struct CollatzOptions {
     /// Draws how the first 20,000 sequences meet
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) tree: Option<PathBuf>,
+}
+
+/// How to run the workloads of Lua.
+#[derive(Args, Debug)]
+pub(crate) struct LuaOptions {
+    /// Runs them in this Lua instead of the embedded one; it finds the module by LUA_PATH and LUA_CPATH, or in
+    /// build/lua
+    #[arg(long, value_name = "PATH")]
+    pub(crate) lua: Option<PathBuf>,
+    /// How often each is measured, after a round that warms up
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Appends the rows to FILE as JSON Lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Draws how many times faster than published each is: FILE.svg, and FILE.png beside it
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) chart: Option<PathBuf>,
 }
 
 #[cfg(test)]

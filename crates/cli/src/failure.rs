@@ -68,6 +68,7 @@ impl From<perilune::Error> for Failure {
             | ErrorCode::NoSpace
             | ErrorCode::Io
             | ErrorCode::ReadOnly
+            | ErrorCode::NotDurable
             | ErrorCode::WritesStopped => Kind::Environment,
             _ => Kind::Found,
         };
@@ -75,9 +76,17 @@ impl From<perilune::Error> for Failure {
     }
 }
 
+/// Without our name, which is put before it anyway, and the frames below the script, which are ours.
+fn readable(text: &str) -> String {
+    let text = text.strip_prefix("perilune: ").unwrap_or(text);
+    let frames = |line: &&str| !line.starts_with("\t[C]: at 0x") && !line.starts_with("\t[builtin#");
+    text.lines().filter(frames).collect::<Vec<_>>().join("\n")
+}
+
 impl From<HostError> for Failure {
     fn from(error: HostError) -> Failure {
-        let outside = ["CANNOT_OPEN", "NOT_A_DATABASE", "NO_SPACE", "IO", "READ_ONLY", "WRITES_STOPPED"];
+        let outside =
+            ["CANNOT_OPEN", "NOT_A_DATABASE", "NO_SPACE", "IO", "READ_ONLY", "WRITES_STOPPED", "NOT_DURABLE"];
         let kind = match &error {
             HostError::Unreadable { .. } => Kind::Environment,
             HostError::Raised { code: Some(code), .. } if outside.contains(&code.as_str()) => {
@@ -85,6 +94,6 @@ impl From<HostError> for Failure {
             }
             _ => Kind::Found,
         };
-        Failure { kind, message: error.to_string() }
+        Failure { kind, message: readable(&error.to_string()) }
     }
 }

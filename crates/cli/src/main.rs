@@ -12,9 +12,15 @@ mod failure;
 mod arguments;
 mod chart;
 mod collatz;
+mod exchange;
 mod inspect;
+mod manual;
+mod other_lua;
 mod repl;
+mod scratch;
 mod script;
+mod upkeep;
+mod workloads;
 
 use std::env;
 use std::process::ExitCode;
@@ -56,8 +62,20 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Command::Bench { what: Benchmark::CollatzWorker { db, durability, id } }) => {
             collatz::work(&db, &durability, id)
         }
+        Some(Command::Bench { what: Benchmark::Lua(options) }) => workloads::run(&options),
+        Some(Command::Bench { what: Benchmark::LuaWorker { db } }) => workloads::work(&db),
         Some(Command::Check { path, json }) => inspect::check(path.as_deref(), json),
-        Some(Command::Stat { path, json }) => inspect::stat(path.as_deref(), json),
+        Some(Command::Stat(options)) => inspect::stat(&options),
+        Some(Command::Locks { path, json }) => inspect::locks(path.as_deref(), json),
+        Some(Command::Processes { path, json }) => inspect::processes(path.as_deref(), json),
+        Some(Command::Dump(options)) => exchange::dump(&options),
+        Some(Command::Load(options)) => exchange::load(&options),
+        Some(Command::Checkpoint { path }) => inspect::checkpoint(path.as_deref()),
+        Some(Command::Backup(options)) => upkeep::backup(&options),
+        Some(Command::Compact(options)) => upkeep::compact(&options),
+        Some(Command::Salvage(options)) => upkeep::salvage(&options),
         Some(Command::Version) => inspect::version(),
+        Some(Command::Completions { shell }) => manual::completions(&shell),
+        Some(Command::Manual { directory }) => manual::write(&directory),
     }
 }

@@ -4,9 +4,11 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
 use perilune_luahost::Host;
 
-use crate::failure::{wrong_use, Result};
+use crate::arguments::Arguments;
+use crate::failure::{wrong_use, Failure, Result};
 
 /// Runs the script `file`, `-` being the standard input.
 pub(crate) fn run(file: &Path, arguments: &[OsString]) -> Result<()> {
@@ -33,15 +35,50 @@ pub(crate) fn run_first(words: &[OsString]) -> Result<()> {
 /// Runs `perilune FILE ...`; a word that is no file was meant as a command.
 pub(crate) fn run_named(words: &[OsString]) -> Result<()> {
     match words.first() {
-        Some(word) if !Path::new(word).is_file() => Err(wrong_use(format!(
-            "`{}` is neither a command nor a file; `perilune --help` lists the commands",
-            word.to_string_lossy()
-        ))),
+        Some(word) if !Path::new(word).is_file() => Err(unknown(&word.to_string_lossy())),
         _ => run_first(words),
     }
+}
+
+fn unknown(word: &str) -> Failure {
+    let program = Arguments::command();
+    let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+    let near = commands.map(|command| (distance(word, command.get_name()), command.get_name())).min();
+    wrong_use(match near {
+        Some((distance, name)) if distance <= 2 => format!(
+            "`{word}` is neither a command nor a file; did you mean `{name}`? `perilune --help` lists the commands"
+        ),
+        _ => format!("`{word}` is neither a command nor a file; `perilune --help` lists the commands"),
+    })
+}
+
+/// How many letters must be inserted, removed or replaced to make `a` of `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.chars().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[row.len() - 1]
 }
 
 /// The path of this program, for scripts that start others.
 pub(crate) fn program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| PathBuf::from("perilune"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_counted_in_letters() {
+        let found = [("check", "check"), ("chek", "check"), ("stats", "stat"), ("", "run"), ("äbc", "abd")];
+        assert_eq!(found.map(|(a, b)| distance(a, b)), [0, 1, 1, 3, 2]);
+    }
 }

@@ -43,6 +43,23 @@ fn the_smallest_and_an_unlisted_n_run() {
 }
 
 #[test]
+fn rounds_take_turns_and_have_medians() {
+    let place = Place::new();
+    let words = ["bench", "collatz", "--n", "100", "--procs", "1,2", "--rounds", "2", "--json", "r.jsonl"];
+    let (code, out, err) = place.run(&words);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert_eq!(out.matches("median: ").count(), 2, "{out}");
+    let rows = fs::read_to_string(place.path().join("r.jsonl")).expect("rows");
+    let rows: Vec<_> = rows
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .map(|row| (row["procs"].as_u64(), row["round"].as_u64()))
+        .collect();
+    let expected = [(1, 1), (2, 1), (1, 2), (2, 2)];
+    assert_eq!(rows, expected.map(|(procs, round)| (Some(procs), Some(round))));
+}
+
+#[test]
 fn a_named_database_is_kept_and_one_of_the_environment_is_not_touched() {
     let place = Place::new();
     let words = ["bench", "collatz", "--n", "100", "--procs", "2"];

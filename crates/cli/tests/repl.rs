@@ -83,8 +83,14 @@ fn lines_are_run_and_nodes_shown() {
     terminal.enter("for i = 1, 2 do", "", ">> ");
     terminal.enter("print('line', i) end", "line\t2\r\n", "> ");
     terminal.enter("error('broken')", "broken\r\n", "> ");
-    terminal.enter("7 * 7", "49\r\n", "> ");
-    terminal.input.write_all(b"\x04").expect("the terminal");
+    terminal.enter("= 7 * 7", "49\r\n", "> ");
+    terminal.enter("'\\195\\164\\255\\n'", "\"\\195\\164\\255\\n\"\r\n", "> ");
+    terminal.enter("^per\t:cou\t()", "1\r\n", "> ");
+    terminal.enter("db:pat\t()", "\"t.db\"\r\n", "> ");
+    terminal.enter("help", "brings back older lines\r\n", "> ");
+    // The arrow up, over help, brings back the line before it.
+    terminal.enter("\x1b[A\x1b[A", "\"t.db\"\r\n", "> ");
+    terminal.input.write_all(b"quit\r").expect("the terminal");
     let mut rest = Vec::new();
     terminal.output.read_to_end(&mut rest).expect("the terminal");
     assert!(child.wait().expect("it ends").success());

@@ -63,6 +63,7 @@ fn exit_codes_tell_kinds_of_failure() {
     failing(&["-e", "local x ="], FOUND, "<eof>");
     failing(&["-e", "os.exit(7)"], 7, "");
     failing(&["unknown"], WRONG_USE, "neither a command nor a file");
+    failing(&["chek"], WRONG_USE, "did you mean `check`?");
     failing(&["--unknown"], WRONG_USE, "--unknown");
     failing(&["bench", "collatz", "--n", "0"], WRONG_USE, "--n");
     failing(&["-e", "x = 1", "check"], WRONG_USE, "not a command");
@@ -87,9 +88,11 @@ fn databases_are_checked_and_described() {
     assert_eq!((&found["sound"], &found["nodes"]), (&true.into(), &2.into()));
     let (_, out, _) = place.run(&["stat", "t.db", "--json"]);
     let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!(found["names"][0], serde_json::json!({"name": "^a", "children": 2, "values": 2}));
+    let name = serde_json::json!({"name": "^a", "children": 2, "values": 2, "key_bytes": 9, "value_bytes": 4,
+                                  "bytes_per_node": 6.5});
+    assert_eq!((&found["names"][0], &found["figures"]["writes"]), (&name, &2.into()));
     let (_, out, _) = place.run(&["stat", "t.db"]);
-    assert!(out.lines().any(|line| line.split_whitespace().eq(["^a", "2", "2"])), "{out}");
+    assert!(out.lines().any(|line| line.split_whitespace().eq(["^a", "2", "2", "9", "4", "6.5"])), "{out}");
 }
 
 #[test]

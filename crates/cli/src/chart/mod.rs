@@ -5,7 +5,10 @@
 mod raster;
 mod svg;
 
-use crate::failure::Result;
+use std::fs;
+use std::path::Path;
+
+use crate::failure::{doing, Result};
 
 pub(crate) const WIDTH: u32 = 800;
 const BAR_HEIGHT: u32 = 36;
@@ -66,6 +69,16 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> Drawing {
         shapes.push(Shape::Text { x: LEFT + width + 8, y: y + 6, text: bar.text.clone() });
     }
     Drawing { height, shapes }
+}
+
+/// Writes `drawing` to `file` and beside it as PNG, and says so.
+pub(crate) fn write(file: &Path, drawing: &Drawing) -> Result<()> {
+    let picture = file.with_extension("png");
+    let named = |file: &Path| format!("write {}", file.display());
+    fs::write(file, drawing.svg()).map_err(doing(named(file)))?;
+    fs::write(&picture, drawing.png()?).map_err(doing(named(&picture)))?;
+    println!("chart: {}, {}", file.display(), picture.display());
+    Ok(())
 }
 
 impl Drawing {

@@ -5,14 +5,13 @@
 //!   be waiting for the lost process, ends with the program.
 //! - Nothing polls: each process is waited for at the end of its standard output.
 
-use std::ffi::OsString;
+use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Instant;
-use std::{env, fs};
 
 use perilune_luahost::{mlua, HostError};
 
@@ -20,6 +19,7 @@ use crate::collatz::progress::Progress;
 use crate::collatz::row::Row;
 use crate::collatz::{DRIVER, EXAMPLE};
 use crate::failure::{doing, environment, found, Failure, Result};
+use crate::other_lua;
 use crate::script;
 
 /// The script of a process: path, durability and its number are its arguments.
@@ -34,6 +34,7 @@ pub(crate) struct Plan {
     pub(crate) n: u64,
     pub(crate) block: u64,
     pub(crate) procs: u32,
+    pub(crate) round: u32,
     /// The Lua of the processes; None: the embedded one.
     pub(crate) lua: Option<PathBuf>,
     /// A directory for what another Lua reads.
@@ -119,6 +120,7 @@ fn supervise(plan: &Plan, events: &Receiver<Event>, children: &mut Vec<Child>) -
         lua,
         durability: plan.durability.clone(),
         procs: plan.procs,
+        round: plan.round,
         n: plan.n,
         longest: control.longest,
         highest: control.highest,
@@ -206,7 +208,7 @@ fn command(plan: &Plan, id: u32) -> Command {
         Some(lua) => {
             let mut command = Command::new(lua);
             command.arg(plan.scratch.join("worker.lua"));
-            command.envs(module_paths(plan));
+            command.envs(other_lua::module_paths(lua, &plan.scratch));
             command
         }
     };
@@ -220,23 +222,4 @@ fn write_for_other_lua(plan: &Plan) -> Result<()> {
         fs::write(&file, text).map_err(doing(format!("write {}", file.display())))?;
     }
     Ok(())
-}
-
-/// Where another Lua looks: what the user has set, then where `make` puts the module of its version.
-fn module_paths(plan: &Plan) -> [(&'static str, OsString); 2] {
-    let question = "io.write(rawget(_G, 'jit') and 'jit' or _VERSION:match '%d.%d')";
-    let version = plan.lua.as_ref().and_then(|lua| Command::new(lua).args(["-e", question]).output().ok());
-    let version =
-        version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let built = env::current_dir().unwrap_or_default().join("build/lua").join(version);
-    let set = |variable: &str, first: String, pattern: &str| {
-        let mut path = OsString::from(first);
-        path.push(env::var_os(variable).unwrap_or_default());
-        path.push(format!(";{}/{pattern};;", built.display()));
-        path
-    };
-    [
-        ("LUA_PATH", set("LUA_PATH", format!("{}/?.lua;", plan.scratch.display()), "?.lua")),
-        ("LUA_CPATH", set("LUA_CPATH", String::new(), "?.so")),
-    ]
 }

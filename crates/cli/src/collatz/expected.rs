@@ -70,6 +70,7 @@ mod tests {
             lua: String::new(),
             durability: "none".into(),
             procs,
+            round: 1,
             n: 10,
             longest: Some(19),
             highest: Some(52),

@@ -11,7 +11,6 @@ mod crew;
 mod expected;
 mod progress;
 mod row;
-mod scratch;
 mod tree;
 
 use std::fs::{self, OpenOptions};
@@ -24,8 +23,8 @@ use crate::arguments::CollatzOptions;
 use crate::chart;
 use crate::collatz::crew::Plan;
 use crate::collatz::row::Row;
-use crate::collatz::scratch::Scratch;
 use crate::failure::{doing, found, wrong_use, Result};
+use crate::scratch::Scratch;
 
 const EXAMPLE: &str = include_str!("../../../../examples/collatz.lua");
 const DRIVER: &str = include_str!("driver.lua");
@@ -42,21 +41,22 @@ pub(crate) fn run(options: &CollatzOptions, given: Option<&Path>) -> Result<()> 
         }
     }
     let block = options.block.unwrap_or((options.n / 100).clamp(1, 10_000));
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::new("collatz")?;
     let mut rows = Vec::new();
     println!("3n+1 for 1 to {}, blocks of {block}", options.n);
     println!("{}", row::HEAD);
-    for &procs in &options.procs {
-        let db = match given {
-            Some(path) => path.to_owned(),
-            None => scratch.path().join(format!("collatz-{procs}.db")),
-        };
+    for (round, &procs) in
+        (1..=options.rounds).flat_map(|round| options.procs.iter().map(move |n| (round, n)))
+    {
+        let db =
+            given.map_or_else(|| scratch.path().join(format!("collatz-{procs}-{round}.db")), Path::to_owned);
         let plan = Plan {
             db,
             durability: options.durability.clone(),
             n: options.n,
             block,
             procs,
+            round,
             lua: options.lua.clone(),
             scratch: scratch.path().to_owned(),
         };
@@ -64,11 +64,17 @@ pub(crate) fn run(options: &CollatzOptions, given: Option<&Path>) -> Result<()> 
         println!("{row}");
         rows.push(row);
     }
+    let medians = medians(&rows);
+    if options.rounds > 1 {
+        for row in &medians {
+            println!("median: {} processes {:.3} s, cpu {:.3} s", row.procs, row.seconds, row.cpu_seconds);
+        }
+    }
     if let Some(file) = &options.json {
         append(file, &rows)?;
     }
     if let Some(file) = &options.chart {
-        draw_chart(file, options.n, &rows)?;
+        draw_chart(file, options.n, &medians)?;
     }
     if let Some(file) = &options.tree {
         let sequences = options.n.min(TREE_SEQUENCES);
@@ -107,6 +113,25 @@ fn verdict(n: u64, rows: &[Row]) -> Result<()> {
     Err(found(format!("wrong results: {}", faults.join("; "))))
 }
 
+/// For each number of processes a row with the medians of seconds and CPU time; the rest of it is of its first run.
+fn medians(rows: &[Row]) -> Vec<Row> {
+    let mut medians: Vec<Row> = Vec::new();
+    for row in rows {
+        if medians.iter().any(|median| median.procs == row.procs) {
+            continue;
+        }
+        let of = |value: fn(&Row) -> f64| {
+            let mut values: Vec<f64> =
+                rows.iter().filter(|other| other.procs == row.procs).map(value).collect();
+            values.sort_by(f64::total_cmp);
+            (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+        };
+        let (seconds, cpu_seconds) = (of(|row| row.seconds), of(|row| row.cpu_seconds));
+        medians.push(Row { seconds, cpu_seconds, ..row.clone() });
+    }
+    medians
+}
+
 fn append(file: &Path, rows: &[Row]) -> Result<()> {
     let named = || format!("write {}", file.display());
     let mut out = OpenOptions::new().create(true).append(true).open(file).map_err(doing(named()))?;
@@ -126,12 +151,7 @@ fn draw_chart(file: &Path, n: u64, rows: &[Row]) -> Result<()> {
         })
         .collect();
     let lua = rows.first().map_or("", |row| row.lua.as_str());
-    let drawing = chart::bars(&format!("3n+1 for 1 to {n}, {lua}: seconds by processes"), &bars);
-    let picture = file.with_extension("png");
-    write(file, drawing.svg().as_bytes())?;
-    write(&picture, &drawing.png()?)?;
-    println!("chart: {}, {}", file.display(), picture.display());
-    Ok(())
+    chart::write(file, &chart::bars(&format!("3n+1 for 1 to {n}, {lua}: seconds by processes"), &bars))
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {

@@ -14,6 +14,8 @@ pub(crate) struct Row {
     pub(crate) lua: String,
     pub(crate) durability: String,
     pub(crate) procs: u32,
+    /// From 1.
+    pub(crate) round: u32,
     pub(crate) n: u64,
     /// None for N = 1, which has no sequence.
     pub(crate) longest: Option<u64>,
@@ -44,7 +46,7 @@ impl Row {
             "longest": self.longest, "highest": self.highest, "stored": self.stored,
             "reads": self.reads, "updates": self.updates, "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds, "ops_per_second": self.operations_per_second(),
-            "suite": "collatz", "workload": "3n+1", "class": class, "round": 1, "unit": "s",
+            "suite": "collatz", "workload": "3n+1", "class": class, "round": self.round, "unit": "s",
             "value": self.seconds,
         })
     }

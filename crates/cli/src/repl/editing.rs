@@ -19,6 +19,8 @@ pub(super) struct Words {
     pub(super) globals: Vec<String>,
     /// Methods of nodes.
     pub(super) methods: Vec<String>,
+    /// Methods of `db`.
+    pub(super) db_methods: Vec<String>,
 }
 
 impl Words {
@@ -28,7 +30,8 @@ impl Words {
             list.iter().filter(|candidate| candidate.starts_with(start)).take(OFFERED_MAX).cloned().collect()
         };
         if let Some((receiver, method)) = word.rsplit_once(':') {
-            let methods = starting(&self.methods, method);
+            let list = if receiver == "db" { &self.db_methods } else { &self.methods };
+            let methods = starting(list, method);
             return methods.into_iter().map(|method| format!("{receiver}:{method}")).collect();
         }
         if let Some(at) = word.rfind('^') {
@@ -114,6 +117,7 @@ mod tests {
             nodes: list(&["^person", "^pet"]),
             globals: list(&["string", "string.format", "print"]),
             methods: list(&["get", "grab", "set"]),
+            db_methods: list(&["get_path", "names"]),
         };
         let mut completion = Completion::new(Arc::new(Mutex::new(words)));
         let mut complete = |line: &str| -> Vec<String> {
@@ -124,6 +128,7 @@ mod tests {
         assert_eq!(complete("print(node('^per"), ["print(node('^person"]);
         assert_eq!(complete("x = string.f"), ["x = string.format"]);
         assert_eq!(complete("n:g"), ["n:get", "n:grab"]);
+        assert_eq!(complete("db:g"), ["db:get_path"]);
         assert_eq!(complete("zz"), Vec::<String>::new());
     }
 

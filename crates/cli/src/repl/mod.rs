@@ -27,6 +27,14 @@ use crate::script;
 
 const HISTORY_LINES: usize = 10_000;
 
+const HELP: &str = "\
+^name(1,\"x\")           shows the node and all below it; ^name(1,\"x\").__ = 5 sets it
+^name(1):incr()        calls a method: get, set, incr, kill, pairs, subscripts, ...; the tab key lists them
+db:names()             db is the database, db:transaction(f) runs f in a transaction
+expression             shows its value; anything else in Lua is run
+an open bracket or do  goes on in the next line; Ctrl-C leaves it, the arrow up brings back older lines
+exit, quit, Ctrl-D     end";
+
 /// Talks to the user, or runs the standard input as a script if that is no terminal.
 pub(crate) fn run() -> Result<()> {
     if !io::stdin().is_terminal() {
@@ -35,14 +43,22 @@ pub(crate) fn run() -> Result<()> {
     let host = Host::new()?;
     let session = Session::open(&host)?;
     println!("perilune {}: {}", env!("CARGO_PKG_VERSION"), session.path);
-    println!("^name(subscript, ...) shows a node, db is the database; Ctrl-D ends");
+    println!("^name(subscript, ...) shows a node, db is the database; help says more, Ctrl-D ends");
     let words = Arc::new(Mutex::new(Words::default()));
     let mut editor = editor(&words);
     loop {
         *words.lock().unwrap_or_else(PoisonError::into_inner) = session.words();
         match editor.read_line(&LuaPrompt) {
             Ok(Signal::Success(line)) if line.trim().is_empty() => {}
-            Ok(Signal::Success(line)) => session.enter(&line),
+            Ok(Signal::Success(line)) => {
+                // Now, so that a line which ends the program is not lost.
+                let _ = editor.sync_history();
+                match line.trim() {
+                    "exit" | "quit" => return Ok(()),
+                    "help" => println!("{HELP}"),
+                    _ => session.enter(&line),
+                }
+            }
             Ok(Signal::CtrlD) => return Ok(()),
             Ok(_) => {}
             Err(error) => return Err(environment(format!("the terminal failed: {error}"))),
@@ -101,13 +117,16 @@ impl<'a> Session<'a> {
             nodes: list(lists.pop_front()),
             globals: list(lists.pop_front()),
             methods: list(lists.pop_front()),
+            db_methods: list(lists.pop_front()),
         }
     }
 }
 
-/// A line that begins with a node's text, in Lua: `^a(1).x` is `node("^a")(1).x`.
+/// A line that begins with a node's text, in Lua: `^a(1).x` is `node("^a")(1).x`. A `=` before an expression,
+/// an old habit, means nothing.
 fn as_lua(line: &str) -> String {
     let line = line.trim_start();
+    let line = line.strip_prefix('=').map_or(line, str::trim_start);
     let Some(rest) = line.strip_prefix('^') else {
         return line.to_owned();
     };
@@ -160,5 +179,6 @@ mod tests {
         assert_eq!(as_lua("^a"), "node(\"^a\")");
         assert_eq!(as_lua(" ^%x1(2,\"y\").z.__ = 3"), "node(\"^%x1\")(2,\"y\").z.__ = 3");
         assert_eq!(as_lua("2 ^ 3"), "2 ^ 3");
+        assert_eq!(as_lua("= ^a"), "node(\"^a\")");
     }
 }

@@ -4,10 +4,18 @@
 local perilune = require 'perilune'
 
 local DEPTH_MAX, ITEMS_MAX = 8, 200
-local names = {}
+local names, db_names = {}, {}
+
+-- Letters stay; bytes that are none become \ddd.
+local function letters(run)
+  local rest = run:gsub('[\194-\223][\128-\191]', ''):gsub('[\224-\239][\128-\191][\128-\191]', '')
+    :gsub('[\240-\244][\128-\191][\128-\191][\128-\191]', '')
+  return rest ~= '' and run:gsub('.', function(c) return '\\' .. c:byte() end) or run
+end
 
 local function quoted(text)
   text = text:gsub('["\\]', '\\%0'):gsub('\n', '\\n'):gsub('%c', function(c) return string.format('\\%03d', c:byte()) end)
+  text = text:gsub('[\128-\255]+', letters)
   return '"' .. text .. '"'
 end
 
@@ -48,6 +56,13 @@ local function show_table(value, indent, open)
   return table.concat(lines, '\n')
 end
 
+local function list_methods(methods, list)
+  for name, method in pairs(methods) do
+    if type(name) == 'string' and type(method) == 'function' and not name:match '^__' then list[#list + 1] = name end
+  end
+  table.sort(list)
+end
+
 local session = {}
 
 function session.open()
@@ -57,10 +72,8 @@ function session.open()
   rawset(_G, 'db', db)
   rawset(_G, 'node', db.node)
   local _, _, methods = perilune.inherit(db.node)
-  for name, method in pairs(methods) do
-    if type(name) == 'string' and type(method) == 'function' and not name:match '^__' then names[#names + 1] = name end
-  end
-  table.sort(names)
+  list_methods(methods, names)
+  list_methods(debug.getmetatable(db).methods, db_names)
   return db:path()
 end
 
@@ -81,7 +94,7 @@ function session.show(...)
   return lines[1] and table.concat(lines, '\n')
 end
 
--- Words to complete: those of nodes, of global variables and their fields, of methods.
+-- Words to complete: those of nodes, of global variables and their fields, of methods of nodes, of those of db.
 function session.words()
   local nodes, globals = {}, {}
   local db = rawget(_G, 'db')
@@ -102,7 +115,7 @@ function session.words()
     end
   end
   table.sort(globals)
-  return nodes, globals, names
+  return nodes, globals, names, db_names
 end
 
 return session

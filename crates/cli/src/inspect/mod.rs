@@ -1,0 +1,76 @@
+//! `check`, `checkpoint`, `stat`, `locks`, `processes` and `version`: what a database holds, whether it is sound, who uses it.
+
+mod holders;
+mod stat;
+mod table;
+
+use std::path::Path;
+
+use perilune::Database;
+use perilune_luahost::{mlua, Host};
+use serde_json::json;
+
+use crate::failure::{environment, found, Result};
+
+pub(crate) use holders::{locks, processes};
+pub(crate) use stat::stat;
+
+/// Checks a database; faults make it fail.
+pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {
+    let database = open(path)?;
+    let report = database.verify()?;
+    let faults = report.faults.len() as u64 + report.more_faults;
+    if as_json {
+        println!(
+            "{}",
+            json!({"path": database.path().display().to_string(), "sound": report.is_sound(),
+                   "nodes": report.nodes, "faults": faults, "texts": report.faults})
+        );
+    } else {
+        for fault in &report.faults {
+            println!("{fault}");
+        }
+        if report.is_sound() {
+            println!("{}: sound, {} nodes with a value", database.path().display(), report.nodes);
+        }
+    }
+    if report.is_sound() {
+        return Ok(());
+    }
+    Err(found(format!(
+        "{}: {faults} faults; keep a copy of the file before anything writes to it",
+        database.path().display()
+    )))
+}
+
+/// Takes a checkpoint of a database that others may be using.
+pub(crate) fn checkpoint(path: Option<&Path>) -> Result<()> {
+    let database = open(path)?;
+    let state = if database.checkpoint()? { "checkpoint taken" } else { "nothing has changed" };
+    println!("{}: {state}", database.path().display());
+    Ok(())
+}
+
+/// Shows the versions.
+pub(crate) fn version() -> Result<()> {
+    let host = Host::new()?;
+    let jit: mlua::Table = host.lua().globals().get("jit").map_err(perilune_luahost::HostError::from)?;
+    let lua: String = jit.get("version").map_err(perilune_luahost::HostError::from)?;
+    println!("perilune {} ({lua}, Lua 5.2 compatibility)", env!("CARGO_PKG_VERSION"));
+    Ok(())
+}
+
+/// An existing database: looking at one never makes it.
+fn open(path: Option<&Path>) -> Result<Database> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => Database::default_path()?,
+    };
+    if !path.exists() {
+        return Err(environment(format!(
+            "{}: no such database; name one with --db PATH or as the argument",
+            path.display()
+        )));
+    }
+    Ok(Database::options().create(false).open(path)?)
+}

@@ -1,0 +1,230 @@
+//! `stat`: figures of a database, and what each name takes; for people, as JSON, for Prometheus, or again and
+//! again.
+//!
+//! Names are read to the last value, figures are not: whoever asks often asks with `--quick` or `--watch`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{fs, iter};
+
+use perilune::{Database, Figure, FigureKind, TreeSize};
+use serde_json::{json, Map, Value};
+
+use super::open;
+use super::table::{show, Table};
+use crate::arguments::StatOptions;
+use crate::failure::Result;
+
+/// Lines of `--watch` between two headings.
+const HEADING_EVERY: u64 = 20;
+
+/// Shows figures and names as told.
+pub(crate) fn stat(options: &StatOptions) -> Result<()> {
+    let database = open(options.path.as_deref())?;
+    if let Some(seconds) = options.watch {
+        return watch(&database, seconds, options.count, options.json);
+    }
+    let figures = figures(&database)?;
+    let names = if options.quick { Vec::new() } else { names(&database)? };
+    let path = database.path().display().to_string();
+    let text = if options.prometheus {
+        prometheus(&path, &figures, &names)
+    } else if options.json {
+        let mut object = as_json(&path, size(database.path()), &figures);
+        if !options.quick {
+            object.insert("names".to_owned(), names.iter().map(name_as_json).collect());
+        }
+        format!("{}\n", Value::Object(object))
+    } else {
+        for_people(&path, size(database.path()), &figures, &names)
+    };
+    show(&text).map(drop)
+}
+
+/// What the database counts, and who is there.
+fn figures(database: &Database) -> Result<Vec<Figure>> {
+    let mut figures = database.stat()?;
+    let processes = database.processes()?;
+    let sessions = processes.iter().map(|process| u64::from(process.sessions)).sum();
+    let gauge = |name, value, meaning| Figure { name, kind: FigureKind::Gauge, value, meaning };
+    figures.push(gauge(
+        "processes",
+        processes.len() as u64,
+        "processes that have it open, this one included",
+    ));
+    figures.push(gauge("sessions", sessions, "sessions of all processes"));
+    Ok(figures)
+}
+
+fn names(database: &Database) -> Result<Vec<(String, TreeSize)>> {
+    let mut session = database.session()?;
+    let mut rows = Vec::new();
+    let mut at = session.first_name(false)?;
+    while let Some(node) = at {
+        rows.push((node.to_string(), session.tree_size(&node)?));
+        at = session.next(&node)?;
+    }
+    Ok(rows)
+}
+
+fn for_people(path: &str, bytes: u64, figures: &[Figure], names: &[(String, TreeSize)]) -> String {
+    let mut text = format!("{path}: {bytes} bytes\n");
+    if !names.is_empty() {
+        let columns = ["name<", "children", "values", "key bytes", "value bytes", "bytes/node"];
+        let mut table = Table::new(&columns);
+        let sum = names.iter().fold(TreeSize::default(), |sum, (_, size)| TreeSize {
+            children: sum.children + size.children,
+            values: sum.values + size.values,
+            key_bytes: sum.key_bytes + size.key_bytes,
+            value_bytes: sum.value_bytes + size.value_bytes,
+        });
+        let all = (format!("{} names", names.len()), sum);
+        for (name, size) in names.iter().chain(iter::once(&all)) {
+            let numbers = [size.children, size.values, size.key_bytes, size.value_bytes];
+            let mut row = vec![name.clone()];
+            row.extend(numbers.map(|number| number.to_string()));
+            row.push(format!("{:.1}", size.bytes_per_node()));
+            table.row(row);
+        }
+        text.push('\n');
+        text.push_str(&table.text());
+    }
+    let mut table = Table::new(&["figure<", "value", "meaning<"]);
+    for figure in figures {
+        table.row(vec![figure.name.to_owned(), figure.value.to_string(), figure.meaning.to_owned()]);
+    }
+    text.push('\n');
+    text.push_str(&table.text());
+    text
+}
+
+fn as_json(path: &str, bytes: u64, figures: &[Figure]) -> Map<String, Value> {
+    let values: Map<_, _> =
+        figures.iter().map(|figure| (figure.name.to_owned(), json!(figure.value))).collect();
+    let object = [("path", json!(path)), ("bytes", json!(bytes)), ("figures", Value::Object(values))];
+    object.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn name_as_json((name, size): &(String, TreeSize)) -> Value {
+    json!({"name": name, "children": size.children, "values": size.values, "key_bytes": size.key_bytes,
+           "value_bytes": size.value_bytes, "bytes_per_node": size.bytes_per_node()})
+}
+
+/// The text format of Prometheus, for a file that its node exporter collects, or a small server.
+fn prometheus(path: &str, figures: &[Figure], names: &[(String, TreeSize)]) -> String {
+    let quoted = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+    let path = quoted(path);
+    let mut text = String::new();
+    for figure in figures {
+        let (ending, kind) = match figure.kind {
+            FigureKind::Count => ("_total", "counter"),
+            FigureKind::Gauge => ("", "gauge"),
+        };
+        let (name, meaning, value) = (figure.name, figure.meaning, figure.value);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "# HELP perilune_{name}{ending} {meaning}\n# TYPE perilune_{name}{ending} {kind}\n\
+             perilune_{name}{ending}{{db=\"{path}\"}} {value}\n"
+        );
+    }
+    type Part = (&'static str, &'static str, fn(&TreeSize) -> u64);
+    let parts: [Part; 4] = [
+        ("children", "children of the name", |size| size.children),
+        ("values", "nodes with a value below the name", |size| size.values),
+        ("key_bytes", "bytes of their keys", |size| size.key_bytes),
+        ("value_bytes", "bytes of their values", |size| size.value_bytes),
+    ];
+    for (part, meaning, value) in parts.iter().filter(|_| !names.is_empty()) {
+        let _ = write!(text, "# HELP perilune_tree_{part} {meaning}\n# TYPE perilune_tree_{part} gauge\n");
+        for (name, size) in names {
+            let name = quoted(name);
+            let _ = writeln!(text, "perilune_tree_{part}{{db=\"{path}\",name=\"{name}\"}} {}", value(size));
+        }
+    }
+    text
+}
+
+/// Shows every `seconds` what has happened since: counts as events a second, gauges as they are.
+fn watch(database: &Database, seconds: f64, count: Option<u64>, as_lines: bool) -> Result<()> {
+    let pause = Duration::from_secs_f64(seconds);
+    let (mut before, mut at) = (figures(database)?, Instant::now());
+    let mut shown = 0;
+    while count.is_none_or(|count| shown < count) {
+        thread::sleep(pause);
+        let now = figures(database)?;
+        let passed = at.elapsed().as_secs_f64();
+        at = Instant::now();
+        let row = now.iter().zip(&before).map(|(now, before)| match now.kind {
+            FigureKind::Count => (now.name, now.value.saturating_sub(before.value) as f64 / passed),
+            FigureKind::Gauge => (now.name, now.value as f64),
+        });
+        let row: Vec<(&str, f64)> = row.collect();
+        let text = if as_lines {
+            let object: Map<_, _> =
+                row.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            format!("{}\n", Value::Object(object))
+        } else {
+            watched(&row, shown.is_multiple_of(HEADING_EVERY))
+        };
+        if !show(&text)? {
+            return Ok(());
+        }
+        before = now;
+        shown += 1;
+    }
+    Ok(())
+}
+
+/// One line, with the heading before it.
+fn watched(row: &[(&str, f64)], with_heading: bool) -> String {
+    let width = |name: &str| name.len().max(9);
+    let mut text = String::new();
+    if with_heading {
+        let words = row.iter().map(|(name, _)| format!("{name:>0$}", width(name)));
+        text = words.collect::<Vec<_>>().join(" ") + "\n";
+    }
+    let words = row.iter().map(|(name, value)| format!("{value:>0$.0}", width(name)));
+    text + &words.collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// Bytes of the file and of its log segments.
+fn size(path: &Path) -> u64 {
+    let mut bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let stem = format!("{}-wal.", path.file_name().unwrap_or_default().to_string_lossy());
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&stem) {
+            bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prometheus_gets_its_text() {
+        let figures = [Figure { name: "writes", kind: FigureKind::Count, value: 7, meaning: "writes" }];
+        let names = [("^a\"\\".to_owned(), TreeSize { values: 3, ..TreeSize::default() })];
+        let text = prometheus("x.db", &figures, &names);
+        assert!(text.starts_with(
+            "# HELP perilune_writes_total writes\n# TYPE perilune_writes_total counter\n\
+             perilune_writes_total{db=\"x.db\"} 7\n"
+        ));
+        assert!(text.contains("perilune_tree_values{db=\"x.db\",name=\"^a\\\"\\\\\"} 3\n"), "{text}");
+        assert!(!prometheus("x.db", &figures, &[]).contains("tree"));
+    }
+
+    #[test]
+    fn lines_stand_under_their_heading() {
+        let row = [("writes", 1234.6), ("a_long_figure", 5.0)];
+        assert_eq!(watched(&row, true), "   writes a_long_figure\n     1235             5\n");
+        assert_eq!(watched(&row, false), "     1235             5\n");
+    }
+}

@@ -1,0 +1,177 @@
+//! `backup`, `compact` and `salvage`: whole files, copied and written anew.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use perilune::{Database, SalvageReport};
+use serde_json::json;
+
+use crate::exchange::Progress;
+use crate::failure::{environment, found, Result};
+
+/// What a backup is to be made of, and where.
+#[derive(Args, Debug)]
+pub(crate) struct BackupOptions {
+    /// The database; others may be using it
+    #[arg(value_hint = ValueHint::FilePath)]
+    source: PathBuf,
+    /// The copy; a database that is there, and that nobody has open, is replaced
+    #[arg(value_name = "DEST", value_hint = ValueHint::FilePath)]
+    dest: PathBuf,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is to be compacted.
+#[derive(Args, Debug)]
+pub(crate) struct CompactOptions {
+    /// The database, which nobody has open; instead of --db
+    #[arg(value_hint = ValueHint::FilePath)]
+    path: Option<PathBuf>,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is to be salvaged, and where to.
+#[derive(Args, Debug)]
+pub(crate) struct SalvageOptions {
+    /// The damaged database, which nobody has open; it is only read
+    #[arg(value_hint = ValueHint::FilePath)]
+    damaged: PathBuf,
+    /// The new database
+    #[arg(value_name = "NEW", value_hint = ValueHint::FilePath)]
+    new: PathBuf,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Copies a database that others may be using.
+pub(crate) fn backup(options: &BackupOptions) -> Result<()> {
+    existing(&options.source)?;
+    let database = Database::options().create(false).open(&options.source)?;
+    let bar = Progress::of_pages("backup");
+    let report = database.backup(&options.dest, |done, all| bar.of(done, all));
+    bar.end();
+    let report = report?;
+    let dest = options.dest.display().to_string();
+    if options.json {
+        println!(
+            "{}",
+            json!({"path": dest, "generation": report.generation, "pages": report.pages,
+                   "compared": report.pages_compared, "bytes": report.bytes})
+        );
+    } else {
+        println!(
+            "{dest}: {} pages copied, {} of them compared with their sums, {} bytes",
+            report.pages, report.pages_compared, report.bytes
+        );
+    }
+    Ok(())
+}
+
+/// Gives what a database does not use back to the file system.
+pub(crate) fn compact(options: &CompactOptions) -> Result<()> {
+    let path = match &options.path {
+        Some(path) => path.clone(),
+        None => Database::default_path()?,
+    };
+    existing(&path)?;
+    let bar = Progress::of_pages("compact");
+    let report = Database::options().create(false).compact(&path, |done, all| bar.of(done, all));
+    bar.end();
+    let report = report?;
+    let path = path.display().to_string();
+    if options.json {
+        println!(
+            "{}",
+            json!({"path": path, "nodes": report.nodes, "bytes_before": report.bytes_before,
+                   "bytes_after": report.bytes_after})
+        );
+    } else {
+        println!(
+            "{path}: {} bytes before, {} now, {} nodes",
+            report.bytes_before, report.bytes_after, report.nodes
+        );
+    }
+    Ok(())
+}
+
+/// Copies what can be read of a damaged database; what is lost makes it fail.
+pub(crate) fn salvage(options: &SalvageOptions) -> Result<()> {
+    existing(&options.damaged)?;
+    let bar = Progress::of_pages("salvage");
+    let report = Database::options().salvage(&options.damaged, &options.new, |done, all| bar.of(done, all));
+    bar.end();
+    let report = report?;
+    let new = options.new.display().to_string();
+    if options.json {
+        println!("{}", as_json(&new, &report));
+    } else {
+        tell(&new, &report);
+    }
+    if report.is_complete() {
+        return Ok(());
+    }
+    Err(found(format!(
+        "{}: not all of it could be read: keep it, and restore what is missing from a backup",
+        options.damaged.display()
+    )))
+}
+
+fn tell(new: &str, report: &SalvageReport) {
+    let more = |count: u64, what: &str| {
+        if count > 0 {
+            println!("and {count} more {what}");
+        }
+    };
+    for lost in &report.pages {
+        println!("page {} (byte {}): {}", lost.page, lost.byte, lost.why);
+    }
+    more(report.more_pages, "pages");
+    for range in &report.ranges {
+        match (&range.after, &range.before) {
+            (Some(after), Some(before)) => println!("lost: nodes between {after} and {before}"),
+            (Some(after), None) => println!("lost: nodes behind {after}"),
+            (None, Some(before)) => println!("lost: nodes before {before}"),
+            (None, None) => println!("lost: all nodes"),
+        }
+    }
+    more(report.more_ranges, "ranges");
+    report.values.iter().for_each(|node| println!("lost: the value of {node}"));
+    more(report.more_values, "values");
+    if report.unsummed_pages > 0 {
+        println!(
+            "{} pages were copied whose checksums are lost: look at what they hold",
+            report.unsummed_pages
+        );
+    }
+    if report.was_open {
+        println!("it was not closed: what was written after its last checkpoint is not in the copy");
+    }
+    println!("{new}: {} nodes copied, {} bytes", report.nodes, report.bytes);
+}
+
+fn as_json(new: &str, report: &SalvageReport) -> serde_json::Value {
+    let pages: Vec<_> = report
+        .pages
+        .iter()
+        .map(|lost| json!({"page": lost.page, "byte": lost.byte, "why": lost.why}))
+        .collect();
+    let ranges: Vec<_> =
+        report.ranges.iter().map(|range| json!({"after": range.after, "before": range.before})).collect();
+    json!({"path": new, "complete": report.is_complete(), "nodes": report.nodes, "bytes": report.bytes,
+           "generation": report.generation, "was_open": report.was_open,
+           "unsummed_pages": report.unsummed_pages, "pages": pages, "more_pages": report.more_pages,
+           "ranges": ranges, "more_ranges": report.more_ranges, "values": report.values,
+           "more_values": report.more_values})
+}
+
+fn existing(path: &Path) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    Err(environment(format!("{}: no such database", path.display())))
+}

@@ -1,0 +1,78 @@
+//! `backup`, `compact` and `salvage`: what they tell, and with which code they end.
+
+mod program;
+
+use std::fs;
+use std::process::Stdio;
+
+use program::Place;
+
+const GOOD: i32 = 0;
+const FOUND: i32 = 1;
+const ENVIRONMENT: i32 = 3;
+
+fn lines(count: u32) -> String {
+    (0..count).map(|at| format!("^a({at})=\"a text of some length\"\n")).collect()
+}
+
+#[test]
+fn backups_and_compacted_files_hold_the_same() {
+    let place = Place::new();
+    let text = lines(3000);
+    place.file("all.txt", &text);
+    assert_eq!(place.run(&["load", "t.db", "all.txt"]).0, GOOD);
+    let (code, out, err) = place.run(&["backup", "t.db", "copy.db"]);
+    assert!(code == GOOD && out.starts_with("copy.db: ") && err.is_empty(), "{out}{err}");
+    assert!(place.run(&["dump", "copy.db"]).1 == text);
+    let (code, out, _) = place.run(&["backup", "t.db", "copy.db", "--json"]);
+    assert!(code == GOOD && out.contains("\"compared\":"), "{out}");
+    let (code, out, err) = place.run(&["compact", "t.db", "--json"]);
+    assert!(code == GOOD && out.contains("\"bytes_after\":"), "{out}{err}");
+    assert!(place.run(&["dump", "t.db"]).1 == text);
+    assert_eq!(place.run(&["check", "t.db"]).0, GOOD);
+    for words in [&["backup", "no.db", "x.db"][..], &["compact", "no.db"], &["salvage", "no.db", "x.db"]] {
+        let (code, _, err) = place.run(words);
+        assert!(code == ENVIRONMENT && err.contains("no such database"), "{err}");
+    }
+    assert!(!place.path().join("x.db").exists());
+}
+
+#[test]
+fn what_is_lost_is_named() {
+    let place = Place::new();
+    place.file("all.txt", &lines(3000));
+    place.run(&["load", "t.db", "all.txt"]);
+    let mut bytes = fs::read(place.path().join("t.db")).expect("the database");
+    let at = bytes.windows(6).rposition(|window| window == b"a text").expect("a value");
+    bytes[at] ^= 1;
+    fs::write(place.path().join("t.db"), &bytes).expect("damage");
+    let (code, out, err) = place.run(&["salvage", "t.db", "new.db"]);
+    assert!(code == FOUND && err.contains("restore what is missing"), "{out}{err}");
+    assert!(out.contains("does not have its sum") && out.contains("lost: nodes b"), "{out}");
+    assert_eq!(place.run(&["check", "new.db"]).0, GOOD);
+    assert_eq!(place.run(&["salvage", "t.db", "new.db"]).0, ENVIRONMENT, "it exists");
+    let (code, out, _) = place.run(&["salvage", "t.db", "other.db", "--json"]);
+    assert!(code == FOUND && out.contains("\"complete\":false"), "{out}");
+}
+
+#[test]
+fn a_database_in_use_is_backed_up_and_not_compacted() {
+    let place = Place::new();
+    place.file("few.txt", &lines(30));
+    place.run(&["load", "t.db", "few.txt"]);
+    let code = "require('perilune').use():set('^b', 1) io.write('ready\\n') io.flush() io.read()";
+    let mut user = place.command(&["--db", "t.db", "-e", code]);
+    let mut user = user.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut line = String::new();
+    let out = user.stdout.take().expect("piped");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("it writes");
+    assert_eq!(line, "ready\n");
+    let (code, _, err) = place.run(&["compact", "t.db"]);
+    assert!(code == ENVIRONMENT && err.contains("is in use"), "{err}");
+    assert_eq!(place.run(&["salvage", "t.db", "new.db"]).0, ENVIRONMENT);
+    assert_eq!(place.run(&["backup", "t.db", "copy.db"]).0, GOOD);
+    assert!(place.run(&["dump", "copy.db"]).1.ends_with("^b=1\n"));
+    drop(user.stdin.take());
+    user.wait().expect("it ends");
+    assert_eq!(place.run(&["compact", "t.db"]).0, GOOD);
+}
