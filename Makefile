@@ -5,9 +5,16 @@ INSTALL ?= install
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
+MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 SONAME := libperilune.so.0
+# What install and deb take: release, or dev for a quick look.
+PROFILE ?= release
+BUILT = $(TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 SECONDS ?= 60
 ARM := aarch64-unknown-linux-gnu
@@ -25,13 +32,14 @@ run:
 	$(CARGO) build --quiet --release -p perilune-cli
 	'$(TARGET_DIR)/release/perilune' bench collatz --n 100000 --procs 1,2,32
 
-## install-lua: the module for one Lua, LUA=5.1 5.2 5.3 5.4 5.5 jit, under PREFIX (DESTDIR)
+## install-lua: the module for one Lua, LUA=5.1 5.2 5.3 5.4 5.5 jit, under PREFIX (DESTDIR); COMPAT=1: also as `yottadb`
 LUA ?= 5.4
+COMPAT ?=
 .PHONY: install-lua
 install-lua:
 	$(CARGO) build --release -p perilune-capi
 	$(MAKE) -C bindings/lua install LUA='$(LUA)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
-	    LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
+	    COMPAT='$(COMPAT)' LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
 
 ## test: every check of the project; ends in one line of totals
 test:
@@ -70,6 +78,13 @@ kill-storm:
 kill-step:
 	@$(CARGO) run --quiet --release -p perilune-harness --features kill-step --bin kill_step -- $(KILL_STEP)
 
+## crash-sim: the power fails RUNS=2000 times at random moments; what comes back is compared with the promises
+RUNS ?= 2000
+.PHONY: crash-sim
+crash-sim:
+	@$(CARGO) run --quiet --release -p perilune-harness --features crash-sim --bin crash_sim -- \
+	    --runs $(RUNS) $(CRASH_SIM)
+
 ## doc: the API documentation in target/doc
 doc:
 	$(CARGO) doc --workspace --no-deps
@@ -79,15 +94,28 @@ doc:
 bench-engine:
 	$(CARGO) run --quiet --release -p perilune-bench -- engine $(ARGS)
 
-## install: the program, libperilune, perilune.h and perilune.pc under PREFIX (LIBDIR, DESTDIR)
+## bench-lua: the workloads of Lua and 3n+1, in LuaJIT and Lua 5.4, recorded in LUA_RUN=bench/runs/...
+LUA_RUN ?= bench/runs/$(shell date -u +%Y-%m-%d)-$(shell nproc)vcpu-lua
+.PHONY: bench-lua
+bench-lua:
+	$(CARGO) build --quiet --release -p perilune-cli -p perilune-capi
+	$(MAKE) -s -C bindings/lua LUA=5.4
+	bench/record-lua '$(TARGET_DIR)/release/perilune' '$(LUA_RUN)' lua5.4
+
+## install: the program, man pages, completions, libperilune, perilune.h and perilune.pc under PREFIX (LIBDIR, DESTDIR)
 install:
-	$(CARGO) build --release -p perilune-capi -p perilune-cli
-	$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin'
-	$(INSTALL) -m 755 '$(TARGET_DIR)/release/perilune' '$(DESTDIR)$(PREFIX)/bin/perilune'
-	$(INSTALL) -m 755 '$(TARGET_DIR)/release/libperilune_capi.so' '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)'
+	$(CARGO) build --profile $(PROFILE) -p perilune-capi -p perilune-cli
+	$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin' \
+	    '$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(BASHDIR)' '$(DESTDIR)$(ZSHDIR)' '$(DESTDIR)$(FISHDIR)'
+	$(INSTALL) -m 755 '$(BUILT)/perilune' '$(DESTDIR)$(PREFIX)/bin/perilune'
+	'$(BUILT)/perilune' manual '$(DESTDIR)$(MANDIR)/man1'
+	'$(BUILT)/perilune' completions bash >'$(DESTDIR)$(BASHDIR)/perilune'
+	'$(BUILT)/perilune' completions zsh >'$(DESTDIR)$(ZSHDIR)/_perilune'
+	'$(BUILT)/perilune' completions fish >'$(DESTDIR)$(FISHDIR)/perilune.fish'
+	$(INSTALL) -m 755 '$(BUILT)/libperilune_capi.so' '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)'
 	ln -sf libperilune.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libperilune.so'
-	$(INSTALL) -m 644 '$(TARGET_DIR)/release/libperilune_capi.a' '$(DESTDIR)$(LIBDIR)/libperilune.a'
+	$(INSTALL) -m 644 '$(BUILT)/libperilune_capi.a' '$(DESTDIR)$(LIBDIR)/libperilune.a'
 	$(INSTALL) -m 644 include/perilune.h '$(DESTDIR)$(PREFIX)/include/perilune.h'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    crates/capi/perilune.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc'
@@ -98,6 +126,14 @@ uninstall:
 	rm -f '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libperilune.so' '$(DESTDIR)$(LIBDIR)/libperilune.a' \
 	    '$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc' '$(DESTDIR)$(PREFIX)/include/perilune.h'
+	rm -f '$(DESTDIR)$(MANDIR)/man1/perilune.1' '$(DESTDIR)$(MANDIR)/man1/'perilune-*.1 '$(DESTDIR)$(BASHDIR)/perilune' \
+	    '$(DESTDIR)$(ZSHDIR)/_perilune' '$(DESTDIR)$(FISHDIR)/perilune.fish'
+
+## deb: target/perilune_VERSION_ARCH.deb: all of install, and the module for Lua 5.1, LuaJIT and 5.4
+DEB ?= $(TARGET_DIR)/perilune_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
+.PHONY: deb
+deb:
+	@MAKE='$(MAKE)' packaging/deb '$(VERSION)' '$(PROFILE)' '$(abspath $(BUILT))' '$(abspath $(TARGET_DIR))/deb' '$(DEB)'
 
 ## clean: remove what was built
 clean:

@@ -23,6 +23,7 @@ pub fn isolation<S: Store>(make: &impl Fn() -> S) {
     histories_are_serializable(&make());
     write_skew_does_not_happen(&make());
     phantoms_do_not_happen(&make());
+    a_phantom_within_a_bound_is_a_conflict(&make());
     a_starved_transaction_gets_through(&make());
 }
 
@@ -38,12 +39,18 @@ fn nothing_is_seen_before_the_commit<S: Store>(store: &S) {
 /// Every kind of read, and a change by another session that makes its answer another one.
 fn a_stale_read_is_a_conflict<S: Store>(store: &S) {
     type Step<S> = fn(&mut S);
-    let reads: [(&str, Step<S::Session>); 7] = [
+    let reads: [(&str, Step<S::Session>); 9] = [
         ("get", |s| assert!(value(s, b"x\0\x05").is_some())),
         ("presence", |s| assert!(s.presence(b"x\0\x05").unwrap().value)),
         ("presence of the parent", |s| assert!(s.presence(b"x\0").unwrap().descendants)),
         ("next", |s| assert!(s.next(b"x\0", false, &mut Vec::new(), None).unwrap())),
         ("previous", |s| assert!(s.previous(b"x\0\xFF", &mut Vec::new(), None).unwrap())),
+        ("next within", |s| {
+            assert!(s.next_within(b"x\0", false, b"x\0\x06", &mut Vec::new(), None).unwrap());
+        }),
+        ("previous within", |s| {
+            assert!(s.previous_within(b"x\0\xFF", b"x\0\x05", &mut Vec::new(), None).unwrap());
+        }),
         ("remove", |s| assert!(s.remove(b"x\0\x05").unwrap())),
         ("compare_and_set", |s| assert!(s.compare_and_set(b"x\0\x05", Some(b"1"), Some(b"2")).unwrap())),
     ];
@@ -57,6 +64,26 @@ fn a_stale_read_is_a_conflict<S: Store>(store: &S) {
         assert_error!(a.commit(), Error::Conflict, "a commit after a read that no longer holds");
         assert_eq!(a.depth(), 0, "{name}: the transaction is gone");
         assert_eq!(value(&mut b, b"y\0"), None, "{name}: nothing was written");
+    }
+}
+
+/// A neighbour that was not there within a bound, and then is, is a phantom.
+fn a_phantom_within_a_bound_is_a_conflict<S: Store>(store: &S) {
+    for backwards in [false, true] {
+        let (mut a, mut b) = (session(store), session(store));
+        b.set(b"x\0\x01", b"1").unwrap();
+        b.set(b"x\0\x09", b"1").unwrap();
+        begin(&mut a);
+        let found = if backwards {
+            a.previous_within(b"x\0\x09", b"x\0\x02", &mut Vec::new(), None)
+        } else {
+            a.next_within(b"x\0\x01", false, b"x\0\x09", &mut Vec::new(), None)
+        };
+        assert!(!found.unwrap(), "nothing is there yet");
+        a.set(b"y\0", b"1").unwrap();
+        b.set(b"x\0\x05", b"1").unwrap();
+        assert_error!(a.commit(), Error::Conflict, "a commit after a phantom");
+        assert!(b.remove(b"x\0\x05").unwrap());
     }
 }
 

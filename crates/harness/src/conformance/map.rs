@@ -1,6 +1,6 @@
 //! The ordered map, one session alone: order, presence, neighbours, removal.
 
-use perilune_store::{Presence, Session, Store};
+use perilune_store::{Presence, Session, Store, TransactionOptions};
 
 use super::{keys, session, value};
 
@@ -10,6 +10,8 @@ pub fn map<S: Store>(make: &impl Fn() -> S) {
     presence_tells_value_and_descendants(&make());
     order_is_that_of_unsigned_bytes(&make());
     neighbours_are_found(&make());
+    neighbours_are_found_within_bounds(&make());
+    pairs_are_set_one_after_another(&make());
     a_prefix_goes_with_all_below_it(&make());
     compare_and_set_compares(&make());
     many_keys_survive_growth_and_removal(&make());
@@ -37,6 +39,33 @@ fn values_come_back<S: Store>(store: &S) {
     let many = s.get_many(&[b"long\0", b"none\0", b"a\0\0"]).unwrap();
     let sizes: Vec<_> = many.iter().map(|value| value.as_ref().map(Vec::len)).collect();
     assert_eq!(sizes, [Some(70_000), None, Some(0)], "get_many answers in the order asked");
+}
+
+fn pairs_are_set_one_after_another<S: Store>(store: &S) {
+    let mut s = session(store);
+    let long = vec![b'v'; 70_000];
+    let pairs: [(&[u8], &[u8]); 7] = [
+        (b"b\0", b"1"),
+        (b"c\0", &long),
+        (b"d\0", b""),
+        (b"a\0", b"4"),
+        (b"b\0", b"5"),
+        (b"b\0", b"6"),
+        (b"c\0", b"7"),
+    ];
+    s.set_each(&pairs).unwrap();
+    let found = s.get_many(&[b"a\0", b"b\0", b"c\0", b"d\0"]).unwrap();
+    let expected: [&[u8]; 4] = [b"4", b"6", b"7", b""];
+    assert!(found.iter().map(Option::as_deref).eq(expected.map(Some)), "the last of a key stays: {found:?}");
+    let too_long = vec![b'k'; store.limits().key_bytes + 1];
+    let failed = s.set_each(&[(b"e\0", b"1"), (&too_long, b"2"), (b"f\0", b"3")]);
+    assert!(matches!(failed, Err(perilune_store::Error::KeyTooLong { .. })), "{failed:?}");
+    assert_eq!(value(&mut s, b"e\0").as_deref(), Some(&b"1"[..]), "what precedes a failure is set");
+    assert_eq!(value(&mut s, b"f\0"), None, "what follows it is not");
+    s.begin(&TransactionOptions::default()).unwrap();
+    s.set_each(&[(b"a\0", b"8"), (b"g\0", b"9")]).unwrap();
+    s.rollback().unwrap();
+    assert_eq!(value(&mut s, b"a\0").as_deref(), Some(&b"4"[..]), "in a transaction it belongs to that");
 }
 
 fn presence_tells_value_and_descendants<S: Store>(store: &S) {
@@ -109,6 +138,31 @@ fn neighbours_are_found<S: Store>(store: &S) {
         !s.previous(b"a\0\x01", &mut key, None).unwrap(),
         "previous is never inclusive; nothing is before"
     );
+}
+
+fn neighbours_are_found_within_bounds<S: Store>(store: &S) {
+    let mut s = session(store);
+    let name = |index: usize| format!("k{index:04}").into_bytes();
+    // So many that they fill several leaves.
+    let all = 0..600;
+    for index in all.clone() {
+        s.set(&name(index * 2), &[7; 100]).unwrap();
+    }
+    let mut found = Vec::new();
+    for index in all.clone().step_by(7) {
+        let (at, next) = (name(index * 2), name(index * 2 + 2));
+        assert!(!s.next_within(&at, false, &next, &mut found, None).unwrap(), "the end is excluded");
+        assert!(!s.next_within(&at, true, &at, &mut found, None).unwrap(), "an empty range");
+        assert!(!s.next_within(&next, true, &at, &mut found, None).unwrap(), "a range that ends before it");
+        assert!(s.next_within(&at, true, &next, &mut found, None).unwrap() && found == at);
+        let odd = name(index * 2 + 1);
+        assert!(s.previous_within(&odd, &at, &mut found, None).unwrap() && found == at, "the begin counts");
+        assert!(!s.previous_within(&next, &odd, &mut found, None).unwrap(), "nothing between the two");
+        if index + 1 < all.end {
+            let past = name(index * 2 + 3);
+            assert!(s.next_within(&at, false, &past, &mut found, None).unwrap() && found == next);
+        }
+    }
 }
 
 fn a_prefix_goes_with_all_below_it<S: Store>(store: &S) {

@@ -291,4 +291,37 @@ pub(crate) const CASES: &[Case] = &[
             })
         },
     },
+    Case {
+        name: "run",
+        build: |scene| {
+            learnt(scene, |scene| leaves(scene, MAIN, 1), |party| set_run(party, &[5, 10, 11], 40))
+        },
+    },
+    // A run that adds to a leaf, replaces in it, cuts it and goes on in the next.
+    Case {
+        name: "run-mixed",
+        build: |scene| {
+            learnt(
+                scene,
+                |scene| leaves(scene, MAIN, 2),
+                |party| set_run(party, &[5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 25], PAGE_BYTES / 10),
+            )
+        },
+    },
+    Case {
+        name: "run-at-end",
+        build: |scene| {
+            learnt(
+                scene,
+                |scene| leaves(scene, MAIN, 1),
+                |party| set_run(party, &(900..930).collect::<Vec<_>>(), PAGE_BYTES / 12),
+            )
+        },
+    },
 ];
+
+fn set_run(party: &Party, indices: &[usize], len: usize) -> Result<()> {
+    let pairs: Vec<(Vec<u8>, Vec<u8>)> =
+        indices.iter().map(|index| (key(*index), value(len, index + 3))).collect();
+    party.set_run(&pairs.iter().map(|(key, value)| (&key[..], &value[..])).collect::<Vec<_>>())
+}

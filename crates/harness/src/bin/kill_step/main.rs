@@ -5,10 +5,12 @@
 //! After each the parent looks at the files through a private mapping, as the processes that survive
 //! would if the child had been killed there: it repairs the child's session, verifies both trees and
 //! compares all content with what it was and what it is to become. Then it forgets its own view, and
-//! the child goes on.
+//! the child goes on. After an instruction that wrote nothing shared there is nothing new to be seen, and
+//! the look is spared (`touch`).
 //!
-//! `kill_step [--list] [--quick] [--every N] [--case TEXT] [--canary]`; see `make kill-step`. Quick: one
-//! instruction in seven, and not the cases of [`LONG`]. With `--canary` success means that failures were
+//! `kill_step [--list] [--quick] [--every N] [--case TEXT] [--part K/N] [--canary]`; see `make kill-step`.
+//! Quick: one instruction in seven, and not the cases of [`LONG`]. Part 2/3: every third case from the
+//! second on, so that several of these run beside each other. With `--canary` success means that failures were
 //! found, in a build with a bug.
 
 #![deny(unsafe_code)]
@@ -19,6 +21,7 @@ mod openings;
 mod play;
 mod repairs;
 mod scene;
+mod touch;
 mod tracee;
 
 use std::io::{IsTerminal, Write};
@@ -50,6 +53,7 @@ const LONG: &[&str] = &[
     "long-splits-leaf",
     "reuse-freed-page",
     "growth-by-split",
+    "run-",
     "transaction-splits",
     "transaction-first-touch",
     "transaction-merges",
@@ -60,6 +64,8 @@ const LONG: &[&str] = &[
     "lock-waits",
     "create",
     "attach-",
+    "checkpoint-after-snapshot",
+    "snapshot",
 ];
 /// Exceptions: in a quick run all the same.
 const BUT: &[&str] = &["repair-of-set-new", "lower-root-to-leaf"];
@@ -67,6 +73,8 @@ const BUT: &[&str] = &["repair-of-set-new", "lower-root-to-leaf"];
 struct Arguments {
     pace: Pace,
     only: Option<String>,
+    /// Of so many parts the one with this number, from 0 on.
+    part: (usize, usize),
     list: bool,
     quick: bool,
     canary: bool,
@@ -86,8 +94,14 @@ impl Arguments {
 
 fn arguments() -> Result<Arguments, String> {
     let seed = perilune_harness::seed();
-    let mut arguments =
-        Arguments { pace: Pace { every: 1, seed }, only: None, list: false, quick: false, canary: false };
+    let mut arguments = Arguments {
+        pace: Pace { every: 1, seed },
+        only: None,
+        part: (0, 1),
+        list: false,
+        quick: false,
+        canary: false,
+    };
     let mut given = std::env::args().skip(1);
     while let Some(argument) = given.next() {
         let mut operand = || given.next().ok_or(format!("{argument} needs an operand"));
@@ -105,14 +119,25 @@ fn arguments() -> Result<Arguments, String> {
                 })?;
             }
             "--case" => arguments.only = Some(operand()?),
+            "--part" => {
+                arguments.part = part(&operand()?).ok_or("--part takes a number and how many parts: 1/2")?;
+            }
             _ => {
                 return Err(format!(
-                    "unknown option {argument}; there are --list, --quick, --every N, --case TEXT, --canary"
-                ))
+                "unknown option {argument}; there are --list, --quick, --every N, --case TEXT, --part K/N, \
+                     --canary"
+            ))
             }
         }
     }
     Ok(arguments)
+}
+
+/// Reads "2/3" as (1, 3).
+fn part(text: &str) -> Option<(usize, usize)> {
+    let (number, parts) = text.split_once('/')?;
+    let (number, parts) = (number.parse::<usize>().ok()?, parts.parse::<usize>().ok()?);
+    (1..=parts).contains(&number).then(|| (number - 1, parts))
 }
 
 fn main() -> ExitCode {
@@ -140,13 +165,19 @@ fn main() -> ExitCode {
         arguments.pace.every, arguments.pace.seed
     );
     let mut reports = Vec::new();
-    for case in cases::all().filter(|case| arguments.want(case.name)) {
+    let mut number = 0;
+    let mut is_wanted = |name: &str| {
+        let wanted = arguments.want(name);
+        number += usize::from(wanted);
+        wanted && number % arguments.part.1 == (arguments.part.0 + 1) % arguments.part.1
+    };
+    for case in cases::all().filter(|case| is_wanted(case.name)) {
         reports.push(timed(case.name, || play::play(case, &arguments.pace)));
     }
-    for name in repairs::names().filter(|name| arguments.want(name)) {
+    for name in repairs::names().filter(|name| is_wanted(name)) {
         reports.push(timed(&name, || repairs::play(&name, &arguments.pace)));
     }
-    for name in openings::NAMES.iter().filter(|name| arguments.want(name)) {
+    for name in openings::NAMES.iter().filter(|name| is_wanted(name)) {
         reports.push(timed(name, || openings::play(name, &arguments.pace)));
     }
     summary(&reports, arguments.canary)
@@ -165,9 +196,10 @@ fn timed(name: &str, run: impl FnOnce() -> Report) -> Report {
         print!("\r");
     }
     println!(
-        "{name:<34} {:>9} instructions {:>9} kill points {:>6} failed {:>7.1} s",
+        "{name:<34} {:>9} instructions {:>9} kill points {:>7} looks {:>6} failed {:>7.1} s",
         report.instructions,
         report.points,
+        report.looks,
         report.failed,
         begin.elapsed().as_secs_f64()
     );
@@ -179,7 +211,8 @@ fn summary(reports: &[Report], canary: bool) -> ExitCode {
     let points: u64 = reports.iter().map(|report| report.points).sum();
     let failures: u64 = reports.iter().map(|report| report.failed).sum();
     let failed = reports.iter().filter(|report| report.failed > 0 || report.points == 0).count();
-    println!("kill-step: {} cases, {points} kill points, {failures} failed", reports.len());
+    let looks: u64 = reports.iter().map(|report| report.looks).sum();
+    println!("kill-step: {} cases, {points} kill points ({looks} looks), {failures} failed", reports.len());
     if canary {
         println!("kill-step: the canary was {}", if failed > 0 { "found" } else { "missed" });
         return if failed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };

@@ -1,20 +1,22 @@
 //! Playing one case: step, look, compare.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
 
 use perilune_engine::instrument::{Party, Tree};
 use perilune_store::Result;
 
 use crate::cases::Case;
 use crate::scene::{Content, Plan, Scene, Write, ACTOR, WITNESS};
+use crate::touch::Touch;
 use crate::tracee::{self, Step, Tracee};
 
 /// Of the looks, one in so many also writes.
 const WRITE_EVERY: u64 = 16;
 /// Problems told of one case.
 const PROBLEMS_MAX: usize = 4;
-/// No look takes so long, even on a busy machine.
-const SECONDS_MAX: u32 = 300;
+/// From one look to the next it takes less, even on a busy machine.
+pub(crate) const SECONDS_MAX: u32 = 300;
 
 /// How many kill points are tried.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,8 @@ impl Pace {
 pub(crate) struct Report {
     pub(crate) instructions: u64,
     pub(crate) points: u64,
+    /// Points whose memory is not that of the point before.
+    pub(crate) looks: u64,
     pub(crate) failed: u64,
     /// The first problems, in words.
     pub(crate) problems: Vec<String>,
@@ -56,6 +60,7 @@ impl Report {
     pub(crate) fn add(&mut self, part: Report) {
         self.instructions += part.instructions;
         self.points += part.points;
+        self.looks += part.looks;
         self.failed += part.failed;
         self.problems.extend(part.problems);
         self.problems.truncate(PROBLEMS_MAX);
@@ -79,15 +84,16 @@ impl Report {
 
     fn to_text(&self) -> String {
         let problems = self.problems.iter().map(|problem| problem.replace('\n', " "));
-        let numbers = format!("{} {} {}", self.instructions, self.points, self.failed);
+        let numbers = format!("{} {} {} {}", self.instructions, self.points, self.looks, self.failed);
         std::iter::once(numbers).chain(problems).collect::<Vec<_>>().join("\n")
     }
 
     fn from_text(text: &str) -> Option<Report> {
         let mut lines = text.lines();
         let mut numbers = lines.next()?.split(' ').map_while(|number| number.parse().ok());
-        let (instructions, points, failed) = (numbers.next()?, numbers.next()?, numbers.next()?);
-        Some(Report { instructions, points, failed, problems: lines.map(str::to_owned).collect() })
+        let mut number = || numbers.next();
+        let (instructions, points, looks, failed) = (number()?, number()?, number()?, number()?);
+        Some(Report { instructions, points, looks, failed, problems: lines.map(str::to_owned).collect() })
     }
 }
 
@@ -198,7 +204,7 @@ fn act(case: &Case, pace: &Pace, report: &mut Report) -> Result<()> {
     let before = scene.actor.shape()?;
     let mut witness = Witness::new(&scene, &[ACTOR], states)?;
     let child = Tracee::start(|| (plan.act)(&scene.actor).expect("the operation succeeds"));
-    watch(&mut child.map_err(broken)?, &mut witness, pace, case.name, report);
+    watch(&mut child.map_err(broken)?, scene.directory(), &mut witness, pace, case.name, report);
     let after = scene.actor.shape()?;
     let wanted = witness.states.len() - 1;
     if !witness.states[wanted].is_seen_by(&scene.actor)? {
@@ -214,13 +220,26 @@ pub(crate) fn broken(error: std::io::Error) -> perilune_store::Error {
     perilune_store::Error::Internal(format!("tracing: {error}"))
 }
 
-/// Steps the child to its end and looks after each step that the pace names.
-pub(crate) fn watch(child: &mut Tracee, witness: &mut Witness, pace: &Pace, name: &str, report: &mut Report) {
+/// Steps the child to its end. After each step that the pace names a kill is tried: the witness looks if
+/// the shared memory may have changed since its last look; else what it would find is known.
+pub(crate) fn watch(
+    child: &mut Tracee,
+    directory: &Path,
+    witness: &mut Witness,
+    pace: &Pace,
+    name: &str,
+    report: &mut Report,
+) {
+    let tracing = |error| format!("tracing: {error}");
     let phase = pace.phase(name);
+    let mut touch = match Touch::new(child, Some(directory)) {
+        Ok(touch) => touch,
+        Err(error) => return report.problem(tracing(error)),
+    };
     loop {
-        let step = match child.step() {
+        let step = match touch.before(child).and_then(|()| child.step()) {
             Ok(step) => step,
-            Err(error) => return report.problem(format!("tracing: {error}")),
+            Err(error) => return report.problem(tracing(error)),
         };
         if let Step::Broken(status) = step {
             return report.problem(format!("instruction {}: the child broke: {status}", report.instructions));
@@ -228,16 +247,25 @@ pub(crate) fn watch(child: &mut Tracee, witness: &mut Witness, pace: &Pace, name
         report.instructions += 1;
         if step == Step::Over || report.instructions % pace.every == phase {
             report.points += 1;
-            if let Err(problem) = witness.look() {
-                report.problem(format!(
-                    "killed after instruction {} at {:#x}: {problem}",
-                    report.instructions,
-                    child.address().wrapping_sub(play as *const () as u64)
-                ));
+            match touch.after().and_then(|()| touch.take_changed()) {
+                Ok(true) => look(child, witness, report),
+                Ok(false) => {}
+                Err(error) => return report.problem(tracing(error)),
             }
         }
         if step == Step::Over {
             return;
         }
+    }
+}
+
+fn look(child: &Tracee, witness: &mut Witness, report: &mut Report) {
+    report.looks += 1;
+    if let Err(problem) = witness.look() {
+        report.problem(format!(
+            "killed after instruction {} at {:#x}: {problem}",
+            report.instructions,
+            child.address().wrapping_sub(play as *const () as u64)
+        ));
     }
 }

@@ -153,7 +153,7 @@ fn repair(case: &Case, deaths: &[u64], pace: &Pace, report: &mut Report) -> Resu
     let mut witness = Witness::new(&scene, &dead, vec![place])?;
     let mut child = start(&scene, &plan, deaths.len())?;
     let mut part = Report::default();
-    watch(&mut child, &mut witness, pace, case.name, &mut part);
+    watch(&mut child, scene.directory(), &mut witness, pace, case.name, &mut part);
     part.problems.iter_mut().for_each(|problem| *problem = format!("{problem} (deaths before: {deaths:?})"));
     report.add(part);
     Ok(())

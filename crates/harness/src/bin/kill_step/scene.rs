@@ -142,7 +142,7 @@ pub(crate) struct Scene {
     pub(crate) place: Place,
     pub(crate) actor: Party,
     pub(crate) content: Content,
-    _directory: Directory,
+    directory: Directory,
 }
 
 /// Data pages of a scene at its begin.
@@ -163,7 +163,12 @@ impl Scene {
         })?;
         let place = Place::create(directory.path(), PAGES, PAGES_MAX)?;
         let actor = place.join(ACTOR, &[])?;
-        Ok(Scene { place, actor, content: Content::default(), _directory: directory })
+        Ok(Scene { place, actor, content: Content::default(), directory })
+    }
+
+    /// Where the files are.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Takes note of what the actor has done by other means than [`Scene::set`] and [`Scene::remove`].

@@ -15,6 +15,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 use std::ptr;
 
+/// The registers of a child.
+pub(crate) type Registers = libc::user_regs_struct;
+
 /// What a step has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -89,19 +92,27 @@ impl Tracee {
         self.wait()
     }
 
-    /// Where the child stands, as an address in this program's own memory.
-    pub(crate) fn address(&self) -> u64 {
-        let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
-        let mut place = libc::iovec {
-            iov_base: registers.as_mut_ptr().cast(),
-            iov_len: size_of::<libc::user_regs_struct>(),
-        };
+    /// The child's number.
+    pub(crate) fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    /// What the child's registers hold.
+    pub(crate) fn registers(&self) -> Registers {
+        let mut registers = std::mem::MaybeUninit::<Registers>::zeroed();
+        let mut place =
+            libc::iovec { iov_base: registers.as_mut_ptr().cast(), iov_len: size_of::<Registers>() };
         // SAFETY: the child stands still; the kernel writes at most `iov_len` bytes to `registers`,
         // which is plain words, valid when zero.
-        let registers = unsafe {
+        unsafe {
             libc::ptrace(libc::PTRACE_GETREGSET, self.pid, 1, ptr::from_mut(&mut place));
             registers.assume_init()
-        };
+        }
+    }
+
+    /// Where the child stands, as an address in this program's own memory.
+    pub(crate) fn address(&self) -> u64 {
+        let registers = self.registers();
         #[cfg(target_arch = "x86_64")]
         return registers.rip;
         #[cfg(target_arch = "aarch64")]
