@@ -1,8 +1,8 @@
 //! Perilune by its Rust API: a node for each tree, the number as its subscript.
 
 use perilune::{
-    Cursor, Database as Store, Durability, KeyMark, LockMode, Node, OpenOptions, Session as StoreSession,
-    Subscript, TransactionOptions,
+    Cursor, Database as Store, Durability, KeyMark, LockMode, Neighbour, Node, OpenOptions,
+    Session as StoreSession, Subscript, TransactionOptions,
 };
 
 use crate::data::essence;
@@ -129,10 +129,8 @@ impl Session for Open {
     fn walk(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
         let mut node = self.parent(tree).child("")?;
-        while passage.entries < limit {
-            let Some(next) = self.session.next(&node)? else { break };
+        while passage.entries < limit && self.session.move_to(Neighbour::Next, &mut node)? {
             passage.entries += 1;
-            node = next;
         }
         Ok(passage)
     }
