@@ -152,7 +152,7 @@ pub(crate) const STAGES: &[Stage] = &[
                 "--features",
                 "canary-undo",
                 "--bin",
-                "kill_step_canary",
+                "kill_step",
                 "--",
                 "--quick",
                 "--case",

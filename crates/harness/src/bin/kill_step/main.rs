@@ -130,6 +130,10 @@ fn arguments() -> Result<Arguments, String> {
             }
         }
     }
+    if arguments.canary != cfg!(feature = "canary-undo") {
+        return Err("a build with the feature `canary-undo` has a bug: give --canary to it, and to no other"
+            .to_owned());
+    }
     Ok(arguments)
 }
 
