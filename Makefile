@@ -68,7 +68,7 @@ cross-test:
 tidy:
 	@$(CARGO) xtask tidy
 
-## kill-storm: random work of 16 processes, one killed every few ms, for SECONDS=60; seeds are printed
+## kill-storm: random work of 16 processes at changing levels, checkpoints every 50 ms, one killed every few ms, for SECONDS=60
 .PHONY: kill-storm
 kill-storm:
 	@$(CARGO) run --quiet --release -p perilune-harness --features kill-storm --bin kill_storm -- \

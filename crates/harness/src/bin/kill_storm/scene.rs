@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use perilune_engine::{Database, OpenOptions, Session};
 use perilune_harness::appends::{self, Journal, Lists};
@@ -61,16 +62,31 @@ pub(crate) fn create(dir: &Path) -> Result<()> {
     database.close()
 }
 
+/// What was found at the end of a spell.
+pub(crate) struct Found {
+    /// How long opening took.
+    pub(crate) opened: Duration,
+    /// Checkpoints since the database was made, those of closing included.
+    pub(crate) checkpoints: u64,
+}
+
 /// Opens the database, to which nobody is attached, checks all of it and closes it, with a checkpoint.
-pub(crate) fn check(dir: &Path, workers: usize) -> std::result::Result<(), String> {
+pub(crate) fn check(dir: &Path, workers: usize) -> std::result::Result<Found, String> {
     let engine = |error: perilune_store::Error| error.to_string();
+    let begin = Instant::now();
     let database = Database::open(&database_path(dir), &options()).map_err(engine)?;
+    let opened = begin.elapsed();
+    if let Some(recovery) = database.recovery() {
+        return Err(format!("the machine has not crashed, and yet: {recovery}"));
+    }
+    let checkpoints = database.statistics().map_err(engine)?.durable_generation;
     database.verify().map_err(engine)?;
     let mut session = database.session().map_err(engine)?;
     check_content(&mut session, dir, workers)?;
     drop(session);
     database.verify().map_err(engine)?;
-    database.close().map_err(engine)
+    database.close().map_err(engine)?;
+    Ok(Found { opened, checkpoints })
 }
 
 fn check_content(session: &mut Session, dir: &Path, workers: usize) -> std::result::Result<(), String> {

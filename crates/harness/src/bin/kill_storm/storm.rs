@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! - A worker's successor starts when it is gone, so that each ledger has one writer.
-//! - A worker hangs if it finishes nothing for [`HANG`] in which nobody was stopped.
+//! - A worker hangs if it finishes nothing for [`HANG`], or [`HANG_ON_DISK`], in which nobody was stopped.
 //!
 //! Deliberately absent: any use of the database while workers live.
 
@@ -14,10 +14,14 @@ use std::time::{Duration, Instant};
 use perilune_harness::bank::Random;
 
 use crate::board::Board;
+use crate::scene::Found;
+use crate::worker::Work;
 use crate::{scene, signal, worker};
 
 /// Nobody may take longer for one operation, unless somebody is stopped.
 const HANG: Duration = Duration::from_secs(1);
+/// The same where operations wait for the disk: of a machine that is shared it may be the slowest part.
+const HANG_ON_DISK: Duration = Duration::from_secs(5);
 /// The storm's own pauses beyond this are the machine's: they count for nobody.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// How long workers may take to end when told to.
@@ -28,6 +32,7 @@ pub(crate) struct Plan {
     pub(crate) dir: PathBuf,
     pub(crate) processes: usize,
     pub(crate) time: Duration,
+    pub(crate) work: Work,
     pub(crate) seed: u64,
 }
 
@@ -40,6 +45,9 @@ pub(crate) struct Outcome {
     /// Times that all were killed at once and the whole database was checked.
     pub(crate) calms: u64,
     pub(crate) operations: u64,
+    pub(crate) checkpoints: u64,
+    /// How long opening took with all dead.
+    pub(crate) reopened: Vec<Duration>,
     pub(crate) failures: Vec<String>,
 }
 
@@ -128,6 +136,8 @@ impl Storm<'_> {
             .arg(number.to_string())
             .arg("--seed")
             .arg(seed.to_string())
+            .args(["--level", &self.plan.work.level.to_string()])
+            .args(["--checkpoints", &self.plan.work.checkpoints.to_string()])
             .arg("--dir")
             .arg(&self.plan.dir)
             .stdin(Stdio::null())
@@ -146,6 +156,7 @@ impl Storm<'_> {
 
     /// Looks at every worker: is it gone, does its heart beat?
     fn look(&mut self, passed: Duration) -> io::Result<()> {
+        let hang = if self.plan.work.waits_for_disk() { HANG_ON_DISK } else { HANG };
         for number in 0..self.workers.len() {
             let worker = &mut self.workers[number];
             if let Some(status) = worker.child.try_wait()? {
@@ -167,7 +178,7 @@ impl Storm<'_> {
                 worker.idle += passed.min(PAUSE_MAX);
             }
             worker.beats = beats;
-            if worker.idle > HANG {
+            if worker.idle > hang {
                 let pid = worker.child.id();
                 self.outcome.failures.push(format!("worker {number} hangs:\n{}", self.stacks(pid)));
                 return Ok(());
@@ -251,14 +262,23 @@ impl Storm<'_> {
             }
         }
         self.outcome.calms += 1;
-        self.check();
+        if let Some(found) = self.check() {
+            self.outcome.reopened.push(found.opened);
+        }
         self.start_all()
     }
 
-    fn check(&mut self) {
+    fn check(&mut self) -> Option<Found> {
         let plan = self.plan;
-        if let Err(why) = scene::check(&plan.dir, plan.processes) {
-            self.outcome.failures.push(format!("with nobody left: {why}"));
+        match scene::check(&plan.dir, plan.processes) {
+            Ok(found) => {
+                self.outcome.checkpoints = found.checkpoints;
+                Some(found)
+            }
+            Err(why) => {
+                self.outcome.failures.push(format!("with nobody left: {why}"));
+                None
+            }
         }
     }
 
@@ -286,6 +306,13 @@ impl Storm<'_> {
             }
         }
         self.check();
+        let Plan { work, time, .. } = self.plan;
+        // One in ten of those that were due: a check takes its time, and so does a disk.
+        let due = time.as_millis() as u64 / work.checkpoints.max(1) / 10;
+        if work.checkpoints > 0 && self.outcome.checkpoints < due {
+            let found = self.outcome.checkpoints;
+            self.outcome.failures.push(format!("only {found} checkpoints, where {due} are the least"));
+        }
         Ok(())
     }
 

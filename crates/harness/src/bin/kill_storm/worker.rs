@@ -3,19 +3,77 @@
 //! It ends by itself only for an order to end, when the storm has ended, or because something is wrong;
 //! then it says so in a file.
 
+use std::fmt;
 use std::fs;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use perilune_engine::{Database, Session};
+use perilune_engine::{Database, OpenOptions, Session};
 use perilune_harness::appends::Journal;
 use perilune_harness::bank::Random;
 use perilune_harness::counters::{promised_increment, Ledger, Way};
-use perilune_store::{Error, LockOwner, Locks as _, Result, Store};
+use perilune_store::{Durability, Error, LockOwner, Locks as _, Result, Store};
 
 use crate::board::Board;
 use crate::scene::{self, Scene};
 use crate::{values, waiting};
+
+/// The durability level of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// Of all.
+    Of(Durability),
+    /// Each life of a worker asks for another.
+    Changing,
+}
+
+impl FromStr for Level {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Level, String> {
+        match text {
+            "changing" => Ok(Level::Changing),
+            _ => text.parse().map(Level::Of).map_err(|error: Error| format!("{error}; or changing")),
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Of(Durability::None) => "none",
+            Level::Of(Durability::Periodic) => "periodic",
+            Level::Of(Durability::Fsync) => "fsync",
+            Level::Changing => "changing",
+        })
+    }
+}
+
+/// How workers work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) level: Level,
+    /// Milliseconds from one checkpoint of some worker to the next; 0: none are asked for.
+    pub(crate) checkpoints: u64,
+}
+
+impl Work {
+    /// Whether an operation may have to wait for the disk.
+    pub(crate) fn waits_for_disk(self) -> bool {
+        self.checkpoints > 0 || self.level != Level::Of(Durability::None)
+    }
+
+    fn options(self, random: &mut Random) -> OpenOptions {
+        let level = match self.level {
+            Level::Of(level) => level,
+            Level::Changing => {
+                [Durability::None, Durability::Periodic, Durability::Fsync][random.below(3) as usize]
+            }
+        };
+        OpenOptions { durability: Some(level), ..scene::options() }
+    }
+}
 
 /// What one life of a worker works with.
 struct Worker {
@@ -34,7 +92,7 @@ pub(crate) fn trouble_path(dir: &Path, number: usize) -> PathBuf {
 }
 
 /// Works in `dir` as worker `number`; the answer is what went wrong.
-pub(crate) fn run(dir: &Path, number: usize, seed: u64) -> std::result::Result<(), String> {
+pub(crate) fn run(dir: &Path, number: usize, seed: u64, work: Work) -> std::result::Result<(), String> {
     let path = trouble_path(dir, number);
     // At once: the worker may be killed while the panic unwinds.
     std::panic::set_hook(Box::new(move |panic| {
@@ -43,7 +101,7 @@ pub(crate) fn run(dir: &Path, number: usize, seed: u64) -> std::result::Result<(
         let stack = std::backtrace::Backtrace::force_capture();
         let _ = fs::write(&path, format!("{panic}\n{stack}"));
     }));
-    let outcome = work_on(dir, number, seed);
+    let outcome = work_on(dir, number, seed, work);
     if let Err(trouble) = &outcome {
         // Should this fail too, the exit code alone tells.
         let _ = fs::write(trouble_path(dir, number), trouble);
@@ -51,18 +109,23 @@ pub(crate) fn run(dir: &Path, number: usize, seed: u64) -> std::result::Result<(
     outcome
 }
 
-fn work_on(dir: &Path, number: usize, seed: u64) -> std::result::Result<(), String> {
+fn work_on(dir: &Path, number: usize, seed: u64, work: Work) -> std::result::Result<(), String> {
     let io = |error: std::io::Error| format!("the worker's files: {error}");
     let board = Board::open(&scene::board_path(dir)).map_err(io)?;
     let mut count = board.beats(number).map_err(io)?;
     let opened = |error: Error| format!("opening: {error}");
-    let database = Database::open(&scene::database_path(dir), &scene::options()).map_err(opened)?;
+    let mut random = Random::new(seed);
+    let options = work.options(&mut random);
+    let database = Database::open(&scene::database_path(dir), &options).map_err(opened)?;
     let mut worker =
-        Worker::new(&database, dir, number, seed).map_err(|error| format!("starting: {error}"))?;
+        Worker::new(&database, dir, number, random).map_err(|error| format!("starting: {error}"))?;
     let storm = parent_id();
     while !board.is_over().map_err(io)? && parent_id() == storm {
         count += 1;
         board.beat(number, count).map_err(io)?;
+        if work.checkpoints > 0 && board.is_time(work.checkpoints).map_err(io)? {
+            database.checkpoint().map_err(|error| format!("checkpoint: {error}"))?;
+        }
         worker.step().map_err(|(work, error)| format!("{work}: {error}"))?;
     }
     drop(worker);
@@ -70,7 +133,7 @@ fn work_on(dir: &Path, number: usize, seed: u64) -> std::result::Result<(), Stri
 }
 
 impl Worker {
-    fn new(database: &Database, dir: &Path, number: usize, seed: u64) -> Result<Worker> {
+    fn new(database: &Database, dir: &Path, number: usize, random: Random) -> Result<Worker> {
         let io = |source| Error::Io { action: "open", path: dir.to_path_buf(), source };
         let mut session = database.session()?;
         let owner = session.new_lock_owner();
@@ -79,7 +142,7 @@ impl Worker {
         Ok(Worker {
             scene: Scene::new(),
             session,
-            random: Random::new(seed),
+            random,
             owner,
             counters: counters.into_iter().collect::<std::io::Result<_>>().map_err(io)?,
             locked: locked.collect::<std::io::Result<_>>().map_err(io)?,
