@@ -10,8 +10,9 @@
 //! - Nothing that meta names is written after meta, until the next checkpoint is durable.
 //! - The file's meta, not `-shm`, says which generation is durable; `DURABLE_GEN` never exceeds it.
 //! - Before a slot or a page of the generation before may be written, meta is known to be on disk.
-//! - A slot of an info page with a generation above the durable one is left over from a checkpoint
-//!   that did not end; the next checkpoint writes it, so that it can never be taken for a good one.
+//! - A slot of an info page with a generation above the durable one, or for pages that the durable one did
+//!   not have, is left over from a checkpoint that did not end; the next checkpoint writes it, so that it can
+//!   never be taken for a good one.
 //!
 //! Killed anywhere: see the table in docs/design/0015-checkpoints-and-recovery.md.
 //!
@@ -155,7 +156,7 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     let rewrite = image.shm.word(REWRITE).load(Acquire) != 0;
     let mut info_sum = GenerationSum::default();
     for place in Place::all(npages) {
-        let survey = Survey::of(image, &*file, place, npages, durable)?;
+        let survey = Survey::of(image, &*file, place, npages, &meta)?;
         info_sum.add(survey.write(image, &*file, generation, rewrite)?);
     }
     sync(image, &*file)?;

@@ -67,11 +67,13 @@ impl Place {
     /// All info pages that a file of `npages` pages needs, in order.
     pub(crate) fn all(npages: u64) -> impl Iterator<Item = Place> {
         (0..npages.div_ceil(SEGMENT_PAGES)).flat_map(move |segment| {
-            let pages = (npages - segment * SEGMENT_PAGES).min(SEGMENT_PAGES);
-            // A segment without data pages may end before its info pages do.
-            let covered = if pages > SEGMENT_RESERVED { pages.div_ceil(ENTRIES) } else { 0 };
-            (0..covered).map(move |index| Place { segment, index })
+            (0..in_segment(segment, npages)).map(move |index| Place { segment, index })
         })
+    }
+
+    /// Whether a file of `npages` pages needs this info page.
+    pub(crate) fn is_in(self, npages: u64) -> bool {
+        self.index < in_segment(self.segment, npages)
     }
 
     /// Byte offset of slot 0 or 1.
@@ -84,6 +86,17 @@ impl Place {
         let segment = self.segment * SEGMENT_PAGES;
         let first = segment + self.index * ENTRIES;
         first..(first + ENTRIES).min(segment + SEGMENT_PAGES).min(npages)
+    }
+}
+
+/// Info pages that a segment of a file of `npages` pages needs.
+fn in_segment(segment: u64, npages: u64) -> u64 {
+    let pages = npages.saturating_sub(segment * SEGMENT_PAGES).min(SEGMENT_PAGES);
+    // A segment without data pages may end before its info pages do.
+    if pages > SEGMENT_RESERVED {
+        pages.div_ceil(ENTRIES)
+    } else {
+        0
     }
 }
 

@@ -3,6 +3,7 @@
 //! Invariants
 //! - The generation written is pinned: its pages are not changed while they are summed.
 //! - A page belongs to generation C if `born <= C < died`, also if it has died since the cut.
+//! - A slot that a checkpoint which did not end has left is written, so that it never counts.
 //!
 //! Deliberately absent: when (`checkpoint`).
 
@@ -14,7 +15,7 @@ use perilune_shm::words;
 use perilune_store::{Error, Result};
 
 use super::info::{self, Entry, InfoPage, Place};
-use super::space_error;
+use super::{space_error, Meta};
 use crate::image::layout::Life;
 use crate::image::Image;
 use crate::limits::{PAGE, VOLATILE};
@@ -26,10 +27,12 @@ pub(crate) struct Survey {
     durable: u32,
     generations: [u32; 2],
     counting: Option<usize>,
+    /// Slots that a checkpoint which did not end has left.
+    left_over: [bool; 2],
 }
 
 impl Survey {
-    /// Looks at the heads of an info page's two slots. `durable` is the generation of the checkpoint before.
+    /// Looks at the heads of an info page's two slots. `before` is the checkpoint before.
     ///
     /// # Errors
     /// `Io`.
@@ -38,11 +41,16 @@ impl Survey {
         file: &dyn DiskFile,
         place: Place,
         npages: u64,
-        durable: u32,
+        before: &Meta,
     ) -> Result<Survey> {
+        let durable = before.generation;
         let generations = info::generations(file, &image.path, place)?;
-        let counting = info::counting(generations, durable);
-        Ok(Survey { place, npages, durable, generations, counting })
+        // NB: behind the end of the file as that checkpoint knows it every slot was left, whatever its
+        // generation: one of a checkpoint before a crash, which another has had since.
+        let is_known = place.is_in(before.npages);
+        let counting = info::counting(generations, durable).filter(|_| is_known);
+        let left_over = generations.map(|generation| generation > if is_known { durable } else { 0 });
+        Ok(Survey { place, npages, durable, generations, counting, left_over })
     }
 
     /// Whether a page that the info page covers was born or died after `durable`.
@@ -66,8 +74,7 @@ impl Survey {
         generation: u32,
         rewrite: bool,
     ) -> Result<u32> {
-        let left_over = |slot: &usize| self.generations[*slot] > self.durable;
-        let mut targets: Vec<usize> = (0..2).filter(left_over).collect();
+        let mut targets: Vec<usize> = (0..2).filter(|slot| self.left_over[*slot]).collect();
         if targets.is_empty() {
             if !Survey::is_changed(image, self.place, self.npages, self.durable) {
                 return Ok(self.counting.map_or(0, |slot| self.generations[slot]));

@@ -13,6 +13,7 @@ use super::tests::{fill, get, options, put, reading, round_of, Scratch, Second};
 use super::Attachment;
 use crate::image::layout::{control, header};
 use crate::limits::PAGE;
+use crate::meta::info::ENTRIES;
 use crate::meta::sums::{checkpoint_pages, CheckpointPages};
 use crate::{checkpoint, verify};
 
@@ -255,4 +256,42 @@ fn a_snapshot_goes_with_its_process() {
     crate::repair::dead_processes(image).unwrap();
     assert_eq!((image.pinned().count(), image.kept().by_pins), (0, 0));
     assert_eq!(round_of(&attachment), 5);
+}
+
+/// Info pages of a checkpoint that did not end, for pages that the file has no more after recovery: when it
+/// had grown again, and another checkpoint had had their generation, they were taken for part of the next.
+#[test]
+fn info_pages_beyond_the_end_of_the_last_checkpoint_never_count() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let mut number = 0;
+    let frontier = |attachment: &Attachment| {
+        attachment.image().unwrap().control(control::FRONTIER).load(std::sync::atomic::Ordering::SeqCst)
+    };
+    while frontier(&attachment) < ENTRIES + 300 {
+        number += 1;
+        put(&attachment, &format!("big {number}"), &[7; 20 * PAGE]);
+    }
+    take(&attachment);
+    // The machine crashes before that checkpoint's meta is on disk.
+    let crash = Scratch::new();
+    fs::copy(scratch.db(), crash.db()).unwrap();
+    let newest = checkpoint_pages(&crash.db()).unwrap().directory[0];
+    let file = File::options().write(true).open(crash.db()).unwrap();
+    file.write_all_at(&[0; PAGE], newest * PAGE as u64).unwrap();
+    let attachment = crash.open();
+    assert!(attachment.recovery().is_some());
+    let image = attachment.image().unwrap();
+    fill(&attachment, 1);
+    take(&attachment);
+    assert!(image.npages() <= ENTRIES, "the second info page is needed already");
+    while image.npages() <= ENTRIES {
+        number += 1;
+        put(&attachment, &format!("big {number}"), &[8; 4 * PAGE]);
+    }
+    assert!(frontier(&attachment) < ENTRIES, "a page that the second info page covers is used already");
+    take(&attachment);
+    verify::sums(image, attachment.disk()).unwrap();
+    let (_crash, path) = crashed(&crash);
+    assert_eq!(round_of(&Attachment::open(&path, &options()).unwrap()), 1);
 }
