@@ -142,6 +142,7 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
             let next = Meta { is_open: stays_open, wal_batch, level, ..meta };
             write_meta(image, &*file, 1 - slot, next)?;
         }
+        log::note_named(image, level);
         note_time(image);
         return Ok(false);
     }
@@ -170,6 +171,7 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     // NB: before the pin goes: whoever finds that gone sees this.
     image.control(control::DURABLE_GEN).store(generation.into(), Release);
     drop(pin);
+    log::note_named(image, level);
     log::recycle(image, wal_batch)?;
     image.shm.word(REWRITE).store(0, Release);
     note_time(image);

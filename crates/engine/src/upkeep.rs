@@ -64,7 +64,7 @@ impl Upkeep {
     /// As [`Upkeep::flushing`].
     pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Upkeep> {
         Upkeep::start(image, "perilune-keep", |image| {
-            if log::size(image) > LOG_CHECKPOINT {
+            if log::size(image) > LOG_CHECKPOINT || log::is_unnamed(image) {
                 checkpoint::want(image);
             }
             let _ = checkpoint::tend(image, &*image.disk);

@@ -425,6 +425,33 @@ fn a_crash_of_the_machine_loses_nothing_that_was_acknowledged_at_fsync() {
     assert_eq!(content(&mut last.session().unwrap()), content(&mut other));
 }
 
+/// Meta says that a log belongs to the database only with the checkpoint after the level has changed. Whoever was
+/// killed between the two left a level whose commits no recovery would have found: the next to open saw
+/// nothing to raise, and those who were there already acknowledged at once.
+#[test]
+fn a_level_whose_checkpoint_never_came_acknowledges_nothing_before_one() {
+    for is_new in [true, false] {
+        let scratch = Scratch::new();
+        // No option: what its commits wait for is the database's affair.
+        let first = scratch.open(Durability::None);
+        let there =
+            Database::open(&scratch.db(), &OpenOptions { durability: None, ..options(Durability::None) });
+        let there = there.unwrap();
+        let mut early = first.session().unwrap();
+        early.set(b"a", b"at none").unwrap();
+        // As one who is killed before his checkpoint leaves it.
+        let quiet = duty::take(&there.image(), control::CHECKPOINT_OWNER).unwrap();
+        log::set_level(&there.image(), Durability::Fsync).unwrap();
+        drop(quiet);
+        let second = if is_new { scratch.open(Durability::Fsync) } else { there.clone() };
+        let mut session = second.session().unwrap();
+        session.set(b"b", b"acknowledged at fsync").unwrap();
+        let copy = crashed(&scratch);
+        let found = content(&mut copy.open(Durability::Fsync).session().unwrap());
+        assert_eq!(found.keys().map(Vec::as_slice).collect::<Vec<_>>(), [b"a".as_slice(), b"b"], "{is_new}");
+    }
+}
+
 #[test]
 fn leaving_level_none_makes_what_was_there_durable() {
     let scratch = Scratch::new();

@@ -25,6 +25,7 @@ use perilune_shm::fork::ForkMark;
 use perilune_store::{CommitHook, Durability, Error, Result, TransactionOptions};
 
 use crate::access::Access;
+use crate::checkpoint;
 use crate::log;
 use crate::open::{claim_session, release_session, Attachment};
 use crate::pin::{self, Purpose};
@@ -179,6 +180,11 @@ impl Session {
             return Err(Error::NotDurable {
                 why: "the database is at durability none: open it with durability=periodic or fsync".into(),
             });
+        }
+        if log::is_unnamed(&seat.image) {
+            // Whoever has begun the log was killed, or is still at it: no recovery would look for it.
+            let taken = checkpoint::take(&seat.image, self.attachment.disk(), 0);
+            taken.map_err(|why| Error::NotDurable { why: why.to_string() })?;
         }
         log::wait(&seat.image, seat.flush())
     }

@@ -99,6 +99,8 @@ pub(crate) mod control {
 pub(crate) const FLAG_FAILED: u64 = 1;
 /// Bit of the FLAGS word: the log cannot grow; writers fail before they publish.
 pub(crate) const FLAG_FULL: u64 = 2;
+/// Bit of the FLAGS word: the log has begun, and meta does not name it yet: no recovery would look for it.
+pub(crate) const FLAG_UNNAMED: u64 = 4;
 /// Bits of the FLAGS word: the database's durability level, 0 = none, no log.
 pub(crate) const FLAG_LEVEL: u64 = 3 << 8;
 

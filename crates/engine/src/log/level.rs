@@ -2,10 +2,12 @@
 //!
 //! The level is a part of the FLAGS word and changes by the handshake: whoever publishes knows whether
 //! there is a log. A log that begins covers what is published from then on; the checkpoint taken after
-//! that makes it good for all. Who changes the level sees to that checkpoint.
+//! that makes it good for all. Who changes the level sees to that checkpoint; until it is there the log is
+//! *unnamed*, and nothing that is in it counts as durable.
 //!
 //! What if we are killed? Level stored, log not begun: records are logged behind an interval that ends
-//! earlier; meta still says that no log belongs to the database, until the checkpoint.
+//! earlier. Meta says that no log belongs to the database until the checkpoint, which is taken by whoever is the
+//! first to wait for the disk, or to look after checkpoints.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use super::position::{self, Position};
 use super::slots;
 use crate::control::freeze;
 use crate::duty;
-use crate::image::layout::{control, FLAG_LEVEL};
+use crate::image::layout::{control, FLAG_LEVEL, FLAG_UNNAMED};
 use crate::image::Image;
 
 /// The bits of a level in the FLAGS word.
@@ -51,7 +53,7 @@ pub(crate) fn set_level(image: &Arc<Image>, wanted: Durability) -> Result<()> {
     let _sync = duty::take(image, control::SYNC_OWNER)?;
     let _log = duty::take(image, control::LOG_OWNER)?;
     let had = level(image);
-    put_level(image, wanted);
+    put_level(image, wanted, had == Durability::None);
     if had == Durability::None && wanted != Durability::None {
         let until = image.control(control::FLUSH).fetch_add(1, AcqRel);
         freeze(image);
@@ -67,11 +69,29 @@ pub(crate) fn set_level(image: &Arc<Image>, wanted: Durability) -> Result<()> {
     Ok(())
 }
 
-fn put_level(image: &Image, level: Durability) {
+fn put_level(image: &Image, level: Durability, begins: bool) {
+    let unnamed = |flags: u64| match level {
+        Durability::None => 0,
+        _ if begins => FLAG_UNNAMED,
+        _ => flags & FLAG_UNNAMED,
+    };
     let flags = image.control(control::FLAGS);
-    let changed = |flags: u64| Some(flags & !FLAG_LEVEL | flag_of(level));
+    let changed = |flags: u64| Some(flags & !(FLAG_LEVEL | FLAG_UNNAMED) | flag_of(level) | unnamed(flags));
     // NB: cannot fail, the closure always answers.
     let _ = flags.fetch_update(AcqRel, Acquire, changed);
+}
+
+/// Whether the log has begun and meta does not name it: what is in it is durable only after a checkpoint.
+pub(crate) fn is_unnamed(image: &Image) -> bool {
+    image.control(control::FLAGS).load(Acquire) & FLAG_UNNAMED != 0
+}
+
+/// Notes that meta, on disk, names the log, as it was when `level` was asked for. The caller has the duty
+/// `checkpoint`. The level is lowered only with nobody else attached, so it is still that log.
+pub(crate) fn note_named(image: &Image, level: u32) {
+    if level_of_meta(level) != Durability::None {
+        image.control(control::FLAGS).fetch_and(!FLAG_UNNAMED, AcqRel);
+    }
 }
 
 /// Begins a log in a new `-shm`, with this batch, at this level. Nobody is attached. Nothing may be
@@ -83,7 +103,8 @@ pub(crate) fn restart(image: &Image, next_batch: u64, level: Durability) {
     image.control(control::DURABLE_BATCH).store(batch, Release);
     image.control(control::DURABLE_FLUSH).store(until, Release);
     image.control(control::DURABLE_SEQUENCE).store(0, Release);
-    put_level(image, level);
+    // NB: meta names it already, or will before anybody can commit.
+    put_level(image, level, false);
 }
 
 /// Removes the files of the log of before.

@@ -20,7 +20,7 @@
 //! | `DURABLE_BATCH` stored, `DURABLE_FLUSH` not, or nobody woken | sleepers | they look every 20 ms, and one leads |
 //! | making a segment | a file that no slot names | made anew |
 //! | recycling, k segments made spare | some more in use than need be | the next checkpoint |
-//! | changing the level | meta names no log | the level changes again, with its checkpoint |
+//! | changing the level | meta names no log | whoever waits for the disk next takes the checkpoint |
 //! | a long record's writer | its runs, noted for the log | freed by whoever gets the session, once the tail has passed |
 //!
 //! Design: docs/design/0014-redo-log.md. Format: docs/format/log.md.
@@ -41,6 +41,8 @@ mod slots;
 mod tests;
 
 pub(crate) use flush::{drain, level, make_room, sync, tend, wait};
-pub(crate) use level::{clear, level_of_meta, next_batch, recycle, restart, set_level, size};
+pub(crate) use level::{
+    clear, is_unnamed, level_of_meta, next_batch, note_named, recycle, restart, set_level, size,
+};
 pub(crate) use read::{read, Batch, Damage, End, Replay};
 pub(crate) use record::LogRecord;

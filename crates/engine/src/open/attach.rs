@@ -267,9 +267,14 @@ fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Ent
                 // What was written at the level before becomes part of a checkpoint; if nothing was, it is quick.
                 checkpoint::take(&image, &**disk, 0)?;
             }
-        } else if let Some(level) = options.durability.filter(|level| *level > log::level(&image)) {
-            log::set_level(&image, level)?;
-            checkpoint::take(&image, &**disk, 0)?;
+        } else if let Some(level) = options.durability.filter(|level| *level != Durability::None) {
+            let is_raised = level > log::level(&image);
+            if is_raised {
+                log::set_level(&image, level)?;
+            }
+            if is_raised || log::is_unnamed(&image) {
+                checkpoint::take(&image, &**disk, 0)?;
+            }
         }
         Ok(())
     };
