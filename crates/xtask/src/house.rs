@@ -44,6 +44,13 @@ pub(crate) const ROOMS: &[Room] = &[
         unsafety: Unsafety::Proved,
         prints: false,
     },
+    Room {
+        dir: "crates/resp",
+        uses: &[],
+        tests_use: &["proptest"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
     Room { dir: "crates/disk", uses: &[], tests_use: &[], unsafety: Unsafety::Forbidden, prints: false },
     Room {
         dir: "crates/store",

@@ -1,0 +1,118 @@
+//! The arguments of a request: byte strings in a buffer that lies elsewhere, or in one of their own.
+
+use std::ops::Index;
+
+/// Where an argument lies: start and end.
+pub(crate) type Span = (usize, usize);
+
+/// The arguments of one request, the command's name first.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(bytes: &'a [u8], spans: &'a [Span]) -> Arguments<'a> {
+        Arguments { bytes, spans }
+    }
+
+    /// How many there are, with the command's name.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is not even a name.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The argument at `index`, 0 being the name.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.spans.get(index).map(|&(start, end)| &self.bytes[start..end])
+    }
+
+    /// All of them, the name first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone + '_ {
+        self.spans.iter().map(|&(start, end)| &self.bytes[start..end])
+    }
+
+    /// Those from `index` on, as if they were all; none if there are fewer.
+    #[must_use]
+    pub fn from(&self, index: usize) -> Arguments<'a> {
+        Arguments { bytes: self.bytes, spans: self.spans.get(index..).unwrap_or(&[]) }
+    }
+
+    /// The first `count`, or all if there are fewer.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Arguments<'a> {
+        Arguments { bytes: self.bytes, spans: self.spans.get(..count).unwrap_or(self.spans) }
+    }
+
+    /// A copy with a buffer of its own.
+    #[must_use]
+    pub fn to_owned(&self) -> ArgumentsBuf {
+        self.iter().collect()
+    }
+}
+
+impl Index<usize> for Arguments<'_> {
+    type Output = [u8];
+
+    /// # Panics
+    /// If there is no such argument: the caller has counted them.
+    fn index(&self, index: usize) -> &[u8] {
+        let (start, end) = self.spans[index];
+        &self.bytes[start..end]
+    }
+}
+
+/// Arguments with a buffer of their own.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentsBuf {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl ArgumentsBuf {
+    /// Adds an argument behind the others.
+    pub fn push(&mut self, argument: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(argument);
+        self.spans.push((start, self.bytes.len()));
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn as_arguments(&self) -> Arguments<'_> {
+        Arguments::new(&self.bytes, &self.spans)
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
+    }
+
+    /// Appends the request as a client sends it.
+    pub fn write_request(&self, out: &mut Vec<u8>) {
+        let mut replies = crate::Replies::new(out, crate::Protocol::Resp2);
+        replies.array(self.spans.len());
+        for argument in self.as_arguments().iter() {
+            replies.bulk(argument);
+        }
+    }
+}
+
+impl<T: AsRef<[u8]>> FromIterator<T> for ArgumentsBuf {
+    fn from_iter<I: IntoIterator<Item = T>>(arguments: I) -> ArgumentsBuf {
+        let mut all = ArgumentsBuf::default();
+        for argument in arguments {
+            all.push(argument.as_ref());
+        }
+        all
+    }
+}
