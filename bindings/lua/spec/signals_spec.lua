@@ -15,7 +15,8 @@ return function(spec)
     file:write(code)
     file:close()
     -- The search for leaks, in the build with sanitizers, is itself a tracer: there can be but one.
-    local command = string.format("ASAN_OPTIONS=detect_leaks=0 strace -f -qq -e trace=rt_sigaction,rt_sigprocmask,clone,clone3 -o '%s' '%s' '%s'",
+    local command = string.format("ASAN_OPTIONS=detect_leaks=0 "
+      .. "strace -f -qq -e trace=rt_sigaction,rt_sigprocmask,clone,clone3 -o '%s' '%s' '%s'",
       trace, interpreter(), script)
     local good = os.execute(command)
     assert(good == true or good == 0, 'failed (strace is needed: apt-get install strace): ' .. command)
