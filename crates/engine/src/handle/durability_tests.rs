@@ -121,6 +121,10 @@ fn at_fsync_the_log_has_what_was_acknowledged() {
     .unwrap();
     const { assert!(500 * 1000 > RECORD_INLINE_MAX, "the record lies in runs") };
     check(&mut session, "a long record");
+    session.set_each(&[(b"key0001x", b"1"), (b"key0001y", b"2"), (b"of a batch", b"3")]).unwrap();
+    check(&mut session, "a batch");
+    session.set_each(&[(b"before a bad key", b"4"), (b"", b"5")]).unwrap_err();
+    check(&mut session, "a batch that was ended by an error");
     session.remove_prefix(b"key0001").unwrap();
     check(&mut session, "a removal of a prefix");
     let owner = session.new_lock_owner();

@@ -188,6 +188,7 @@ impl StoreSession for Session {
         let good = |(key, value): &(&[u8], &[u8])| check_key(key).and_then(|()| check_value(value));
         let bad = pairs.iter().position(|pair| good(pair).is_err());
         self.access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;
+        self.acknowledge(None)?;
         bad.map_or(Ok(()), |bad| good(&pairs[bad]))
     }
 
