@@ -109,8 +109,8 @@ pub(crate) fn heal(image: &Arc<Image>, disk: &dyn Disk) {
     }
     image.shm.word(REWRITE).store(1, Release);
     // What stands in the way now is told by the next write: `WritesStopped`. Reading goes on.
-    let healed =
-        duty::take(image, control::CHECKPOINT_OWNER).and_then(|_duty| checkpoint(image, disk, 0, true));
+    let healed = duty::take(image, control::CHECKPOINT_OWNER)
+        .and_then(|_duty| log::leave_segment(image).and_then(|()| checkpoint(image, disk, 0, true)));
     if healed.is_ok() {
         flags.fetch_and(!FLAG_FAILED, AcqRel);
     }
@@ -143,6 +143,8 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
             write_meta(image, &*file, 1 - slot, next)?;
         }
         log::note_named(image, level);
+        // Nothing but meta could have been lost by a failed sync, and that is on disk.
+        image.shm.word(REWRITE).store(0, Release);
         note_time(image);
         return Ok(false);
     }

@@ -17,7 +17,7 @@ use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
 use crate::limits::RECORD_INLINE_MAX;
 use crate::log::{self, End};
 use crate::meta;
-use crate::open::OpenOptions;
+use crate::open::{Attachment, OpenOptions};
 use crate::session::record::Kind;
 
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -359,6 +359,45 @@ fn the_disk_fails_at_every_call() {
             }
         }
         assert!(stopped > 0, "{fault:?}: no sync failed");
+    }
+}
+
+/// FULL was left standing by a process that had ended, and at level none nobody takes it away.
+#[test]
+fn a_log_that_could_not_grow_stops_nobody_at_level_none() {
+    let scratch = Scratch::new();
+    // Without threads that see to the log.
+    let attachment = Attachment::open(&scratch.db(), &options(Durability::Fsync)).unwrap();
+    crate::control::raise_flag(attachment.image().unwrap(), FLAG_FULL);
+    attachment.close().unwrap();
+    let database = scratch.open(Durability::None);
+    database.session().unwrap().set(b"a", b"1").unwrap();
+}
+
+/// A failed sync of the log leaves a hole in its segment that the kernel takes for written. What was
+/// acknowledged after the healing lay behind it, where no recovery came.
+#[test]
+fn what_is_acknowledged_after_a_failed_sync_is_found_behind_the_hole() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let mut session = database.session().unwrap();
+    for number in 0..3 {
+        session.set(&key(number), b"before").unwrap();
+    }
+    crate::control::raise_flag(&database.image(), FLAG_FAILED);
+    session.set(b"refused", b"").unwrap_err();
+    drop(session);
+    database.close().unwrap();
+    let segment = std::fs::OpenOptions::new().write(true).open(scratch.0.join("x.db-wal.0")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&segment, &[0; 4096], 2 * 4096).unwrap();
+    for round in 0..2 {
+        let database = scratch.open(Durability::Fsync);
+        let mut session = database.session().unwrap();
+        session.set(&key(10 + round), b"after").unwrap();
+        let copy = crashed(&scratch);
+        let again = copy.open(Durability::Fsync);
+        assert_eq!(content(&mut again.session().unwrap()), content(&mut session), "round {round}");
+        assert_eq!(again.recovery().unwrap().dropped, None, "round {round}");
     }
 }
 

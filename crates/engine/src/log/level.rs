@@ -19,7 +19,7 @@ use super::position::{self, Position};
 use super::slots;
 use crate::control::freeze;
 use crate::duty;
-use crate::image::layout::{control, FLAG_LEVEL, FLAG_UNNAMED};
+use crate::image::layout::{control, FLAG_FULL, FLAG_LEVEL, FLAG_UNNAMED};
 use crate::image::Image;
 
 /// The bits of a level in the FLAGS word.
@@ -76,7 +76,10 @@ fn put_level(image: &Image, level: Durability, begins: bool) {
         _ => flags & FLAG_UNNAMED,
     };
     let flags = image.control(control::FLAGS);
-    let changed = |flags: u64| Some(flags & !(FLAG_LEVEL | FLAG_UNNAMED) | flag_of(level) | unnamed(flags));
+    // Without a log there is none that cannot grow, and nobody who would look after it.
+    let full = if level == Durability::None { FLAG_FULL } else { 0 };
+    let dropped = FLAG_LEVEL | FLAG_UNNAMED | full;
+    let changed = |flags: u64| Some(flags & !dropped | flag_of(level) | unnamed(flags));
     // NB: cannot fail, the closure always answers.
     let _ = flags.fetch_update(AcqRel, Acquire, changed);
 }
@@ -105,6 +108,24 @@ pub(crate) fn restart(image: &Image, next_batch: u64, level: Durability) {
     image.control(control::DURABLE_SEQUENCE).store(0, Release);
     // NB: meta names it already, or will before anybody can commit.
     put_level(image, level, false);
+}
+
+/// Lets the log go on in another segment after a failed sync, which may have left a hole in this one: what
+/// comes behind a hole is never read. All batches before are about to become part of a checkpoint.
+///
+/// # Errors
+/// As `duty::take`.
+pub(crate) fn leave_segment(image: &Arc<Image>) -> Result<()> {
+    let _sync = duty::take(image, control::SYNC_OWNER)?;
+    let _log = duty::take(image, control::LOG_OWNER)?;
+    let mut position = position::read(image);
+    if position.spot.sequence != 0 {
+        position.spot.offset = super::segment::bytes(position.spot.slot);
+        position::select(image, &position);
+        image.control(control::DURABLE_BATCH).store(position.batch, Release);
+        image.control(control::DURABLE_SEQUENCE).store(position.spot.sequence + 1, Release);
+    }
+    Ok(())
 }
 
 /// Removes the files of the log of before.

@@ -42,7 +42,8 @@ mod tests;
 
 pub(crate) use flush::{drain, level, make_room, sync, tend, wait};
 pub(crate) use level::{
-    clear, is_unnamed, level_of_meta, next_batch, note_named, recycle, restart, set_level, size,
+    clear, is_unnamed, leave_segment, level_of_meta, next_batch, note_named, recycle, restart, set_level,
+    size,
 };
 pub(crate) use read::{read, Batch, Damage, End, Replay};
 pub(crate) use record::LogRecord;

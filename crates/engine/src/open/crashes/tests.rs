@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 
 use perilune_disk::{Fault, FaultyDisk};
@@ -11,7 +12,7 @@ use perilune_store::Error;
 
 use super::tests::{fill, get, options, put, reading, round_of, Scratch, Second};
 use super::Attachment;
-use crate::image::layout::{control, header};
+use crate::image::layout::{control, header, FLAG_FAILED};
 use crate::limits::PAGE;
 use crate::meta::info::ENTRIES;
 use crate::meta::sums::{checkpoint_pages, CheckpointPages};
@@ -178,6 +179,21 @@ fn failing_disks_during_a_checkpoint_leave_the_old_state_or_the_new_one() {
     }
 }
 
+/// A sync of the log had failed, and nothing had changed since the last checkpoint: the note that the kernel's
+/// dirty bits are wrong stayed, so that the next full disk stopped all writing.
+#[test]
+fn healing_without_changes_leaves_nothing_to_rewrite() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    put(&attachment, "a", b"1");
+    crate::control::raise_flag(attachment.image().unwrap(), FLAG_FAILED);
+    attachment.close().unwrap();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    assert_eq!(image.control(control::FLAGS).load(SeqCst) & FLAG_FAILED, 0);
+    assert_eq!(image.shm.word(checkpoint::REWRITE).load(SeqCst), 0);
+}
+
 #[test]
 fn failing_disks_during_recovery_keep_nobody_from_recovering_later() {
     let scratch = Scratch::new();
@@ -240,7 +256,7 @@ fn pages_of_a_checkpoint_under_way_are_not_reused() {
         take(&attachment);
     }
     assert_eq!(image.npages(), pages, "space is reused");
-    assert_eq!(image.control(control::GEN).load(std::sync::atomic::Ordering::SeqCst), 2 + 2 + 4 + 18);
+    assert_eq!(image.control(control::GEN).load(SeqCst), 2 + 2 + 4 + 18);
 }
 
 #[test]
@@ -265,9 +281,8 @@ fn info_pages_beyond_the_end_of_the_last_checkpoint_never_count() {
     let scratch = Scratch::new();
     let attachment = scratch.open();
     let mut number = 0;
-    let frontier = |attachment: &Attachment| {
-        attachment.image().unwrap().control(control::FRONTIER).load(std::sync::atomic::Ordering::SeqCst)
-    };
+    let frontier =
+        |attachment: &Attachment| attachment.image().unwrap().control(control::FRONTIER).load(SeqCst);
     while frontier(&attachment) < ENTRIES + 300 {
         number += 1;
         put(&attachment, &format!("big {number}"), &[7; 20 * PAGE]);
