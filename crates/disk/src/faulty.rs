@@ -145,6 +145,16 @@ impl DiskFile for FaultyFile {
         self.file.write_at(bytes, offset)
     }
 
+    fn write_zeros(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        if let Err(fault) = self.plan.next() {
+            if fault == Fault::ShortWrite {
+                self.file.write_zeros(offset, bytes / 8192 * 4096)?;
+            }
+            return Err(fault.error());
+        }
+        self.file.write_zeros(offset, bytes)
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.plan.check()?;
         self.file.sync_data()

@@ -63,6 +63,11 @@ pub trait Disk: Debug + Send + Sync {
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 }
 
+/// Zeros written in one call.
+const ZEROS: u64 = 256 << 10;
+/// What `O_DIRECT` wants memory to be aligned to, at most.
+const ALIGN: usize = 4096;
+
 /// An open file. Offsets are bytes from its start.
 pub trait DiskFile: Debug + Send + Sync {
     /// Fills `bytes` from `offset` on.
@@ -77,6 +82,15 @@ pub trait DiskFile: Debug + Send + Sync {
     /// What `pwrite` says; some of the bytes may then have been written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
+    /// Writes zeros over `bytes` bytes from `offset` on, past the page cache where the file system lets it:
+    /// for space that has to be on disk before it is used. Offset and bytes are multiples of 4,096.
+    ///
+    /// # Errors
+    /// As [`DiskFile::write_at`].
+    fn write_zeros(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        zeros_by(|zeros, at| self.write_at(zeros, at), offset, bytes)
+    }
+
     /// Makes the file's data durable, also what was stored through mappings.
     ///
     /// # Errors
@@ -89,4 +103,18 @@ pub trait DiskFile: Debug + Send + Sync {
     /// # Errors
     /// What `fstat` says.
     fn size(&self) -> io::Result<u64>;
+}
+
+/// Lets `write` write zeros over `bytes` bytes from `offset` on, piece by piece.
+fn zeros_by(write: impl Fn(&[u8], u64) -> io::Result<()>, offset: u64, bytes: u64) -> io::Result<()> {
+    // NB: aligned for a descriptor that goes past the page cache.
+    let room = vec![0; bytes.min(ZEROS) as usize + ALIGN];
+    let zeros = &room[room.as_ptr().align_offset(ALIGN)..][..room.len() - ALIGN];
+    let mut at = 0;
+    while at < bytes {
+        let count = (bytes - at).min(ZEROS);
+        write(&zeros[..count as usize], offset + at)?;
+        at += count;
+    }
+    Ok(())
 }

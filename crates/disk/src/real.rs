@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::{Disk, DiskFile};
+use crate::{zeros_by, Disk, DiskFile};
 
 /// The file systems of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +15,14 @@ pub struct RealDisk;
 
 #[derive(Debug)]
 struct RealFile(File);
+
+impl RealFile {
+    /// The same file, written past the page cache; an error where the file system does not do that.
+    fn direct(&self) -> io::Result<File> {
+        let name = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        File::options().write(true).custom_flags(libc::O_DIRECT).open(name)
+    }
+}
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
@@ -62,11 +71,40 @@ impl DiskFile for RealFile {
         self.0.write_all_at(bytes, offset)
     }
 
+    fn write_zeros(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let by = |file: &File| zeros_by(|zeros, at| file.write_all_at(zeros, at), offset, bytes);
+        match self.direct().and_then(|direct| by(&direct)) {
+            // EINVAL: not on this file system, or not with this alignment; ENOENT: no /proc.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => by(&self.0),
+            written => written,
+        }
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
     }
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_written_where_they_belong() -> io::Result<()> {
+        let path = std::env::temp_dir().join(format!("perilune-zeros-{}", std::process::id()));
+        fs::write(&path, [7; 3 * 4096])?;
+        // More than one call writes, and the file grows.
+        let bytes = 2 * crate::ZEROS + 4096;
+        RealDisk.open(&path, true)?.write_zeros(4096, bytes)?;
+        let content = fs::read(&path)?;
+        assert_eq!(content.len() as u64, 4096 + bytes);
+        assert!(
+            content[..4096].iter().all(|byte| *byte == 7) && content[4096..].iter().all(|byte| *byte == 0)
+        );
+        fs::remove_file(&path)
     }
 }

@@ -161,12 +161,15 @@ pub fn read<const N: usize>(block: &Block<N>, offset: usize, out: &mut [u8]) {
 pub fn append<const N: usize>(block: &Block<N>, offset: usize, len: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.reserve(len.saturating_add(8));
-    let spare = out.spare_capacity_mut();
-    let mut at = 0;
-    while at < len {
-        let word = unaligned(block, offset + at).to_le_bytes().map(MaybeUninit::new);
-        spare[at..at + 8].copy_from_slice(&word);
-        at += 8;
+    let spare = &mut out.spare_capacity_mut()[..len.next_multiple_of(8)];
+    for (index, to) in spare.chunks_exact_mut(8).enumerate() {
+        // NB: twice as fast as unaligned, and what is long (the records of a batch) is aligned.
+        let word = if offset & 7 == 0 {
+            load(block, (offset >> 3) + index)
+        } else {
+            unaligned(block, offset + 8 * index)
+        };
+        to.copy_from_slice(&word.to_le_bytes().map(MaybeUninit::new));
     }
     // SAFETY: at least `len + 8` bytes were reserved behind `start`, and the loop has written the first
     // `len` of them, rounded up to 8.

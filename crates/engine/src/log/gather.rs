@@ -8,7 +8,7 @@ use perilune_store::{Error, Result};
 use super::batch::BatchWriter;
 use super::record::{heading, LOG_HEADING};
 use crate::session::extent;
-use crate::session::record::{Op, HEADING};
+use crate::session::record::Op;
 use crate::session::Seat;
 
 /// Writes a session's records of the interval `(after, until]` that lie below `head`, and answers the
@@ -23,25 +23,25 @@ pub(super) fn session(
     out: &mut BatchWriter<'_>,
 ) -> Result<u64> {
     let mut at = seat.tail();
+    // Plain records from here to `at` are still to be copied: all at once, for they lie as the log has them.
+    let mut copied = at;
     while at < head {
         let found = seat.record_heading(at, head)?;
         if found.flush > until {
             break;
         }
-        if found.flush > after {
-            if found.is_plain() {
-                let body = found.bytes as usize - HEADING;
-                let bytes = (LOG_HEADING + body) as u64;
-                out.note_generation(found.generation);
-                let heading = heading(bytes, found.flush, found.seq, found.generation, found.count);
-                out.write(&heading)?;
-                copy_ring(seat, at + HEADING as u64, body, out)?;
-            } else {
+        if found.flush > after && found.is_plain() {
+            out.note_generation(found.generation);
+        } else {
+            copy_ring(seat, copied, (at - copied) as usize, out)?;
+            if found.flush > after {
                 mixed(seat, at, found.flush, out)?;
             }
+            copied = at + found.bytes;
         }
         at += found.bytes;
     }
+    copy_ring(seat, copied, (at - copied) as usize, out)?;
     Ok(at)
 }
 

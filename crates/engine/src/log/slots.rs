@@ -23,7 +23,7 @@ use super::{position, segment};
 use crate::duty;
 use crate::image::layout::{control, header, LOG_SLOTS_AT, LOG_SLOT_BYTES};
 use crate::image::{io_error, space_error, Image};
-use crate::limits::{LOG_CHUNK, LOG_SLOTS, LOG_SPARES};
+use crate::limits::{LOG_SLOTS, LOG_SPARES};
 
 /// Bit of a slot's first word: there is a file. The rest is the sequence number; 0: spare.
 const EXISTS: u64 = 1 << 63;
@@ -90,14 +90,7 @@ pub(super) fn provide(image: &Arc<Image>) -> Result<u32> {
 fn fill(image: &Image, slot: u32) -> std::io::Result<()> {
     let path = segment::path(&image.path, slot);
     let file = image.disk.create(&path, &image.path)?;
-    let bytes = segment::bytes(slot);
-    let zeros = vec![0; LOG_CHUNK.min(bytes as usize)];
-    let mut at = 0;
-    while at < bytes {
-        let count = (bytes - at).min(zeros.len() as u64);
-        file.write_at(&zeros[..count as usize], at)?;
-        at += count;
-    }
+    file.write_zeros(0, segment::bytes(slot))?;
     file.sync_data()?;
     match path.parent() {
         Some(directory) => image.disk.sync_directory(directory),

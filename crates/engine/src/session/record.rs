@@ -3,6 +3,7 @@
 //! `{len u32, gen u32, flush u64, seq u64, nops u32, flags u32}`, then per operation
 //! `{kind u8, flags u8, key length u16, value length u32, key, value}` padded to 8. A record that is
 //! too long for the ring lies in runs of pages; the ring then holds the heading and the list of runs.
+//! A record without flags is copied to the log as it lies here (`log::record`).
 //! Re-applying a record is idempotent: operations say what is to be there, not how to change it.
 
 use perilune_shm::words::{self, Block};
@@ -90,8 +91,6 @@ pub(crate) struct Heading {
     pub(crate) bytes: u64,
     pub(crate) generation: u32,
     pub(crate) flush: u64,
-    pub(crate) seq: u64,
-    pub(crate) count: u32,
     flags: u32,
 }
 
@@ -175,14 +174,7 @@ impl Seat {
             let place = format!("redo ring of session {}: a record's length is wrong", self.id);
             return Err(Error::Corrupt { place });
         }
-        Ok(Heading {
-            bytes,
-            generation: (first >> 32) as u32,
-            flush: word(8),
-            seq: word(16),
-            count: counts as u32,
-            flags: (counts >> 32) as u32,
-        })
+        Ok(Heading { bytes, generation: (first >> 32) as u32, flush: word(8), flags: (counts >> 32) as u32 })
     }
 
     /// Appends bytes of the ring to `out`.
