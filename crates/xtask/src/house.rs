@@ -51,7 +51,7 @@ pub(crate) const ROOMS: &[Room] = &[
         unsafety: Unsafety::Forbidden,
         prints: false,
     },
-    Room { dir: "crates/disk", uses: &[], tests_use: &[], unsafety: Unsafety::Forbidden, prints: false },
+    Room { dir: "crates/disk", uses: &["libc"], tests_use: &[], unsafety: Unsafety::Forbidden, prints: false },
     Room {
         dir: "crates/store",
         uses: &[],
