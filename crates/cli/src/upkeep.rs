@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use perilune::{Database, SalvageReport};
+use perilune::{BackupKind, Database, SalvageReport};
 use serde_json::json;
 
 use crate::exchange::Progress;
@@ -18,6 +18,9 @@ pub(crate) struct BackupOptions {
     /// The copy; a database that is there, and that nobody has open, is replaced
     #[arg(value_name = "DEST", value_hint = ValueHint::FilePath)]
     dest: PathBuf,
+    /// Brings an older copy at DEST up to date: copies only what is new since then. If there is none, makes one
+    #[arg(long)]
+    incremental: bool,
     /// Prints one JSON object
     #[arg(long)]
     json: bool,
@@ -53,7 +56,8 @@ pub(crate) fn backup(options: &BackupOptions) -> Result<()> {
     existing(&options.source)?;
     let database = Database::options().create(false).open(&options.source)?;
     let bar = Progress::of_pages("backup");
-    let report = database.backup(&options.dest, |done, all| bar.of(done, all));
+    let kind = if options.incremental { BackupKind::Incremental } else { BackupKind::Whole };
+    let report = database.backup(&options.dest, kind, |done, all| bar.of(done, all));
     bar.end();
     let report = report?;
     let dest = options.dest.display().to_string();
@@ -61,11 +65,15 @@ pub(crate) fn backup(options: &BackupOptions) -> Result<()> {
         println!(
             "{}",
             json!({"path": dest, "generation": report.generation, "pages": report.pages,
-                   "compared": report.pages_compared, "bytes": report.bytes})
+                   "compared": report.pages_compared, "kept": report.pages_kept, "bytes": report.bytes})
         );
     } else {
+        let kept = match report.pages_kept {
+            0 => String::new(),
+            kept => format!(", {kept} pages were there already"),
+        };
         println!(
-            "{dest}: {} pages copied, {} of them compared with their sums, {} bytes",
+            "{dest}: {} pages copied, {} of them compared with their sums{kept}, {} bytes",
             report.pages, report.pages_compared, report.bytes
         );
     }

@@ -26,10 +26,22 @@ fn backups_and_compacted_files_hold_the_same() {
     assert!(place.run(&["dump", "copy.db"]).1 == text);
     let (code, out, _) = place.run(&["backup", "t.db", "copy.db", "--json"]);
     assert!(code == GOOD && out.contains("\"compared\":"), "{out}");
+    place.file("more.txt", "^a(7)=\"another\"\n^b=1\n");
+    assert_eq!(place.run(&["load", "t.db", "more.txt"]).0, GOOD);
+    let text = place.run(&["dump", "t.db"]).1;
+    for (dest, is_there) in [("copy.db", true), ("first.db", false), ("first.db", true)] {
+        let (code, out, err) = place.run(&["backup", "--incremental", "t.db", dest]);
+        assert!(code == GOOD && err.is_empty(), "{out}{err}");
+        assert_eq!(out.contains("were there already"), is_there, "{out}");
+        assert!(place.run(&["dump", dest]).1 == text);
+        assert_eq!(place.run(&["check", dest]).0, GOOD);
+    }
     let (code, out, err) = place.run(&["compact", "t.db", "--json"]);
     assert!(code == GOOD && out.contains("\"bytes_after\":"), "{out}{err}");
     assert!(place.run(&["dump", "t.db"]).1 == text);
     assert_eq!(place.run(&["check", "t.db"]).0, GOOD);
+    let (code, _, err) = place.run(&["backup", "--incremental", "t.db", "copy.db"]);
+    assert!(code == ENVIRONMENT && err.contains("before it was compacted"), "{err}");
     for words in [&["backup", "no.db", "x.db"][..], &["compact", "no.db"], &["salvage", "no.db", "x.db"]] {
         let (code, _, err) = place.run(words);
         assert!(code == ENVIRONMENT && err.contains("no such database"), "{err}");

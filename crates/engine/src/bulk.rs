@@ -153,6 +153,7 @@ impl Bulk {
             root,
             height: level as u32 + 1,
             is_open: false,
+            has_delta: false,
             npages,
             wal_batch: 0,
             level: durability,

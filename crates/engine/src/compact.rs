@@ -17,7 +17,7 @@ use perilune_store::{Error, Result};
 
 use crate::image::io_error;
 use crate::open::{Attachment, Gate, OpenOptions, Site};
-use crate::still::{beside, Still};
+use crate::still::Still;
 use crate::{meta, salvage};
 
 /// What a compaction has done.
@@ -57,7 +57,7 @@ pub(crate) fn compact(
     }
     let bytes_before = file.size().map_err(|source| io_error("find out the size", &path, source))?;
     let still = Still::open(file, &path, meta)?;
-    let new = beside(&path, "-compact");
+    let new = meta::beside(&path, "-compact");
     let replaced = replace(&still, &**disk, &path, &new, progress);
     if replaced.is_err() {
         // NB: if the rename was done, there is no such file.

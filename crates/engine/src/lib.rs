@@ -42,7 +42,7 @@ mod verify;
 mod warden;
 mod watch;
 
-pub use backup::BackupReport;
+pub use backup::{BackupKind, BackupReport};
 pub use compact::CompactReport;
 pub use handle::{Database, Session, Statistics};
 pub use meta::sums::{checkpoint_pages, CheckpointPages};

@@ -26,7 +26,7 @@ use crate::limits::SALVAGE_NAMED;
 use crate::meta::{self, Meta};
 use crate::open::{Gate, OpenOptions, Site};
 use crate::page::{self, InnerSlots, Page, INNER, RECORD_BIG};
-use crate::still::{beside, Flaw, Known, Read, Still};
+use crate::still::{Flaw, Known, Read, Still};
 
 /// A page that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(crate) fn salvage(
     let gate = alone(&site.path, options)?;
     let mut report = SalvageReport::default();
     let still = open(&site.path, disk, &mut report)?;
-    let partial = beside(&target.path, ".partial");
+    let partial = meta::beside(&target.path, ".partial");
     let written = copy(&still, disk, &site.path, &partial, &mut report, progress);
     drop(gate);
     let renamed = written.and_then(|()| {
@@ -164,6 +164,13 @@ fn open(path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Stil
     };
     if meta.uuid != [0; 16] {
         report.generation = meta.generation.into();
+    }
+    if meta.has_delta && meta::delta::path(path).exists() {
+        let why =
+            "is being brought up to date by a backup that was interrupted: open it once, or run the backup \
+                   again"
+                .to_owned();
+        return Err(Error::CannotOpen { path: path.into(), why });
     }
     report.was_open = meta.is_open;
     let still = Still::open(file, path, meta)?;

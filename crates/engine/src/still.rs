@@ -7,7 +7,7 @@
 //!
 //! Deliberately absent: what becomes of what was read (`salvage`, `compact`); the log.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use perilune_disk::DiskFile;
 use perilune_shm::words;
@@ -176,11 +176,4 @@ impl Still {
         let is_tree = |number: &u64| matches!(self.known(*number), Known::Used(entry) if !entry.is_run);
         (0..self.npages).filter(is_tree)
     }
-}
-
-/// The path with something behind its name.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

@@ -12,7 +12,7 @@ pub(crate) type Backend = perilune_engine::Database;
 pub(crate) type BackendSession = perilune_engine::Session;
 
 pub(crate) use perilune_engine::LostRange;
-pub use perilune_engine::{BackupReport, CompactReport, LostPage, RecoveryReport};
+pub use perilune_engine::{BackupKind, BackupReport, CompactReport, LostPage, RecoveryReport};
 
 /// Opens the store at `path`.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Backend> {

@@ -84,7 +84,7 @@ pub use crate::options::OpenOptions;
 pub use crate::report::{LockReport, TreeSize};
 pub use crate::session::{Batch, Data, Neighbour, Session};
 pub use crate::subscript::IntoSubscript;
-pub use crate::upkeep::{BackupReport, CompactReport, LostPage, LostRange, SalvageReport};
+pub use crate::upkeep::{BackupKind, BackupReport, CompactReport, LostPage, LostRange, SalvageReport};
 pub use crate::value::{IntoNumber, IntoValue, ABSENT};
 pub use crate::verify::VerifyReport;
 pub use crate::watch::WatchScope;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::backend::{self, Backend};
 use crate::{Database, NodeRef, OpenOptions, Result};
 
-pub use crate::backend::{BackupReport, CompactReport, LostPage};
+pub use crate::backend::{BackupKind, BackupReport, CompactReport, LostPage};
 
 /// Nodes that a salvage could not copy, by their neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,16 +53,24 @@ impl SalvageReport {
 }
 
 impl Database {
-    /// Copies the database as it is now to `dest` while others read and write. The pages are compared with
-    /// their checksums. `dest` may be a database that nobody has open, which is then replaced; ended at any
-    /// moment, `dest` is what it was or the whole copy. `progress` is told pages done and pages in all.
+    /// Copies the database as it is now to `dest` while others read and write. The pages copied are compared
+    /// with their checksums. `dest` may be a database that nobody has open: it is replaced by a whole copy, or,
+    /// if it is an older copy and `kind` is [`BackupKind::Incremental`], brought up to date by the pages that
+    /// are new. Ended at any moment, `dest` opens as what it was or as the new copy. `progress` is told pages
+    /// done and pages in all.
     ///
     /// # Errors
-    /// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use or is the database
-    /// itself; `NotADatabase` if it is another file; `Corrupt` with the damaged page; `NoSpace`, I/O.
-    pub fn backup(&self, dest: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<BackupReport> {
+    /// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use, is the database itself,
+    /// or is to be brought up to date and is no older copy of it; `NotADatabase` if it is another file;
+    /// `Corrupt` with the damaged page; `NoSpace`, I/O.
+    pub fn backup(
+        &self,
+        dest: impl AsRef<Path>,
+        kind: BackupKind,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<BackupReport> {
         let options = backend::options(&OpenOptions::default())?;
-        Ok(self.backend.backup(dest.as_ref(), &options, &mut progress)?)
+        Ok(self.backend.backup(dest.as_ref(), kind, &options, &mut progress)?)
     }
 }
 
@@ -139,7 +147,11 @@ mod tests {
         for number in 0..2000 {
             session.set(&node!("^a", number)?, "some text for the node")?;
         }
-        assert!(database.backup(path("copy.db"), |_, _| {})?.pages > 3);
+        let whole = database.backup(path("copy.db"), BackupKind::Whole, |_, _| {})?;
+        assert!(whole.pages > 3 && whole.pages_kept == 0, "{whole:?}");
+        session.set(&node!("^a", 1000)?, "another text")?;
+        let next = database.backup(path("copy.db"), BackupKind::Incremental, |_, _| {})?;
+        assert!(next.pages < whole.pages && next.pages_kept > 0, "{next:?}");
         drop(session);
         drop(database);
         let report = OpenOptions::default().compact(path("t.db"), |_, _| {})?;
@@ -155,6 +167,7 @@ mod tests {
         assert!(lost.after.iter().chain(&lost.before).all(|node| node.starts_with("^a(")), "{lost:?}");
         let copy = Database::open(path("copy.db"))?;
         assert_eq!(copy.session()?.get_str(&node!("^a", 1999)?)?, Some("some text for the node"));
+        assert_eq!(copy.session()?.get_str(&node!("^a", 1000)?)?, Some("another text"));
         assert_eq!(Database::open(path("new.db"))?.verify()?.nodes, report.nodes);
         drop(copy);
         std::fs::remove_dir_all(&directory).expect("the test's own directory");

@@ -13,7 +13,7 @@ use crate::salvage::tests::{all_of, make, options, set_all, some_nodes, Scratch}
 use crate::{checkpoint_pages, Database};
 
 fn run(attachment: &Attachment, disk: &dyn Disk, dest: &Path) -> Result<BackupReport> {
-    backup(attachment.image().unwrap(), disk, dest, &options(), &mut |_, _| {})
+    backup(attachment.image().unwrap(), disk, dest, BackupKind::Whole, &options(), &mut |_, _| {})
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_backup_is_the_state_of_one_moment_while_others_write() {
             }
         });
         for _ in 0..6 {
-            let report = database.backup(&dest, &options(), &mut |_, _| {}).unwrap();
+            let report = database.backup(&dest, BackupKind::Whole, &options(), &mut |_, _| {}).unwrap();
             assert!(report.pages > 20 && report.bytes == fs::metadata(&dest).unwrap().len());
             let rows: Vec<u64> = all_of(&dest)
                 .into_iter()
@@ -103,7 +103,7 @@ fn ended_at_any_call_the_backup_of_before_or_the_new_one_is_there() {
     let (old, new) = (some_nodes(40), some_nodes(60));
     make(&path, &old);
     let database = Database::open(&path, &options()).unwrap();
-    database.backup(&dest, &options(), &mut |_, _| {}).unwrap();
+    database.backup(&dest, BackupKind::Whole, &options(), &mut |_, _| {}).unwrap();
     let before = fs::read(&dest).unwrap();
     set_all(&database, &new);
     let attachment = Attachment::open(&path, &options()).unwrap();

@@ -9,7 +9,7 @@ use perilune_store::{Error, Figure, Limits, LockReport, ProcessReport, Result, S
 
 use super::facilities::Facilities;
 use super::{report, Session};
-use crate::backup::{self, BackupReport};
+use crate::backup::{self, BackupKind, BackupReport};
 use crate::checkpoint;
 use crate::compact::{self, CompactReport};
 use crate::image::layout::control;
@@ -151,16 +151,17 @@ impl Database {
     /// Copies the database as it is now to `dest`, while others read and write; see `backup`.
     ///
     /// # Errors
-    /// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use or the database itself;
-    /// `NotADatabase` if it is another file; `Corrupt` with the damaged page; `NoSpace`, `Io`. `dest` is then
-    /// what it was.
+    /// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use or the database itself, or
+    /// cannot be brought up to date; `NotADatabase` if it is another file; `Corrupt` with the damaged page;
+    /// `NoSpace`, `Io`. `dest` is then what it was.
     pub fn backup(
         &self,
         dest: &Path,
+        kind: BackupKind,
         options: &OpenOptions,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<BackupReport> {
-        backup::backup(self.attachment.image()?, self.attachment.disk(), dest, options, progress)
+        backup::backup(self.attachment.image()?, self.attachment.disk(), dest, kind, options, progress)
     }
 
     /// Writes the database at `path`, which nobody has open, anew without the space that nothing uses.

@@ -240,6 +240,13 @@ mod tests {
             }
         }
         assert_eq!(next, npages);
+        for npages in [1, 300, SEGMENT_PAGES + 7, SEGMENT_PAGES + 3 * ENTRIES, npages] {
+            let all: Vec<Place> = Place::all(npages).collect();
+            let near = (0..4).flat_map(|segment| (0..70).map(move |index| Place { segment, index }));
+            for place in near.filter(|place| place.index < SEGMENT_PAGES.div_ceil(ENTRIES)) {
+                assert_eq!(place.is_in(npages), all.contains(&place), "{place:?} of {npages}");
+            }
+        }
     }
 
     #[test]

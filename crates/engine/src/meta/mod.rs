@@ -11,11 +11,12 @@
 //! Format: `docs/format/file.md`. Deliberately absent: when checkpoints are taken (`checkpoint`), what
 //! becomes of them (`recover`).
 
+pub(crate) mod delta;
 pub(crate) mod info;
 pub(crate) mod sums;
 pub(crate) mod survey;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use perilune_disk::DiskFile;
 use perilune_store::Error;
@@ -32,6 +33,8 @@ const FORMAT: u32 = 1;
 pub(crate) const META_BYTES: usize = 128;
 /// Flag: somebody may have changed the file after the checkpoint.
 const OPEN: u32 = 1;
+/// Flag: what `PATH-delta` holds belongs into the file before it is used; see [`delta`].
+const DELTA: u32 = 2;
 
 /// The state of a database file at its last checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(crate) struct Meta {
     pub(crate) height: u32,
     /// Whether the file may have been changed since.
     pub(crate) is_open: bool,
+    /// Whether pages that belong into the file wait in `PATH-delta`.
+    pub(crate) has_delta: bool,
     pub(crate) npages: u64,
     /// First batch of the log that belongs to it; 0: no log does.
     pub(crate) wal_batch: u64,
@@ -79,7 +84,8 @@ impl Meta {
         put(48, &self.generation.to_le_bytes());
         put(52, &self.root.to_le_bytes());
         put(56, &self.height.to_le_bytes());
-        put(60, &(if self.is_open { OPEN } else { 0 }).to_le_bytes());
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        put(60, &(flag(self.is_open, OPEN) | flag(self.has_delta, DELTA)).to_le_bytes());
         put(64, &self.npages.to_le_bytes());
         put(72, &self.wal_batch.to_le_bytes());
         put(80, &self.level.to_le_bytes());
@@ -100,6 +106,7 @@ impl Meta {
             root: 0,
             height: 0,
             is_open: true,
+            has_delta: false,
             npages,
             wal_batch: 0,
             level: 0,
@@ -137,6 +144,7 @@ impl Meta {
             root: u32_at(52),
             height: u32_at(56),
             is_open: u32_at(60) & OPEN != 0,
+            has_delta: u32_at(60) & DELTA != 0,
             npages: u64_at(64),
             wal_batch: u64_at(72),
             level: u32_at(80),
@@ -215,6 +223,13 @@ pub(crate) fn write(file: &dyn DiskFile, path: &Path, slot: usize, meta: &Meta) 
     file.sync_data().map_err(|source| space_error("sync meta", path, source))
 }
 
+/// The path with something behind its name.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,6 +243,7 @@ mod tests {
             root: 200,
             height: 2,
             is_open: true,
+            has_delta: false,
             npages: 1 << 33,
             wal_batch: 0,
             level: 0,
@@ -239,6 +255,8 @@ mod tests {
     fn meta_is_read_back_or_refused() {
         let bytes = sample().encode();
         assert_eq!(Meta::decode(&bytes), Ok(sample()));
+        let waiting = Meta { is_open: false, has_delta: true, ..sample() };
+        assert_eq!(Meta::decode(&waiting.encode()), Ok(waiting));
         for at in 0..META_BYTES {
             let mut damaged = bytes;
             damaged[at] ^= 0x10;

@@ -233,7 +233,17 @@ fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Ent
     let gate = Gate::enter(&site.path, options.read_only, options.timeout)?;
     let file = disk.open(&site.path, !options.read_only);
     let file = file.map_err(|source| io_error("open", &site.path, source))?;
-    let (_, meta) = meta::newest(&*file, &site.path)?;
+    let (slot, mut meta) = meta::newest(&*file, &site.path)?;
+    if meta.has_delta {
+        if options.read_only {
+            let why = "a backup into it was interrupted: run the backup again, or open it once with read_only=false"
+                .to_owned();
+            return Err(Error::CannotOpen { path: site.path.clone(), why });
+        }
+        // Nobody is attached: whoever came after the backup would have done this.
+        (_, meta) = meta::delta::put_in(&**disk, &site.path, &*file, (slot, &meta), &mut |_, _| {})?;
+        notice::info(|| format!("{}: finished a backup that was interrupted", site.path.display()));
+    }
     let opening = Opening { site, gate: &gate, options, meta: &meta, file: &*file, disk };
     if options.read_only {
         // Before looking for others, so that from here on nobody replaces what is found.

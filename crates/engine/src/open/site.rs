@@ -182,6 +182,7 @@ fn write_empty(path: &Path, disk: &dyn Disk) -> Result<()> {
         root: ROOT,
         height: 1,
         is_open: false,
+        has_delta: false,
         npages: INITIAL_PAGES,
         wal_batch: 0,
         level: 0,

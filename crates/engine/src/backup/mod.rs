@@ -1,0 +1,177 @@
+//! Copying a database that others are using, as it was at one moment.
+//!
+//! A snapshot is pinned, and a checkpoint taken, so that the state copied is never undone by a crash and its
+//! pages have sums. Then the copy is made [`whole`], or an older copy is brought up to date ([`update`]).
+//!
+//! Invariants
+//! - The pages of a pinned generation do not change: they are read by system calls, so that a bad sector is
+//!   an error and not the end of the process.
+//! - The copy is a closed database with the uuid of the original. Its generation is one that the original
+//!   never returns behind: of every page born up to then the copy has what the original has.
+//! - Ended at any moment, DEST opens as the old or the new state. The pin goes with its process.
+
+mod update;
+mod whole;
+
+use std::path::Path;
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::Arc;
+
+use perilune_disk::{Disk, DiskFile};
+use perilune_store::{Error, Result};
+
+use crate::checkpoint;
+use crate::image::layout::control;
+use crate::image::{io_error, Image};
+use crate::limits::PAGE;
+use crate::meta::info::{InfoPage, Place};
+use crate::meta::survey::in_generation;
+use crate::meta::{self, sums, Meta};
+use crate::open::{Gate, OpenOptions, Site};
+use crate::page;
+use crate::pin::{self, Pin, Purpose};
+
+/// What a backup is to do with a copy that is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackupKind {
+    /// Replace it.
+    #[default]
+    Whole,
+    /// Bring it up to date by the pages that are new; if there is none, make one.
+    Incremental,
+}
+
+/// What a backup has copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackupReport {
+    /// The generation of the copy.
+    pub generation: u64,
+    /// Pages copied.
+    pub pages: u64,
+    /// Of them, those that were compared with a sum.
+    pub pages_compared: u64,
+    /// Pages that an older copy had already.
+    pub pages_kept: u64,
+    /// Bytes of the copy.
+    pub bytes: u64,
+}
+
+/// Copies the database to `dest`, which may be a database that nobody has open. `progress` is told pages done
+/// and pages in all.
+///
+/// # Errors
+/// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use or the database itself, or
+/// not an older copy that could be brought up to date; `NotADatabase` if `dest` is another file; `Corrupt`
+/// with the damaged page; `NoSpace`, `Io`. `dest` is then what it was.
+pub(crate) fn backup(
+    image: &Arc<Image>,
+    disk: &dyn Disk,
+    dest: &Path,
+    kind: BackupKind,
+    options: &OpenOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<BackupReport> {
+    if image.read_only {
+        return Err(Error::ReadOnly);
+    }
+    let dest = Site::find(dest, options)?.path;
+    let refused = |why: &str| Error::CannotOpen { path: dest.clone(), why: why.to_owned() };
+    if dest == image.path {
+        return Err(refused("is the database itself: give another path"));
+    }
+    let gate = if dest.exists() { Some(Gate::enter(&dest, false, options.timeout)?) } else { None };
+    let Some(gate) = gate else { return whole::write(image, disk, &dest, progress) };
+    let file = disk.open(&dest, true).map_err(|source| io_error("open", &dest, source))?;
+    let (slot, meta) = meta::newest(&*file, &dest)?;
+    if !gate.attached(&dest)?.is_empty() || gate.is_read(&dest)? {
+        return Err(refused("is in use: end the processes that have it open, or give another path"));
+    }
+    match kind {
+        BackupKind::Whole => whole::write(image, disk, &dest, progress),
+        BackupKind::Incremental => update::write(image, disk, &dest, &*file, (slot, meta), progress),
+    }
+}
+
+/// The state to be copied.
+struct Moment {
+    image: Arc<Image>,
+    source: Box<dyn DiskFile>,
+    pin: Pin,
+    /// The generation of the copy.
+    generation: u32,
+    npages: u64,
+}
+
+impl Moment {
+    /// Pins the database as it is now.
+    ///
+    /// # Errors
+    /// `LimitReached`, `Io`.
+    fn pin(image: &Arc<Image>, disk: &dyn Disk) -> Result<Moment> {
+        let pin = pin::cut(image, 0, Purpose::Snapshot)?;
+        let npages = image.npages();
+        // A database that can take no checkpoint now is all the more worth a copy; only, if the machine
+        // crashes before it can, the copy is of a state that is gone, and cannot be brought up to date.
+        let changed = checkpoint::take(image, &*image.disk, 0);
+        let mut generation = pin.generation();
+        if let Ok(false) = changed {
+            // NB: a recovery would give the numbers after the last checkpoint's to other states.
+            let durable = image.control(control::DURABLE_GEN).load(Acquire);
+            generation = generation.min(u32::try_from(durable).unwrap_or(u32::MAX));
+        }
+        let source = disk.open(&image.path, false).map_err(|error| io_error("open", &image.path, error))?;
+        Ok(Moment { image: Arc::clone(image), source, pin, generation, npages })
+    }
+
+    /// When a page was born and whether it is part of a run, if it belongs to the state.
+    fn page(&self, number: u64) -> Option<(u32, bool)> {
+        let number = u32::try_from(number).ok().filter(|_| number < self.npages)?;
+        in_generation(&self.image, number, self.pin.generation())
+    }
+
+    /// Reads a page of the state.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn read(&self, number: u64, bytes: &mut [u8]) -> Result<()> {
+        let read = self.source.read_at(bytes, number * PAGE as u64);
+        read.map_err(|source| io_error("read a page", &self.image.path, source))
+    }
+
+    /// The info page at `place` of the last checkpoint, whichever that is now: a page of the state that it
+    /// names with the same birth is the same.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    fn durable(&self, place: Place) -> Result<InfoPage> {
+        if !place.is_in(self.npages) {
+            return Ok(InfoPage::empty());
+        }
+        loop {
+            let (_, meta) = self.meta()?;
+            let found = sums::info_page(&*self.source, &self.image.path, &meta, place);
+            // NB: a checkpoint may have been taken meanwhile, and the slot written again.
+            if self.meta()?.1.generation == meta.generation {
+                return found;
+            }
+        }
+    }
+
+    fn meta(&self) -> Result<(usize, Meta)> {
+        meta::newest(&*self.source, &self.image.path)
+    }
+
+    /// The meta of the copy, but for `serial`, `stamp` and `info_sum`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    fn meta_of_copy(&self, npages: u64) -> Result<Meta> {
+        let root = self.pin.root();
+        let height = u32::from(page::level(self.image.page(root))) + 1;
+        let (generation, (_, now)) = (self.generation, self.meta()?);
+        Ok(Meta { generation, root, height, npages, is_open: false, has_delta: false, wal_batch: 0, ..now })
+    }
+}
+
+#[cfg(test)]
+mod tests;
