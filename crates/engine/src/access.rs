@@ -13,7 +13,7 @@ use perilune_store::{Change, Error, Presence, Result};
 
 use crate::control::{holds_lease, take_lease, wait_lease};
 use crate::error::{Attempt, Stop};
-use crate::limits::{HEIGHT_MAX, INLINE_MAX, SINGLE_RECORD_MAX};
+use crate::limits::{HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, SINGLE_RECORD_MAX};
 use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{Counter, Seat};
@@ -281,6 +281,7 @@ impl Access {
 
     /// Sets the first pairs of a run.
     fn set_chunk<'a>(&self, pairs: &tree::Pairs<'a>, draft: &mut Draft<'a>) -> Result<Progress> {
+        self.make_room(RECORD_INLINE_MAX)?;
         let _operation = self.operation();
         let mut patience = Patience::new();
         loop {

@@ -191,6 +191,25 @@ fn rings_and_segments_wrap_and_lose_nothing() {
     database.verify().unwrap();
 }
 
+/// Runs went past the records that were not in the log yet: what was loaded was missing from the log, and the
+/// next commit found the ring damaged.
+#[test]
+fn runs_are_in_the_log_as_single_sets_are() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let first = log::next_batch(&database.image());
+    let mut session = database.session().unwrap();
+    let keys: Vec<Vec<u8>> = (0..20_000).map(key).collect();
+    let pairs: Vec<(&[u8], &[u8])> = keys.iter().map(|key| (&key[..], &[5; 30][..])).collect();
+    const { assert!(20_000 * 30 > 2 * crate::limits::RING, "the records fill the ring again and again") };
+    session.set_each(&pairs).unwrap();
+    let logged = replay(&scratch.db(), first).0;
+    assert_eq!(logged.len(), keys.len());
+    assert_eq!(logged, content(&mut session));
+    drop(session);
+    database.close().unwrap();
+}
+
 #[test]
 fn periodic_flushes_by_itself() {
     let scratch = Scratch::new();
