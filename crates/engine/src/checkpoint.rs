@@ -245,9 +245,16 @@ pub(crate) fn goes_with(stamp: u64, next_stamp: u64, meta: &Meta) -> bool {
     meta.stamp == stamp || meta.stamp == next_stamp
 }
 
-/// Notes in a new `-shm` which copy of meta it was made from. Whether that is on disk is not known: it may
-/// have been written by one who was killed before he could sync it.
-pub(crate) fn adopt(image: &Image, meta: &Meta) {
+/// Notes in a new `-shm` which copy of meta it is made from, and makes that durable: it may have been written
+/// by one who was killed before he could sync it, and what is free in it belong to the checkpoint before.
+///
+/// # Errors
+/// `NoSpace`, `Io`.
+pub(crate) fn adopt(image: &Image, file: &dyn DiskFile, meta: &Meta) -> Result<()> {
     image.shm.word(STAMP).store(0, Relaxed);
     image.shm.word(NEXT_STAMP).store(meta.stamp, Relaxed);
+    // NB: without writing it again, as `settled` does: after a crash it is the only copy that is any good.
+    sync(image, file)?;
+    image.shm.word(STAMP).store(meta.stamp, Release);
+    Ok(())
 }

@@ -235,8 +235,9 @@ impl Opening<'_> {
         let shm = self.map(&file, bytes, Access::ReadWrite, "-shm")?;
         let mut image = self.assemble(shm, pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
+        // NB: before any page is written, be it that of the volatile root.
+        checkpoint::adopt(&image, self.file, self.meta)?;
         recover::fill(&image, self.meta, self.file)?;
-        checkpoint::adopt(&image, self.meta);
         let mut report = None;
         if self.meta.is_open {
             let recovered = recovery::recover(image, self.meta, self.file, &**self.disk)?;

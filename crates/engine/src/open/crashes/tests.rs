@@ -310,3 +310,30 @@ fn info_pages_beyond_the_end_of_the_last_checkpoint_never_count() {
     let (_crash, path) = crashed(&crash);
     assert_eq!(round_of(&Attachment::open(&path, &options()).unwrap()), 1);
 }
+
+/// The copy of meta that counts may be in the page cache alone: its writer was killed before he synced it, and
+/// `-shm` was removed. A page that is free in it may then belong to the checkpoint that a crash would bring back.
+#[test]
+fn no_page_is_written_before_meta_is_known_to_be_on_disk() {
+    let scratch = Scratch::new();
+    let mut attachment = Some(scratch.open());
+    fill(attachment.as_ref().unwrap(), 1);
+    take(attachment.as_ref().unwrap());
+    for is_open in [true, false] {
+        if !is_open {
+            attachment.take().unwrap().close().unwrap();
+        }
+        let before = fs::read(scratch.db()).unwrap();
+        let synced = (1..).find_map(|call| {
+            let copy = Scratch::new();
+            fs::write(copy.db(), &before).unwrap();
+            let disk = FaultyDisk::new(Fault::Io);
+            disk.fail_call(call);
+            let opened = Attachment::open_on(&copy.db(), &options(), Arc::new(disk.clone()));
+            assert!(disk.calls() >= call, "nothing was synced, open: {is_open}");
+            // The first call of that kind is the one that fails.
+            matches!(opened, Err(Error::Io { action: "sync data", .. })).then(|| fs::read(copy.db()).unwrap())
+        });
+        assert!(synced == Some(before), "a page was written, open: {is_open}");
+    }
+}
