@@ -22,7 +22,8 @@ use perilune_store::{Error, Result};
 use crate::image::layout::{control, PINS_AT, PIN_BYTES, PIN_OWNER, PIN_ROOT};
 use crate::image::Image;
 use crate::limits::PINS;
-use crate::{control as handshake, duty, repair};
+use crate::repair::{self, Patience};
+use crate::{control as handshake, duty};
 
 /// A generation that is kept as it was; let go when dropped.
 pub(crate) struct Pin {
@@ -68,7 +69,9 @@ impl Pin {
             Purpose::Snapshot => 1..PINS,
             Purpose::Checkpoint => 0..1,
         };
-        for round in 0.. {
+        let mut patience = Patience::new();
+        let mut has_repaired = false;
+        loop {
             for index in slots.clone() {
                 let at = PINS_AT + index * PIN_BYTES;
                 let owner = image.shm.word(at + PIN_OWNER);
@@ -78,10 +81,14 @@ impl Pin {
                     return Ok(Pin { image: image.clone(), at, mark, generation: 0, root: 0 });
                 }
             }
-            if round == 1 {
-                break;
+            match purpose {
+                Purpose::Snapshot if has_repaired => break,
+                Purpose::Snapshot => {}
+                // The duty is ours, so its pin is that of a dead process, which somebody else may be repairing.
+                Purpose::Checkpoint => patience.wait(image, || 0)?,
             }
             repair::dead_processes(image)?;
+            has_repaired = true;
         }
         Err(Error::LimitReached { what: "snapshots: close some", limit: PINS as u64 - 1 })
     }

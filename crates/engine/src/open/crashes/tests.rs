@@ -12,7 +12,7 @@ use perilune_store::Error;
 
 use super::tests::{fill, get, options, put, reading, round_of, Scratch, Second};
 use super::Attachment;
-use crate::image::layout::{control, header, FLAG_FAILED};
+use crate::image::layout::{control, header, Owner, ProcessState, FLAG_FAILED, PINS_AT, PIN_OWNER};
 use crate::limits::PAGE;
 use crate::meta::info::ENTRIES;
 use crate::meta::sums::{checkpoint_pages, CheckpointPages};
@@ -257,6 +257,30 @@ fn pages_of_a_checkpoint_under_way_are_not_reused() {
     }
     assert_eq!(image.npages(), pages, "space is reused");
     assert_eq!(image.control(control::GEN).load(SeqCst), 2 + 2 + 4 + 18);
+}
+
+/// The one before was killed in a checkpoint, and another process is at repairing it: the next checkpoint said
+/// that there were too many snapshots.
+#[test]
+fn a_checkpoint_waits_for_the_pin_of_a_dead_one() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    let (dead, pin) = (Owner { slot: 5, incarnation: 7 }, image.shm.word(PINS_AT + PIN_OWNER));
+    let repairing = ProcessState::Repairing { incarnation: 7, by: image.me };
+    image.process_word(5).store(repairing.to_word(), SeqCst);
+    pin.store(dead.to_word(), SeqCst);
+    fill(&attachment, 1);
+    std::thread::scope(|scope| {
+        let taken = scope.spawn(|| take(&attachment));
+        while image.control(control::CHECKPOINT_OWNER).load(SeqCst) == 0 && !taken.is_finished() {
+            std::thread::yield_now();
+        }
+        // What the other one does in the end.
+        image.process_word(5).store(ProcessState::Free { incarnation: 7 }.to_word(), SeqCst);
+        pin.store(0, SeqCst);
+        assert!(taken.join().unwrap());
+    });
 }
 
 #[test]
