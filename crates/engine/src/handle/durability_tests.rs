@@ -52,8 +52,8 @@ fn options(level: Durability) -> OpenOptions {
     OpenOptions { max_size: 1 << 30, durability: Some(level), ..OpenOptions::default() }
 }
 
-/// What the log of a database says from batch `first` on.
-fn replay(path: &Path, first: u64) -> (Content, End) {
+/// What the log of a database says from batch `first` on, and how it ends; anyhow, if others are writing.
+fn replay_prefix(path: &Path, first: u64) -> (Content, End) {
     let file = RealDisk.open(path, false).unwrap();
     let (_, meta) = meta::newest(&*file, path).unwrap();
     let mut replay = log::read(&RealDisk, path, meta.uuid, first).unwrap();
@@ -71,7 +71,12 @@ fn replay(path: &Path, first: u64) -> (Content, End) {
             }
         }
     }
-    let end = replay.end().unwrap().clone();
+    (content, replay.end().unwrap().clone())
+}
+
+/// The same of a log that nobody is writing to.
+fn replay(path: &Path, first: u64) -> (Content, End) {
+    let (content, end) = replay_prefix(path, first);
     assert_eq!(end.damage, None);
     (content, end)
 }
@@ -241,7 +246,7 @@ fn many_writers_share_syncs_and_each_finds_its_commit_in_the_log() {
                 for round in 0..rounds {
                     session.set(&key(thread * 1000 + round), b"value").unwrap();
                     if round % 20 == 7 {
-                        let logged = replay_prefix(&scratch.db(), first);
+                        let (logged, _) = replay_prefix(&scratch.db(), first);
                         for earlier in 0..=round {
                             assert!(logged.contains_key(&key(thread * 1000 + earlier)), "{thread} {earlier}");
                         }
@@ -254,22 +259,6 @@ fn many_writers_share_syncs_and_each_finds_its_commit_in_the_log() {
     let syncs = image.control(control::LOG_SYNCS).load(Ordering::Acquire);
     assert!(syncs < commits, "{syncs} syncs for {commits} commits");
     assert_eq!(replay(&scratch.db(), first).0.len() as u64, commits);
-}
-
-/// As [`replay`], while others are writing: the end may be anything.
-fn replay_prefix(path: &Path, first: u64) -> Content {
-    let file = RealDisk.open(path, false).unwrap();
-    let (_, meta) = meta::newest(&*file, path).unwrap();
-    let mut replay = log::read(&RealDisk, path, meta.uuid, first).unwrap();
-    let mut content = Content::new();
-    while let Some(batch) = replay.next().unwrap() {
-        for record in &batch.records {
-            for op in record.ops().unwrap() {
-                content.insert(op.key.to_vec(), op.value.to_vec());
-            }
-        }
-    }
-    content
 }
 
 #[test]

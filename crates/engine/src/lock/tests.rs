@@ -339,6 +339,34 @@ fn whoever_holds_what_an_earlier_waiter_wants_passes_it() {
     bench.assert_empty();
 }
 
+/// Six threads, each with a session and an owner, do `round` again and again. It draws numbers below a bound.
+fn crowd(
+    bench: &Bench,
+    seed: u64,
+    rounds: usize,
+    round: impl Fn(&Access, LockOwner, &mut dyn FnMut(u64) -> u64) + Sync,
+) {
+    std::thread::scope(|scope| {
+        for id in 1..=6_u16 {
+            let round = &round;
+            scope.spawn(move || {
+                let access = bench.access(id);
+                let owner = bench.locks.new_owner();
+                let mut random = seed + u64::from(id);
+                let mut below = |bound: u64| {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    random % bound
+                };
+                for _ in 0..rounds {
+                    round(&access, owner, &mut below);
+                }
+            });
+        }
+    });
+}
+
 /// Whatever circles holders, waiters and the order of queues make: nobody waits for ever. Everybody waits
 /// without a limit (but that of the test) while he holds other locks, of one name, of its ancestors and of
 /// several names at once.
@@ -347,47 +375,29 @@ fn no_circle_through_holders_or_queues_hangs() {
     const SEED: u64 = 0x5eed_c1c1e;
     let bench = Bench::new();
     let (granted, deadlocks) = (AtomicU64::new(0), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        for id in 1..=6_u16 {
-            let (bench, granted, deadlocks) = (&bench, &granted, &deadlocks);
-            scope.spawn(move || {
-                let access = bench.access(id);
-                let owner = bench.locks.new_owner();
-                let mut random = SEED + u64::from(id);
-                let mut below = |bound: u64| {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    random % bound
-                };
-                for _ in 0..150 {
-                    for _ in 0..3 {
-                        let names: Vec<_> = (0..=below(2))
-                            .map(|_| name(&(0..below(3)).map(|_| below(3) as u8).collect::<Vec<_>>()))
-                            .collect();
-                        let mut mode = || if below(3) == 0 { Shared } else { Exclusive };
-                        let wants: Vec<_> = names
-                            .iter()
-                            .map(|(name, ancestors)| LockRequest { name, ancestors, mode: mode() })
-                            .collect();
-                        match bench.locks.lock(&access, owner, &wants, LONG, None) {
-                            Ok(true) => {
-                                granted.fetch_add(1, Relaxed);
-                                // So that the others come to want what this one holds.
-                                std::thread::yield_now();
-                            }
-                            Ok(false) => panic!("seed {SEED}: a waiter hangs: {wants:?}"),
-                            Err(Error::Deadlock) => {
-                                deadlocks.fetch_add(1, Relaxed);
-                                break;
-                            }
-                            Err(error) => panic!("seed {SEED}: {error}"),
-                        }
-                    }
-                    bench.locks.unlock_all(&access, owner).unwrap();
+    crowd(&bench, SEED, 150, |access, owner, below| {
+        for _ in 0..3 {
+            let names: Vec<_> = (0..=below(2))
+                .map(|_| name(&(0..below(3)).map(|_| below(3) as u8).collect::<Vec<_>>()))
+                .collect();
+            let mut mode = || if below(3) == 0 { Shared } else { Exclusive };
+            let wants: Vec<_> =
+                names.iter().map(|(name, ancestors)| LockRequest { name, ancestors, mode: mode() }).collect();
+            match bench.locks.lock(access, owner, &wants, LONG, None) {
+                Ok(true) => {
+                    granted.fetch_add(1, Relaxed);
+                    // So that the others come to want what this one holds.
+                    std::thread::yield_now();
                 }
-            });
+                Ok(false) => panic!("seed {SEED}: a waiter hangs: {wants:?}"),
+                Err(Error::Deadlock) => {
+                    deadlocks.fetch_add(1, Relaxed);
+                    break;
+                }
+                Err(error) => panic!("seed {SEED}: {error}"),
+            }
         }
+        bench.locks.unlock_all(access, owner).unwrap();
     });
     let (granted, deadlocks) = (granted.into_inner(), deadlocks.into_inner());
     assert!(granted > 300 && deadlocks > 10, "seed {SEED}: {granted} granted, {deadlocks} deadlocks");
@@ -439,38 +449,22 @@ fn random_locks_never_overlap() {
     let bench = Bench::new();
     let known = Known::default();
     let granted = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for id in 1..=6_u16 {
-            let (bench, known, granted) = (&bench, &known, &granted);
-            scope.spawn(move || {
-                let access = bench.access(id);
-                let owner = bench.locks.new_owner();
-                let mut random = SEED + u64::from(id);
-                let mut below = |bound: u64| {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    random % bound
-                };
-                for _ in 0..400 {
-                    for _ in 0..=below(2) {
-                        let parts: Vec<u8> = (0..=below(2)).map(|_| below(3) as u8).collect();
-                        let mode = if below(2) == 0 { Exclusive } else { Shared };
-                        let timeout = Some(Duration::from_millis(below(3) * 10));
-                        match bench.lock_for(&access, owner, &parts, mode, timeout) {
-                            Ok(false) | Err(Error::Deadlock) => {}
-                            Ok(true) => {
-                                granted.fetch_add(1, Relaxed);
-                                note(known, &parts, owner.0, mode == Exclusive, SEED);
-                            }
-                            Err(error) => panic!("seed {SEED}: {error}"),
-                        }
-                    }
-                    known.lock().unwrap().values_mut().for_each(|held| held.retain(|(o, _)| *o != owner.0));
-                    bench.locks.unlock_all(&access, owner).unwrap();
+    crowd(&bench, SEED, 400, |access, owner, below| {
+        for _ in 0..=below(2) {
+            let parts: Vec<u8> = (0..=below(2)).map(|_| below(3) as u8).collect();
+            let mode = if below(2) == 0 { Exclusive } else { Shared };
+            let timeout = Some(Duration::from_millis(below(3) * 10));
+            match bench.lock_for(access, owner, &parts, mode, timeout) {
+                Ok(false) | Err(Error::Deadlock) => {}
+                Ok(true) => {
+                    granted.fetch_add(1, Relaxed);
+                    note(&known, &parts, owner.0, mode == Exclusive, SEED);
                 }
-            });
+                Err(error) => panic!("seed {SEED}: {error}"),
+            }
         }
+        known.lock().unwrap().values_mut().for_each(|held| held.retain(|(o, _)| *o != owner.0));
+        bench.locks.unlock_all(access, owner).unwrap();
     });
     assert!(granted.into_inner() > 600);
     bench.assert_empty();
