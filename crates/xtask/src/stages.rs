@@ -32,6 +32,16 @@ pub(crate) struct Stage {
 /// two idle cores; the limits are for machines that are slow or busy, and for what hangs.
 pub(crate) const TOTAL_SECONDS_MAX: u64 = 75 * 60;
 
+/// The command that runs a program of the harness, by its feature and name, with arguments.
+macro_rules! instrument {
+    ($feature:literal, $program:literal $(, $argument:literal)*) => {
+        &[
+            "cargo", "run", "--quiet", "--release", "-p", "perilune-harness", "--features", $feature, "--bin",
+            $program, "--" $(, $argument)*
+        ]
+    };
+}
+
 /// Every stage.
 pub(crate) const STAGES: &[Stage] = &[
     Stage {
@@ -130,35 +140,8 @@ pub(crate) const STAGES: &[Stage] = &[
         variables: &[],
         // One instruction in seven; `make kill-step` tries them all. Then a bug that must be found.
         commands: &[
-            &[
-                "cargo",
-                "run",
-                "--release",
-                "-p",
-                "perilune-harness",
-                "--features",
-                "kill-step",
-                "--bin",
-                "kill_step",
-                "--",
-                "--quick",
-            ],
-            &[
-                "cargo",
-                "run",
-                "--release",
-                "-p",
-                "perilune-harness",
-                "--features",
-                "canary-undo",
-                "--bin",
-                "kill_step",
-                "--",
-                "--quick",
-                "--case",
-                "set-new",
-                "--canary",
-            ],
+            instrument!("kill-step", "kill_step", "--quick"),
+            instrument!("canary-undo", "kill_step", "--quick", "--case", "set-new", "--canary"),
         ],
     },
     Stage {
@@ -168,40 +151,8 @@ pub(crate) const STAGES: &[Stage] = &[
         variables: &[],
         // Both with a checkpoint every 50 ms. `make kill-storm` goes on for longer.
         commands: &[
-            &[
-                "cargo",
-                "run",
-                "--quiet",
-                "--release",
-                "-p",
-                "perilune-harness",
-                "--features",
-                "kill-storm",
-                "--bin",
-                "kill_storm",
-                "--",
-                "--seconds",
-                "8",
-                "--level",
-                "fsync",
-            ],
-            &[
-                "cargo",
-                "run",
-                "--quiet",
-                "--release",
-                "-p",
-                "perilune-harness",
-                "--features",
-                "kill-storm",
-                "--bin",
-                "kill_storm",
-                "--",
-                "--seconds",
-                "8",
-                "--level",
-                "changing",
-            ],
+            instrument!("kill-storm", "kill_storm", "--seconds", "8", "--level", "fsync"),
+            instrument!("kill-storm", "kill_storm", "--seconds", "8", "--level", "changing"),
         ],
     },
     Stage {
@@ -229,38 +180,8 @@ pub(crate) const STAGES: &[Stage] = &[
         variables: &[],
         // `make crash-sim` runs thousands. The second has a bug that must be found.
         commands: &[
-            &[
-                "cargo",
-                "run",
-                "--quiet",
-                "--release",
-                "-p",
-                "perilune-harness",
-                "--features",
-                "crash-sim",
-                "--bin",
-                "crash_sim",
-                "--",
-                "--runs",
-                "200",
-            ],
-            &[
-                "cargo",
-                "run",
-                "--quiet",
-                "--release",
-                "-p",
-                "perilune-harness",
-                "--features",
-                "crash-sim",
-                "--bin",
-                "crash_sim",
-                "--",
-                "--runs",
-                "50",
-                "--canary",
-                "lost-batch",
-            ],
+            instrument!("crash-sim", "crash_sim", "--runs", "200"),
+            instrument!("crash-sim", "crash_sim", "--runs", "50", "--canary", "lost-batch"),
         ],
     },
     Stage {
