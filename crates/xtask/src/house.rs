@@ -121,7 +121,10 @@ pub(crate) const ROOMS: &[Room] = &[
         ],
         tests_use: &[],
         // ptrace, fork and kill have no safe form.
-        unsafety: Unsafety::Named(&["crates/harness/"]),
+        unsafety: Unsafety::Named(&[
+            "crates/harness/src/bin/kill_step/tracee.rs",
+            "crates/harness/src/bin/kill_storm/signal.rs",
+        ]),
         prints: true,
     },
     Room {
