@@ -106,8 +106,7 @@ fn root_at_end(image: &Image, generation: u32) -> u32 {
 
 /// Stops all writing for good: what a failed `fdatasync` has left on the disk nobody knows.
 pub(crate) fn stop_writes(image: &Arc<Image>) {
-    image.control(control::FLAGS).fetch_or(FLAG_FAILED, AcqRel);
-    freeze(image);
+    raise_flag(image, FLAG_FAILED);
 }
 
 /// Exclusive mode: while a session holds it, no other publishes. Given up when dropped.

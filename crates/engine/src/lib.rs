@@ -5,6 +5,7 @@
 #![cfg(not(loom))]
 
 mod access;
+mod attendant;
 mod backup;
 mod bulk;
 mod checkpoint;

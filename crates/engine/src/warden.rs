@@ -11,20 +11,16 @@
 //! Deliberately absent: flushing and checkpoints.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use perilune_shm::anchor::{Anchor, Probe};
-use perilune_shm::fork::ForkMark;
 use perilune_shm::region;
-use perilune_shm::{futex, platform};
 use perilune_store::Result;
 
 use crate::access::Access;
-use crate::image::{io_error, Image};
+use crate::attendant::Attendant;
+use crate::image::Image;
 use crate::limits::{LOCK_BUCKETS, PROCESSES, WARDEN_PERIOD};
 use crate::lock::{self, tag};
 use crate::open::{claim_session, release_session, WARDEN};
@@ -33,89 +29,30 @@ use crate::session::Seat;
 use crate::tree::{Neighbour, Which};
 use crate::watch;
 
-/// This process's thread; ended when dropped.
-pub(crate) struct Warden {
-    signal: Arc<Signal>,
-    thread: Option<JoinHandle<()>>,
-    mark: ForkMark,
-}
-
-/// How the thread is told to end.
-#[derive(Default)]
-struct Signal {
-    stop: AtomicBool,
-    bell: AtomicU32,
-}
-
-impl Signal {
-    /// Sleeps; true when the thread is to end.
-    fn sleep(&self, time: Duration) -> bool {
-        let rung = self.bell.load(Acquire);
-        if !self.stop.load(Acquire) {
-            futex::wait(&self.bell, rung, Some(time));
+/// Starts this process's thread. `image` is attached to for writing, and stays so until this is dropped.
+///
+/// # Errors
+/// `Io` when no thread is to be had.
+pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
+    Attendant::start(image, "perilune-warden", |image| {
+        let mut duty = None;
+        // NB: a try costs a thread (see `Anchor`), a look microseconds: of a thousand processes at rest the
+        // tries alone would fill two processors.
+        let probe = Probe::new(&image.path).ok();
+        move || {
+            let is_taken = || probe.as_ref().is_some_and(|probe| probe.is_held(WARDEN).unwrap_or(false));
+            if duty.is_none() && !is_taken() {
+                // An error (no descriptors left, say) is one of the moment: the next try may succeed.
+                let byte = Anchor::acquire(&image.path, WARDEN, region::Access::ReadWrite, false);
+                duty = byte.ok().flatten().map(|byte| Duty { round: Round::new(image.clone()), _byte: byte });
+            }
+            if let Some(duty) = &mut duty {
+                // What fails now (a full disk, say) is tried again in the next round.
+                let _ = duty.round.run();
+            }
+            WARDEN_PERIOD
         }
-        self.stop.load(Acquire)
-    }
-}
-
-impl Warden {
-    /// Starts the thread. `image` is attached to for writing, and stays so until this is dropped.
-    ///
-    /// # Errors
-    /// `Io` when no thread is to be had.
-    pub(crate) fn start(image: Arc<Image>) -> Result<Warden> {
-        let signal = Arc::new(Signal::default());
-        let path = image.path.clone();
-        let thread = {
-            let signal = signal.clone();
-            std::thread::Builder::new()
-                .name("perilune-warden".to_owned())
-                .spawn(move || run(&image, &signal))
-                .map_err(|source| io_error("start a thread that looks after", &path, source))?
-        };
-        Ok(Warden { signal, thread: Some(thread), mark: ForkMark::current() })
-    }
-}
-
-impl Drop for Warden {
-    fn drop(&mut self) {
-        let thread = self.thread.take();
-        if !self.mark.is_same_process() {
-            // The thread is the parent's.
-            std::mem::forget(thread);
-            return;
-        }
-        self.signal.stop.store(true, Release);
-        self.signal.bell.fetch_add(1, AcqRel);
-        futex::wake(&self.signal.bell, u32::MAX);
-        if let Some(thread) = thread {
-            // Its panic, if any, has been reported where it happened.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn run(image: &Arc<Image>, signal: &Signal) {
-    platform::block_all_signals_in_this_thread();
-    let mut duty = None;
-    // NB: a try costs a thread (see `Anchor`), a look microseconds: of a thousand processes at rest the
-    // tries alone would fill two processors.
-    let probe = Probe::new(&image.path).ok();
-    let is_taken = || probe.as_ref().is_some_and(|probe| probe.is_held(WARDEN).unwrap_or(false));
-    loop {
-        if duty.is_none() && !is_taken() {
-            // An error (no descriptors left, say) is one of the moment: the next try may succeed.
-            let byte = Anchor::acquire(&image.path, WARDEN, region::Access::ReadWrite, false);
-            duty = byte.ok().flatten().map(|byte| Duty { round: Round::new(image.clone()), _byte: byte });
-        }
-        if let Some(duty) = &mut duty {
-            // What fails now (a full disk, say) is tried again in the next round.
-            let _ = duty.round.run();
-        }
-        if signal.sleep(WARDEN_PERIOD) {
-            return;
-        }
-    }
+    })
 }
 
 /// The warden's office.

@@ -51,7 +51,13 @@ pub(crate) const ROOMS: &[Room] = &[
         unsafety: Unsafety::Forbidden,
         prints: false,
     },
-    Room { dir: "crates/disk", uses: &["libc"], tests_use: &[], unsafety: Unsafety::Forbidden, prints: false },
+    Room {
+        dir: "crates/disk",
+        uses: &["libc"],
+        tests_use: &[],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
     Room {
         dir: "crates/store",
         uses: &[],
@@ -173,6 +179,7 @@ pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("checkpoint", "shadow checkpoints, while others write"),
     ("recover", "the tree from the last checkpoint; what recovery reports"),
     ("open", "create, open, recover, attach, detach, close"),
+    ("attendant", "a thread that looks after something as long as it is held"),
     ("warden", "the sweep for dead processes"),
     ("upkeep", "flushes and checkpoints in time"),
     ("verify", "is every invariant true"),

@@ -5,39 +5,36 @@ use std::sync::{Arc, OnceLock};
 use perilune_shm::fork::ForkMark;
 use perilune_store::Result;
 
+use crate::attendant::Attendant;
 use crate::lock::Locks;
 use crate::open::Attachment;
-use crate::upkeep::Upkeep;
-use crate::warden::Warden;
 use crate::watch::Watches;
+use crate::{upkeep, warden};
 
 /// Of one process. A forked child has its own, made on first use.
 pub(super) struct Facilities {
     mark: ForkMark,
     pub(super) locks: Locks,
     pub(super) watches: Arc<Watches>,
-    /// Sweeps for dead processes as long as it lives; readers of a read-only database have none.
-    _warden: Option<Warden>,
-    /// Flushes and takes checkpoints, likewise.
-    _upkeep: Option<[Upkeep; 2]>,
+    /// Sweep for dead processes, flush and take checkpoints; readers of a read-only database have none.
+    _attendants: Vec<Attendant>,
     heir: OnceLock<Arc<Facilities>>,
 }
 
 impl Facilities {
     pub(super) fn new(attachment: &Attachment) -> Result<Arc<Facilities>> {
         let image = attachment.image()?;
-        let warden = if image.read_only { None } else { Some(Warden::start(image.clone())?) };
-        let upkeep = if image.read_only {
-            None
-        } else {
-            Some([Upkeep::flushing(image.clone())?, Upkeep::checkpointing(image.clone())?])
-        };
+        let mut attendants = Vec::new();
+        if !image.read_only {
+            for start in [warden::start, upkeep::flushing, upkeep::checkpointing] {
+                attendants.push(start(image.clone())?);
+            }
+        }
         Ok(Arc::new(Facilities {
             mark: ForkMark::current(),
             locks: Locks::new(image.clone()),
             watches: Arc::new(Watches::new(image.clone())),
-            _warden: warden,
-            _upkeep: upkeep,
+            _attendants: attendants,
             heir: OnceLock::new(),
         }))
     }

@@ -20,7 +20,6 @@ pub(crate) const OPEN: u64 = 1 << 62;
 /// The byte that read-only processes lock shared.
 pub(crate) const IN_USE: u64 = OPEN + 1;
 /// The byte of whoever looks after the dead.
-#[allow(dead_code)] // Held by the maintenance thread, above this module.
 pub(crate) const WARDEN: u64 = OPEN + 2;
 /// The byte of process slot 0; those of the others follow.
 pub(crate) const SLOTS: u64 = OPEN + 3;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use perilune_store::{LockMode, LockRequest, WatchRequest, WatchScope};
 
@@ -129,7 +129,7 @@ fn second_process() {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(PATH)) else { return };
     let attachment = open(Path::new(&path));
     let party = Party::new(&attachment);
-    let warden = Warden::start(party.image.clone()).unwrap();
+    let warden = super::start(party.image.clone()).unwrap();
     let ready = || {
         println!("\n@ready");
         std::io::stdout().flush().unwrap();
@@ -198,7 +198,7 @@ fn what_the_dead_held_is_free_at_once_and_swept_soon() {
     waiter.kill().unwrap();
     waiter.wait().unwrap();
     assert_eq!((party.entries(), party.waiters()), (4, 1), "two locks and a dead waiter");
-    let warden = Warden::start(party.image.clone()).unwrap();
+    let warden = super::start(party.image.clone()).unwrap();
     eventually("entries of the dead go", || party.entries() == 2);
     eventually("their waiters are forgotten", || party.waiters() == 0);
     eventually("the filter shrinks", || party.filter() == 0);
@@ -240,9 +240,9 @@ fn one_of_several_processes_is_the_warden_and_the_next_follows() {
         byte.is_none()
     };
     assert!(!is_on_duty());
-    let first = Warden::start(image.clone()).unwrap();
+    let first = super::start(image.clone()).unwrap();
     eventually("somebody is on duty", is_on_duty);
-    let second = Warden::start(image.clone()).unwrap();
+    let second = super::start(image.clone()).unwrap();
     let start = Instant::now();
     drop(first);
     eventually("the next one follows", is_on_duty);
@@ -273,7 +273,7 @@ fn a_killed_watcher_costs_nobody_anything() {
         child.wait().unwrap();
         watched_by(role)
     };
-    let warden = Warden::start(party.image.clone()).unwrap();
+    let warden = super::start(party.image.clone()).unwrap();
     kill(0);
     eventually("the first one's bit goes", || party.mask_bits() == 1);
     eventually("the filter shrinks", || party.filter().count_ones() == 1);
