@@ -24,7 +24,7 @@ use crate::bulk::Bulk;
 use crate::image::io_error;
 use crate::limits::SALVAGE_NAMED;
 use crate::meta::{self, Meta};
-use crate::open::{Gate, OpenOptions, Site};
+use crate::open::{Gate, OpenOptions, Reserved, Site};
 use crate::page::{self, InnerSlots, Page, INNER, RECORD_BIG};
 use crate::still::{Flaw, Known, Read, Still};
 
@@ -118,10 +118,10 @@ pub(crate) fn salvage(
 ) -> Result<SalvageReport> {
     let site = Site::find(path, options)?;
     let target = Site::find(new, options)?;
-    if target.path.exists() {
+    let Some(_reserved) = Reserved::take(&target.path)? else {
         let why = "exists: give the name of a new file".to_owned();
         return Err(Error::CannotOpen { path: target.path, why });
-    }
+    };
     let gate = alone(&site.path, options)?;
     let mut report = SalvageReport::default();
     let still = open(&site.path, disk, &mut report)?;

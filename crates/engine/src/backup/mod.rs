@@ -27,7 +27,7 @@ use crate::limits::PAGE;
 use crate::meta::info::{InfoPage, Place};
 use crate::meta::survey::in_generation;
 use crate::meta::{self, sums, Meta};
-use crate::open::{Gate, OpenOptions, Site};
+use crate::open::{Gate, OpenOptions, Reserved, Site};
 use crate::page;
 use crate::pin::{self, Pin, Purpose};
 
@@ -60,7 +60,7 @@ pub struct BackupReport {
 /// and pages in all.
 ///
 /// # Errors
-/// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use or the database itself, or
+/// `ReadOnly`; `LimitReached` at 255 snapshots; `CannotOpen` if `dest` is in use, being made, or the database itself, or
 /// not an older copy that could be brought up to date; `NotADatabase` if `dest` is another file; `Corrupt`
 /// with the damaged page; `NoSpace`, `Io`. `dest` is then what it was.
 pub(crate) fn backup(
@@ -79,8 +79,13 @@ pub(crate) fn backup(
     if dest == image.path {
         return Err(refused("is the database itself: give another path"));
     }
-    let gate = if dest.exists() { Some(Gate::enter(&dest, false, options.timeout)?) } else { None };
-    let Some(gate) = gate else { return whole::write(image, disk, &dest, progress) };
+    if !dest.exists() {
+        // NB: two at once would write into one file, and a database made meanwhile would be replaced.
+        if let Some(_reserved) = Reserved::take(&dest)? {
+            return whole::write(image, disk, &dest, progress);
+        }
+    }
+    let gate = Gate::enter(&dest, false, options.timeout)?;
     let file = disk.open(&dest, true).map_err(|source| io_error("open", &dest, source))?;
     let (slot, meta) = meta::newest(&*file, &dest)?;
     if !gate.attached(&dest)?.is_empty() || gate.is_read(&dest)? {

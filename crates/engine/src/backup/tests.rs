@@ -95,6 +95,28 @@ fn destinations_that_will_not_do_are_refused() {
     run(&attachment, &RealDisk, &dest).unwrap();
 }
 
+/// Two backups to a new place at once wrote into one file; the second ended in an error, and the first had
+/// renamed pages of both.
+#[test]
+fn what_is_being_made_is_made_by_one() {
+    let scratch = Scratch::new();
+    let (path, dest) = (scratch.path("x.db"), scratch.path("copy.db"));
+    make(&path, &some_nodes(40));
+    let database = Database::open(&path, &options()).unwrap();
+    let mut refusals = Vec::new();
+    let brief = OpenOptions { timeout: std::time::Duration::ZERO, ..options() };
+    let mut other = |_, _| {
+        let backup = database.backup(&dest, BackupKind::Whole, &brief, &mut |_, _| {}).unwrap_err();
+        let salvage = Database::salvage(&path, &dest, &brief, &mut |_, _| {}).unwrap_err();
+        let created = Database::open(&dest, &brief).err().unwrap();
+        refusals.extend([backup, salvage, created].map(|error| error.to_string()));
+    };
+    database.backup(&dest, BackupKind::Whole, &options(), &mut other).unwrap();
+    assert!(!refusals.is_empty() && refusals.iter().all(|why| why.contains("process")), "{refusals:?}");
+    assert_eq!(all_of(&dest), some_nodes(40));
+    assert!(!scratch.path("copy.db-new").exists());
+}
+
 /// A disk that fails once, and one that is gone from a call on: as if the process were killed there.
 #[test]
 fn ended_at_any_call_the_backup_of_before_or_the_new_one_is_there() {

@@ -5,15 +5,16 @@
 //! shared by those who read only; a slot's byte is held as long as its process is attached.
 
 use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use perilune_shm::{lockbyte, platform};
 use perilune_store::{Error, Result};
 
-use crate::image::io_error;
+use crate::image::{io_error, space_error};
 use crate::limits::PROCESSES;
+use crate::meta::beside;
 
 /// The byte locked while the database is opened, created or closed.
 pub(crate) const OPEN: u64 = 1 << 62;
@@ -91,6 +92,48 @@ impl Drop for Gate {
     fn drop(&mut self) {
         // Explicitly: a child forked meanwhile by another thread has a copy of the descriptor.
         let _ = lockbyte::unlock(&self.file, OPEN);
+    }
+}
+
+/// Keeps others from making a file at a path where there is none, until dropped: the lock on `PATH-new`, which
+/// whoever creates a database takes, too.
+pub(crate) struct Reserved {
+    new: PathBuf,
+    _gate: Gate,
+}
+
+impl Reserved {
+    /// Reserves `path`; None if there is a file by now.
+    ///
+    /// # Errors
+    /// `CannotOpen` when somebody else is making it; `NoSpace`, `Io`.
+    pub(crate) fn take(path: &Path) -> Result<Option<Reserved>> {
+        let new = beside(path, "-new");
+        loop {
+            let file =
+                File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&new);
+            let file = file.map_err(|source| space_error("create", &new, source))?;
+            let locked = lockbyte::try_exclusive(&file, OPEN);
+            if !locked.map_err(|source| io_error("lock", &new, source))? {
+                return Err(Error::CannotOpen {
+                    path: path.into(),
+                    why: "is being made by another process: wait until it has finished, or give another path"
+                        .to_owned(),
+                });
+            }
+            let gate = Gate { file };
+            if gate.is_at(&new) {
+                let reserved = Reserved { new, _gate: gate };
+                return Ok((!path.exists()).then_some(reserved));
+            }
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        // While it is locked: whoever waits for it finds it gone. If it cannot be removed, the next one uses it.
+        let _ = std::fs::remove_file(&self.new);
     }
 }
 

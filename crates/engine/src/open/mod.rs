@@ -52,6 +52,6 @@ mod tests_of_crashes;
 pub use options::OpenOptions;
 
 pub(crate) use attach::Attachment;
-pub(crate) use gate::{Gate, WARDEN};
+pub(crate) use gate::{Gate, Reserved, WARDEN};
 pub(crate) use sessions::{claim_session, release_session};
 pub(crate) use site::{Site, INITIAL_PAGES};

@@ -99,9 +99,7 @@ impl Site {
 
     /// Makes the database under another name and renames it; false when somebody else was at it.
     fn create(&self, options: &OpenOptions, disk: &dyn Disk, deadline: Instant) -> Result<bool> {
-        let mut name = self.path.clone().into_os_string();
-        name.push("-new");
-        let new = PathBuf::from(name);
+        let new = meta::beside(&self.path, "-new");
         let opening = File::options()
             .read(true)
             .write(true)
