@@ -3,7 +3,7 @@
 mod fixture;
 
 use fixture::Scratch;
-use perilune::{node, ErrorCode};
+use perilune::{node, Cursor, ErrorCode};
 
 #[test]
 fn a_snapshot_stays_as_it_was_and_is_not_written() -> perilune::Result<()> {
@@ -23,6 +23,32 @@ fn a_snapshot_stays_as_it_was_and_is_not_written() -> perilune::Result<()> {
     assert_eq!(refused.code(), ErrorCode::ReadOnly);
     snapshot.set(&node!("local", 8)?, 1)?;
     assert_eq!(snapshot.get_str(&node!("^log", 8)?)?, Some("day 8"));
+    Ok(())
+}
+
+/// A cursor over a part went on to the end of the database when it read a snapshot.
+#[test]
+fn cursors_keep_to_their_bounds_in_a_snapshot() -> perilune::Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    for name in ["^a", "^b", "^c"] {
+        for at in 1..=3 {
+            session.set(&node!(name, at)?, at)?;
+        }
+    }
+    let mut snapshot = scratch.database.snapshot()?;
+    session.delete_tree(&node!("^b")?)?;
+    let b = node!("^b")?;
+    for mut cursor in [Cursor::subtree(&b), Cursor::children(&b)] {
+        let mut seen = Vec::new();
+        while cursor.next(&mut snapshot)? {
+            seen.push(cursor.node()?.to_string());
+        }
+        while cursor.previous(&mut snapshot)? {
+            seen.push(cursor.node()?.to_string());
+        }
+        assert_eq!(seen, ["^b(1)", "^b(2)", "^b(3)", "^b(3)", "^b(2)", "^b(1)"]);
+    }
     Ok(())
 }
 

@@ -68,7 +68,7 @@ impl Session {
             return Err(Error::KeyTooLong { bytes: from.len(), limit: USER_KEY_MAX });
         }
         if let Some(snapshot) = &self.snapshot {
-            return snapshot.neighbour(from, side, key, value);
+            return Ok(snapshot.neighbour(from, side, key, value)? && side.is_within(key, bound));
         }
         if self.running.is_none() {
             return self.access.neighbour(Which::Main, from, side, bound, key, value, &mut ());
