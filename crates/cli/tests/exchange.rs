@@ -5,8 +5,11 @@ mod program;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use perilune::node;
 use program::{told, Place};
 
 const GOOD: i32 = 0;
@@ -38,6 +41,41 @@ fn every_format_tells_the_same() {
         assert_eq!(place.run(&["load", &other, "all"]).0, GOOD);
         assert_eq!(place.run(&["dump", &other]).1, FEW);
     }
+}
+
+/// Two nodes at both ends of a dump, which every transaction sets to the same.
+#[test]
+fn a_dump_is_of_one_moment() -> perilune::Result<()> {
+    let place = Place::new();
+    let many: String = (0..30_000).map(|at| format!("^m({at})=\"something in between\"\n")).collect();
+    place.file("many.txt", &format!("^a=0\n{many}^z=0\n"));
+    assert_eq!(place.run(&["load", "t.db", "many.txt"]).0, GOOD);
+    let database = perilune::Database::open(place.path().join("t.db"))?;
+    let (commits, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| -> perilune::Result<()> {
+            let mut session = database.session()?;
+            while !is_over.load(Ordering::SeqCst) {
+                session.transaction(|t| {
+                    let next = t.increment(&node!("^a")?, 1)?;
+                    t.set(&node!("^z")?, next)
+                })?;
+                commits.fetch_add(1, Ordering::SeqCst);
+            }
+            Ok(())
+        });
+        for _ in 0..5 {
+            let before = commits.load(Ordering::SeqCst);
+            let (code, out, err) = place.run(&["dump", "t.db"]);
+            assert!(code == GOOD && commits.load(Ordering::SeqCst) > before, "{err}");
+            let first = out.lines().next().and_then(|line| line.strip_prefix("^a="));
+            let last = out.lines().last().and_then(|line| line.strip_prefix("^z="));
+            assert!(first.is_some() && first == last, "{first:?} {last:?}");
+            assert_eq!(out.lines().count(), 30_002);
+        }
+        is_over.store(true, Ordering::SeqCst);
+        writer.join().expect("the writer ends")
+    })
 }
 
 #[test]

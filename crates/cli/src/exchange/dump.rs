@@ -2,8 +2,8 @@
 //!
 //! A file named by `-o` appears when it is complete: until then it is FILE.partial.
 //!
-//! Deliberately absent: one moment. Each node is as it was when the dump came by; what others write
-//! meanwhile is in it or not.
+//! Invariants
+//! - A dump is of one moment: it reads a snapshot.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -59,7 +59,7 @@ pub(crate) fn dump(options: &DumpOptions) -> Result<()> {
         // The least of all names.
         cursors.push(Cursor::range(Node::new("^%")?..)?);
     }
-    let mut session = Database::options().create(false).open(&options.db)?.session()?;
+    let mut session = Database::options().create(false).open(&options.db)?.snapshot()?;
     let left_out = match &options.output {
         None => write_all(options, &mut session, cursors, &mut io::stdout().lock())?,
         Some(file) => {
