@@ -91,6 +91,11 @@ fn figures_come_as_people_and_machines_want_them() {
     let (code, out, _) = place.run(&["stat", "t.db"]);
     assert_eq!(code, 0);
     assert!(out.lines().any(|line| line.starts_with("writes ") && line.contains(" 9 ")), "{out}");
+    let figures = json(&place, &["stat", "t.db", "--json", "--quick"]);
+    for name in ["log_bytes", "fsyncs", "checkpoints", "checkpoint_age_ms", "replay_bytes", "snapshot_bytes"]
+    {
+        assert!(figures["figures"][name].is_u64(), "{name}: {figures}");
+    }
     let (_, out, _) = place.run(&["stat", "t.db", "--prometheus"]);
     assert!(out.contains("\nperilune_writes_total{db=\"t.db\"} 9\n"), "{out}");
     assert!(out.contains("\nperilune_tree_values{db=\"t.db\",name=\"^a\"} 9\n"), "{out}");

@@ -20,6 +20,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::Arc;
+use std::time::Duration;
 
 use perilune_disk::{Disk, DiskFile};
 use perilune_shm::platform;
@@ -173,6 +174,7 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     // NB: before the pin goes: whoever finds that gone sees this.
     image.control(control::DURABLE_GEN).store(generation.into(), Release);
     drop(pin);
+    image.control(control::CHECKPOINTS).fetch_add(1, Relaxed);
     log::note_named(image, level);
     log::recycle(image, wal_batch)?;
     image.shm.word(REWRITE).store(0, Release);
@@ -216,6 +218,7 @@ fn open(image: &Image, disk: &dyn Disk) -> Result<Box<dyn DiskFile>> {
 
 /// Makes everything written to the file durable.
 fn sync(image: &Image, file: &dyn DiskFile) -> Result<()> {
+    image.control(control::FILE_SYNCS).fetch_add(1, Relaxed);
     file.sync_data().map_err(|source| {
         image.shm.word(REWRITE).store(1, Release);
         space_error("sync data", &image.path, source)
@@ -234,6 +237,12 @@ fn write_meta(image: &Image, file: &dyn DiskFile, slot: usize, meta: Meta) -> Re
 
 fn now_ms() -> u64 {
     platform::monotonic_nanos() / 1_000_000
+}
+
+/// How long ago the last checkpoint was, or the first look for one since this `-shm` was made; None before.
+pub(crate) fn age(image: &Image) -> Option<Duration> {
+    let at = image.control(control::CHECKPOINT_AT).load(Relaxed);
+    (at != 0).then(|| Duration::from_millis(now_ms().saturating_sub(at)))
 }
 
 fn note_time(image: &Image) {

@@ -15,6 +15,7 @@ use crate::compact::{self, CompactReport};
 use crate::image::layout::control;
 use crate::limits::{PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
 use crate::lock;
+use crate::log;
 use crate::open::{Attachment, OpenOptions};
 use crate::recover::RecoveryReport;
 use crate::repair::{dead_processes, sessions_high};
@@ -61,6 +62,16 @@ pub struct Statistics {
     pub locks: u64,
     /// Waits for a lock.
     pub lock_waits: u64,
+    /// Bytes written to the log.
+    pub log_bytes: u64,
+    /// Syncs of the log and of the file.
+    pub fsyncs: u64,
+    /// Checkpoints taken.
+    pub checkpoints: u64,
+    /// Milliseconds since the last checkpoint; 0 if there was none yet.
+    pub checkpoint_age_ms: u64,
+    /// Bytes of log that a recovery would read now.
+    pub replay_bytes: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
     /// Bytes of it that hold nothing, roughly.
@@ -220,6 +231,7 @@ impl Database {
             }
         }
         let kept = image.kept();
+        let count = |word| image.control(word).load(Relaxed);
         let [writes, commits, conflicts, splits, merges, copies, leases, repairs, locks, lock_waits] = sums;
         Ok(Statistics {
             writes,
@@ -232,6 +244,11 @@ impl Database {
             repairs,
             locks,
             lock_waits,
+            log_bytes: count(control::LOG_BYTES),
+            fsyncs: count(control::LOG_SYNCS) + count(control::FILE_SYNCS),
+            checkpoints: count(control::CHECKPOINTS),
+            checkpoint_age_ms: checkpoint::age(image).map_or(0, |age| age.as_millis() as u64),
+            replay_bytes: log::size(image),
             file_bytes: image.control(control::NPAGES).load(Relaxed) * PAGE as u64,
             free_bytes: report::free_bytes(image),
             generation: image.generation().into(),

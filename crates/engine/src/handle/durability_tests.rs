@@ -262,6 +262,31 @@ fn many_writers_share_syncs_and_each_finds_its_commit_in_the_log() {
 }
 
 #[test]
+fn an_operator_sees_log_syncs_checkpoints_and_what_snapshots_keep() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let mut session = database.session().unwrap();
+    let before = database.statistics().unwrap();
+    session.set(b"a", &[7; 1000]).unwrap();
+    let seen = database.statistics().unwrap();
+    assert!(seen.fsyncs > before.fsyncs && seen.log_bytes >= before.log_bytes + 1000, "{before:?} {seen:?}");
+    assert!(seen.replay_bytes >= 1000, "{seen:?}");
+    assert!(database.checkpoint().unwrap());
+    let then = database.statistics().unwrap();
+    assert!(then.checkpoints > seen.checkpoints && then.fsyncs >= seen.fsyncs + 2, "{seen:?} {then:?}");
+    assert!(then.checkpoint_age_ms < 60_000, "{then:?}");
+    let snapshot = database.snapshot().unwrap();
+    session.set(b"a", b"another").unwrap();
+    // NB: until then the last checkpoint keeps the old page, too.
+    assert!(database.checkpoint().unwrap());
+    let with = database.statistics().unwrap();
+    assert_eq!(with.snapshots, 1);
+    assert!(with.snapshot_bytes > 0, "{with:?}");
+    drop(snapshot);
+    assert_eq!(database.statistics().unwrap().snapshot_bytes, 0);
+}
+
+#[test]
 fn a_transaction_says_what_it_waits_for() {
     let scratch = Scratch::new();
     let database = scratch.open(Durability::Periodic);

@@ -83,6 +83,9 @@ pub(crate) mod control {
     /// Bytes written to the log, and syncs of it, for `stat`.
     pub(crate) const LOG_BYTES: usize = 904;
     pub(crate) const LOG_SYNCS: usize = 912;
+    /// Checkpoints taken, and syncs of the database file, for `stat`.
+    pub(crate) const CHECKPOINTS: usize = 920;
+    pub(crate) const FILE_SYNCS: usize = 928;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;
     /// Futex that is bumped when the lease is given back.
