@@ -944,6 +944,16 @@ PERILUNE_API int perilune_checkpoint(perilune_session *session, int *taken);
 PERILUNE_API int perilune_stat(perilune_session *session, perilune_value *json);
 
 /*
+ * Lets this process say on the standard error which database it was when the kernel cannot give it a page
+ * of one (SIGBUS: the disk failed, or somebody cut the file). Then, and for faults elsewhere without a
+ * word, what was to be done about the signal before is done: a handler of the program is called, or the
+ * signal ends the process. The library installs no handler unless a program asks by this; calls after the
+ * first do nothing; a handler that is installed later may chain to this one. Any thread.
+ * Errors: PERILUNE_IO.
+ */
+PERILUNE_API int perilune_install_sigbus(void);
+
+/*
  * Checks every invariant of the tree and stores the number of faults found and, as text with one
  * fault a line, what they are (stays until the session's next call; `faults` and `report` may be
  * NULL). Reads the whole database, for as long as that takes; others go on meanwhile.

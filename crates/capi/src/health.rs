@@ -3,9 +3,9 @@
 use std::ffi::c_int;
 use std::fmt::Write;
 
-use crate::edge::{place, store};
+use crate::edge::{place, store, thread_call};
 use crate::session::{answer, call, Session};
-use crate::status::{Failure, OK};
+use crate::status::{Failure, IO, OK};
 use crate::value::Value;
 
 /// `perilune_stat`.
@@ -64,6 +64,15 @@ pub unsafe extern "C" fn perilune_checkpoint(session: *mut Session, taken: *mut 
             Ok(OK)
         })
     }
+}
+
+/// `perilune_install_sigbus`.
+#[no_mangle]
+pub extern "C" fn perilune_install_sigbus() -> c_int {
+    thread_call(|| match perilune::install_sigbus(None) {
+        Ok(()) => Ok(OK),
+        Err(error) => Err(Failure::with(IO, format_args!("install a handler for SIGBUS: {error}"))),
+    })
 }
 
 /// `perilune_verify`.

@@ -88,3 +88,27 @@ fn a_database_in_use_is_backed_up_and_not_compacted() {
     user.wait().expect("it ends");
     assert_eq!(place.run(&["compact", "t.db"]).0, GOOD);
 }
+
+/// The file is cut while somebody uses it.
+#[test]
+fn a_process_that_loses_its_file_names_it() {
+    let place = Place::new();
+    place.file("few.txt", &lines(3000));
+    place.run(&["load", "t.db", "few.txt"]);
+    let code = "local n = require('perilune').node('^a') io.write('ready\\n') io.flush() io.read() \
+                for _ in n:subscripts() do end";
+    let mut user = place.command(&["--db", "t.db", "-e", code]);
+    let user = user.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut user = user.spawn().expect("the program starts");
+    let mut line = String::new();
+    let out = user.stdout.take().expect("piped");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("it writes");
+    let file = fs::File::options().write(true).open(place.path().join("t.db")).expect("the database");
+    file.set_len(4096).expect("it is cut");
+    drop(user.stdin.take());
+    let (code, _, err) = program::told(user.wait_with_output().expect("it ends"));
+    assert!(
+        code == ENVIRONMENT && err.contains("t.db: byte ") && err.contains("was cut to 4096"),
+        "{code} {err}"
+    );
+}

@@ -48,6 +48,7 @@ pub use compact::CompactReport;
 pub use handle::{Database, Session, Statistics};
 pub use meta::sums::{checkpoint_pages, CheckpointPages};
 pub use open::OpenOptions;
+pub use perilune_shm::sigbus::install as install_sigbus;
 pub use recover::RecoveryReport;
 pub use salvage::{LostPage, LostRange, SalvageReport};
 pub use verify::VerifyReport;

@@ -11,7 +11,7 @@ pub(crate) type Backend = perilune_engine::Database;
 /// A session of the store below.
 pub(crate) type BackendSession = perilune_engine::Session;
 
-pub(crate) use perilune_engine::LostRange;
+pub(crate) use perilune_engine::{install_sigbus, LostRange};
 pub use perilune_engine::{BackupKind, BackupReport, CompactReport, LostPage, RecoveryReport};
 
 /// Opens the store at `path`.

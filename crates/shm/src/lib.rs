@@ -51,4 +51,6 @@ pub mod anchor;
 pub mod event;
 pub mod platform;
 
+pub mod sigbus;
+
 mod descriptor;

@@ -18,8 +18,11 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::sigbus::Named;
 
 const WORD: usize = size_of::<u64>();
 /// Bytes of a huge page on the machines that have them of this size; elsewhere only an alignment.
@@ -42,6 +45,7 @@ pub struct Region {
     address: NonNull<u8>,
     len: usize,
     access: Access,
+    named: Option<Named>,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread; unmapping it from another thread is
@@ -103,7 +107,7 @@ impl Region {
         };
         if len < HUGE {
             let address = map(len, protection, flags, fd)?;
-            return Ok(Region { address, len, access });
+            return Ok(Region { address, len, access, named: None });
         }
         // Room in which an aligned range of `len` bytes lies; nothing in it can be touched.
         let nothing = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -125,7 +129,7 @@ impl Region {
             if end < len + HUGE {
                 libc::munmap(room.as_ptr().add(end).cast(), len + HUGE - end);
             }
-            Ok(Region { address, len, access })
+            Ok(Region { address, len, access, named: None })
         }
     }
 
@@ -138,6 +142,15 @@ impl Region {
         unsafe {
             libc::madvise(self.address.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE);
         }
+    }
+
+    /// The region, of which [`crate::sigbus`] then knows that it maps the file at `path`.
+    #[must_use]
+    pub fn named(mut self, path: &Path) -> Region {
+        // NB: the old name first, if there is one: so its place can be taken.
+        self.named = None;
+        self.named = Named::new(self.address.as_ptr() as usize, self.len, path);
+        self
     }
 
     /// The mapped length in bytes, a positive multiple of 8.
@@ -262,6 +275,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // Before another mapping can have the address.
+        self.named = None;
         // SAFETY: the range is exactly the mapping made in `reserve`, nobody else unmaps it, and
         // all references into it borrowed `self`, so none is left.
         let status = unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };

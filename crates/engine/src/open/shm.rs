@@ -9,6 +9,7 @@
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Arc, Mutex};
 
@@ -145,7 +146,7 @@ impl Opening<'_> {
         let pages_max = header.word(header::PAGES_MAX);
         let bytes = Image::shm_bytes(pages_max);
         let access = if self.options.read_only { Access::ReadOnly } else { Access::ReadWrite };
-        let shm = self.map(file, bytes, access, "-shm")?;
+        let shm = self.map(file, bytes, access, &self.site.shm_path)?;
         let image = self.assemble(shm, pages_max, access)?;
         self.check_size(image.npages())?;
         Ok(image)
@@ -215,6 +216,7 @@ impl Opening<'_> {
         let path = &self.site.shm_path;
         let space = |source| space_error("create", path, source);
         self.check_size(self.meta.npages)?;
+        self.fill_holes()?;
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error("remove", path, error)),
             _ => {}
@@ -232,7 +234,7 @@ impl Opening<'_> {
         platform::allocate(&file, 0, SESSIONS_AT as u64).map_err(space)?;
         let table = (Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT) as u64;
         platform::allocate(&file, PAGE_TABLE_AT as u64, table).map_err(space)?;
-        let shm = self.map(&file, bytes, Access::ReadWrite, "-shm")?;
+        let shm = self.map(&file, bytes, Access::ReadWrite, path)?;
         let mut image = self.assemble(shm, pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
         // NB: before any page is written, be it that of the volatile root.
@@ -298,11 +300,21 @@ impl Opening<'_> {
         Ok(())
     }
 
+    /// A copy of a database may have holes where nothing is used (`cp --sparse`, `tar -S`). They get their space
+    /// now: one that is written to on a full disk would end the process.
+    fn fill_holes(&self) -> Result<()> {
+        let path = &self.site.path;
+        let file =
+            File::options().write(true).open(path).map_err(|source| open_error(path, false, source))?;
+        let filled = platform::allocate(&file, 0, self.meta.npages * PAGE as u64);
+        filled.map_err(|source| space_error("allocate", path, source))
+    }
+
     fn assemble(&self, shm: Region, pages_max: u64, access: Access) -> Result<Image> {
         let path = &self.site.path;
         let file = File::options().read(true).write(access == Access::ReadWrite).open(path);
         let file = file.map_err(|source| open_error(path, self.options.read_only, source))?;
-        let db = self.map(&file, pages_max as usize * PAGE, access, "database")?;
+        let db = self.map(&file, pages_max as usize * PAGE, access, path)?;
         // NB: what is flushed or read is then 2 MiB for each page, which only suits who flushes at close
         // alone, and a file that stays in memory.
         let bytes = self.meta.npages * PAGE as u64;
@@ -323,17 +335,19 @@ impl Opening<'_> {
         })
     }
 
-    fn map(&self, file: &File, bytes: usize, access: Access, what: &str) -> Result<Region> {
-        Region::map(file, bytes, access).map_err(|source| match source.kind() {
+    fn map(&self, file: &File, bytes: usize, access: Access, path: &Path) -> Result<Region> {
+        let region = Region::map(file, bytes, access).map(|region| region.named(path));
+        region.map_err(|source| match source.kind() {
             // Valgrind and other tools that place mappings themselves say InvalidInput.
             ErrorKind::OutOfMemory | ErrorKind::InvalidInput => Error::CannotOpen {
                 path: self.site.path.clone(),
                 why: format!(
-                    "no address space for {bytes} bytes of its {what}: raise `ulimit -v`, or give whoever opens \
-                     it first a lower max_size, as PERILUNE_MAX_SIZE=8g"
+                    "no address space for {bytes} bytes of {}: raise `ulimit -v`, or give whoever opens it first \
+                     a lower max_size, as PERILUNE_MAX_SIZE=8g",
+                    path.display()
                 ),
             },
-            _ => io_error("map", &self.site.path, source),
+            _ => io_error("map", path, source),
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -309,6 +309,31 @@ fn other_formats_pages_and_damage_are_named() {
     assert!(damaged_info.contains("info page"), "{damaged_info}");
     fs::write(scratch.db(), &closed).unwrap();
     assert_eq!(round_of(&scratch.open()), 1);
+}
+
+/// Writing into a hole on a full disk ends the process.
+#[test]
+fn a_copy_with_holes_gets_its_space_when_it_is_opened() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    fill(&attachment, 3);
+    attachment.close().unwrap();
+    let used = crate::checkpoint_pages(&scratch.db()).unwrap();
+    let bytes = fs::read(scratch.db()).unwrap();
+    for file in ["x.db", "x.db-shm"] {
+        fs::remove_file(scratch.0.join(file)).unwrap();
+    }
+    let copy = File::create(scratch.db()).unwrap();
+    copy.set_len(bytes.len() as u64).unwrap();
+    for page in used.directory.iter().chain(&used.data) {
+        let at = *page as usize * PAGE;
+        copy.write_all_at(&bytes[at..at + PAGE], at as u64).unwrap();
+    }
+    let allocated = || fs::metadata(scratch.db()).unwrap().blocks() * 512;
+    assert!(allocated() < bytes.len() as u64, "this file system has no holes");
+    let attachment = scratch.open();
+    assert!(allocated() >= used.pages * PAGE as u64);
+    assert_eq!(round_of(&attachment), 3);
 }
 
 #[test]

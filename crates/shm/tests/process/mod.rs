@@ -68,14 +68,7 @@ pub struct Helper {
 
 impl Helper {
     pub fn start(role: &str, path: &Path) -> Helper {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "helper_process", "--nocapture", "--test-threads=1"])
-            .env(ROLE, role)
-            .env(PATH, path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command(role, path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         Helper { input: child.stdin.take(), output: BufReader::new(child.stdout.take().unwrap()), child }
     }
 
@@ -106,6 +99,14 @@ impl Helper {
         self.output.read_to_string(&mut rest).unwrap();
         self.child.wait().unwrap()
     }
+}
+
+/// This test binary in a role.
+pub fn command(role: &str, path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "helper_process", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).env(PATH, path);
+    command
 }
 
 /// In a helper process: its role and file.
