@@ -84,6 +84,10 @@ fn what_lies_there(entry: &Entry, bytes: &[u8]) -> &'static str {
 /// # Errors
 /// `Corrupt`, `Io`.
 pub(crate) fn info_page(file: &dyn DiskFile, path: &Path, meta: &Meta, place: Place) -> Result<InfoPage> {
+    if !place.is_in(meta.npages) {
+        // What lies there is of a checkpoint that did not end.
+        return Ok(InfoPage::empty());
+    }
     let Some(slot) = info::counting(info::generations(file, path, place)?, meta.generation) else {
         return Ok(InfoPage::empty());
     };
