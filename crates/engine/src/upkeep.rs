@@ -1,5 +1,5 @@
 //! Each process's two threads that flush the log and take checkpoints in time; two, since a checkpoint
-//! may wait long for the disk.
+//! may wait long for the disk. The latter also looks at the file's size (`image::advice`).
 //!
 //! All processes that write have them; the first to find that something is due does it for all, under
 //! the duty it needs. So at level `periodic` nothing depends on any one process.
@@ -35,6 +35,7 @@ pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
 pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-keep", |image| {
         move || {
+            image.follow_growth();
             if log::size(&image) > LOG_CHECKPOINT || log::is_unnamed(&image) {
                 checkpoint::want(&image);
             }

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use crate::event::EventFd;
@@ -114,11 +115,38 @@ fn clock_nanos(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The memory of the machine in bytes; 0 if the system does not say.
+/// The memory that this process may have, in bytes, as it was at the first call: that of the machine, or of
+/// the cgroup with the least of those it is in. 0 if the system does not say.
 pub fn memory_bytes() -> u64 {
-    // SAFETY: the call takes no pointer.
-    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
-    u64::try_from(pages).unwrap_or(0).saturating_mul(page_size() as u64)
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        // SAFETY: the call takes no pointer.
+        let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+        let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(page_size() as u64);
+        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        memory_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |limit| limit.min(machine))
+    })
+}
+
+/// The lowest limit of the memory cgroups that `groups` (the text of /proc/PID/cgroup) names, and of those
+/// above them; None if there is none.
+fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
+    let limits = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let (root, name) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            names if names.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        // NB: inside a container the path may be one that only its host sees; its root is ours then.
+        let path = root.join(path.trim_start_matches('/'));
+        let within = path.ancestors().take_while(|path| path.starts_with(&root));
+        within.filter_map(|path| std::fs::read_to_string(path.join(name)).ok()?.trim().parse().ok()).min()
+    });
+    limits.min()
 }
 
 /// The size of a hardware page in bytes.
@@ -344,6 +372,30 @@ mod tests {
         fill_holes(&file, 0, 2 << 20).unwrap();
         file.read_exact_at(&mut found, 0).unwrap();
         assert_eq!(found[300_000..310_000], data);
+    }
+
+    #[test]
+    fn the_lowest_limit_of_all_cgroups_counts() {
+        let root = std::env::temp_dir().join(format!("perilune-shm-cgroup-{}", pid()));
+        let limit = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        limit("memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+        limit("memory/a/memory.limit_in_bytes", "536870912\n");
+        limit("one/memory.max", "max\n");
+        limit("one/two/memory.max", "4096\n");
+        let old = "5:cpu:/x\n4:memory:/a/b\n0::/\n";
+        assert_eq!(memory_limit(old, &root), Some(536_870_912));
+        assert_eq!(memory_limit("0::/one/two", &root), Some(4096));
+        assert_eq!(memory_limit("0::/one", &root), None);
+        limit("memory/memory.limit_in_bytes", "1000\n");
+        assert_eq!(memory_limit("4:memory:/seen/by/the/host", &root), Some(1000));
+        for nothing in ["", "garbage", "4:memory", "1:cpu:/a"] {
+            assert_eq!(memory_limit(nothing, &root), None, "{nothing}");
+        }
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -153,6 +153,17 @@ impl Region {
         self
     }
 
+    /// Says that what will be touched next does not lie beside what was touched last: the kernel then reads
+    /// single pages, instead of megabytes around each that is missing, and gives up huge ones. Best effort.
+    pub fn expect_random_access(&self) {
+        for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_RANDOM] {
+            // SAFETY: the range is exactly our mapping; the advice changes no content.
+            unsafe {
+                libc::madvise(self.address.as_ptr().cast(), self.len, advice);
+            }
+        }
+    }
+
     /// The mapped length in bytes, a positive multiple of 8.
     #[inline]
     #[allow(clippy::len_without_is_empty)] // A region is never empty.

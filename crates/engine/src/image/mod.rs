@@ -9,6 +9,7 @@
 //!
 //! Deliberately absent: how the files are opened and recovered (`open`), what pages hold (`page`).
 
+mod advice;
 mod alloc;
 pub(crate) mod bell;
 pub(crate) mod layout;
@@ -27,6 +28,7 @@ use perilune_store::Error;
 
 use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERVED};
 use crate::page::Page;
+pub(crate) use advice::Advice;
 use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
     PROCESS_PID,
@@ -47,6 +49,8 @@ pub(crate) struct Image {
     /// Pages that the mappings reach.
     pub(crate) pages_max: u64,
     pub(crate) liveness: Liveness,
+    /// What the kernel was told of `db`.
+    pub(crate) advice: Advice,
     /// Files that are read and written by system calls.
     pub(crate) disk: Arc<dyn Disk>,
     /// Memory for the log's chunks; nothing is kept in it.

@@ -27,7 +27,7 @@ use crate::image::layout::{
     header, Owner, PAGE_TABLE_AT, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, SESSIONS_AT, SHM_LAYOUT,
     SHM_MAGIC,
 };
-use crate::image::{io_error, Image};
+use crate::image::{io_error, Advice, Image};
 use crate::limits::{PAGE, RING};
 use crate::log;
 use crate::meta::{self, space_error, Meta};
@@ -315,13 +315,10 @@ impl Opening<'_> {
         let file = File::options().read(true).write(access == Access::ReadWrite).open(path);
         let file = file.map_err(|source| open_error(path, self.options.read_only, source))?;
         let db = self.map(&file, pages_max as usize * PAGE, access, path)?;
-        // NB: what is flushed or read is then 2 MiB for each page, which only suits who flushes at close
-        // alone, and a file that stays in memory.
         let bytes = self.meta.npages * PAGE as u64;
-        if self.meta.level == 0 && bytes <= platform::memory_bytes() / 2 {
-            db.prefer_huge_pages();
-        }
+        let advice = Advice::give(&db, bytes, self.meta.level == 0);
         Ok(Image {
+            advice,
             db,
             shm,
             path: path.clone(),

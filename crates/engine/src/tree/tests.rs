@@ -24,6 +24,7 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         path: PathBuf::from("scratch"),
         shm_path: PathBuf::from("scratch-shm"),
         read_only: false,
+        advice: crate::image::Advice::default(),
         me: Owner { slot: 0, incarnation: 1 },
         pages_max: pages,
         liveness: Box::new(|_| true),
