@@ -2,10 +2,11 @@
 //!
 //! The database is opened and closed first, so that it is recovered and all of it is one checkpoint. Its nodes
 //! are copied to `PATH-compact`, which takes the place of the file by a rename. The new file has a uuid of its
-//! own: neither a `-shm` nor a log of before is taken for its own.
+//! own: neither a `-shm` nor a log of before is taken for its own, and the files of that log are removed.
 //!
 //! What if we are killed? Before the rename the old file is untouched, and the next to compact writes
-//! `PATH-compact` anew; after it the new one counts, which was on disk before.
+//! `PATH-compact` anew; after it the new one counts, which was on disk before, and some files of the old log
+//! may be left, which the next log uses.
 //!
 //! Deliberately absent: compacting under others; mending (`salvage`).
 
@@ -18,7 +19,7 @@ use perilune_store::{Error, Result};
 use crate::image::io_error;
 use crate::open::{Attachment, Gate, OpenOptions, Site};
 use crate::still::Still;
-use crate::{meta, salvage};
+use crate::{log, meta, salvage};
 
 /// What a compaction has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,8 @@ fn replace(
     disk.rename(new, path).map_err(|source| io_error("rename", new, source))?;
     let directory = path.parent().unwrap_or(Path::new("/"));
     disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
+    // What cannot be removed is used by the log to come, or cleared before it: the new file is whole without it.
+    let _ = log::remove_files(disk, path);
     Ok((found.nodes, found.bytes))
 }
 

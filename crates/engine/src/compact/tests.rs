@@ -42,6 +42,25 @@ fn what_nothing_uses_is_given_back() {
 }
 
 #[test]
+fn the_files_of_the_log_go_too() {
+    let scratch = Scratch::new();
+    let path = scratch.path("x.db");
+    let at_fsync = OpenOptions { durability: Some(perilune_store::Durability::Fsync), ..options() };
+    let nodes = some_nodes(500);
+    set_all(&Database::open(&path, &at_fsync).unwrap(), &nodes);
+    assert!(scratch.path("x.db-wal.0").exists());
+    run(&path, Arc::new(RealDisk)).unwrap();
+    let names = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+    let logs: Vec<_> = names.filter(|name| name.to_string_lossy().contains("-wal.")).collect();
+    assert!(logs.is_empty(), "{logs:?}");
+    assert!(all_of(&path) == nodes);
+    // The level is still what it was, and the log begins anew.
+    let again = some_nodes(600);
+    set_all(&Database::open(&path, &options()).unwrap(), &again);
+    assert!(all_of(&path) == again);
+}
+
+#[test]
 fn databases_in_use_are_refused() {
     let scratch = Scratch::new();
     let path = scratch.path("x.db");

@@ -47,3 +47,4 @@ pub(crate) use level::{
 };
 pub(crate) use read::{read, Batch, Damage, End, Replay};
 pub(crate) use record::LogRecord;
+pub(crate) use slots::remove_files;
