@@ -6,6 +6,7 @@ use perilune_shm::fork::ForkMark;
 use perilune_store::Result;
 
 use crate::attendant::Attendant;
+use crate::image::Image;
 use crate::lock::Locks;
 use crate::open::Attachment;
 use crate::watch::Watches;
@@ -30,13 +31,23 @@ impl Facilities {
                 attendants.push(start(image.clone())?);
             }
         }
-        Ok(Arc::new(Facilities {
+        Ok(Facilities::with(image, attendants))
+    }
+
+    /// Without threads.
+    #[cfg(feature = "instrument")]
+    pub(super) fn still(attachment: &Attachment) -> Result<Arc<Facilities>> {
+        Ok(Facilities::with(attachment.image()?, Vec::new()))
+    }
+
+    fn with(image: &Arc<Image>, attendants: Vec<Attendant>) -> Arc<Facilities> {
+        Arc::new(Facilities {
             mark: ForkMark::current(),
             locks: Locks::new(image.clone()),
             watches: Arc::new(Watches::new(image.clone())),
             _attendants: attendants,
             heir: OnceLock::new(),
-        }))
+        })
     }
 
     /// Those of the calling process.

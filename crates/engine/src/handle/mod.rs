@@ -14,6 +14,8 @@ mod facilities;
 mod hook;
 mod operations;
 mod report;
+#[cfg(feature = "instrument")]
+mod still;
 mod transactions;
 mod waiting;
 

@@ -61,6 +61,13 @@ pub(super) fn wants_spare(image: &Image) -> bool {
     spot.sequence != 0 && spot.offset > segment::bytes(spot.slot) / 2 && spare(image).is_none()
 }
 
+/// Bytes left in the segment in which the log goes on; None before the first batch.
+#[cfg(feature = "instrument")]
+pub(crate) fn room(image: &Image) -> Option<u64> {
+    let spot = position::read(image).spot;
+    (spot.sequence != 0).then(|| segment::bytes(spot.slot) - spot.offset)
+}
+
 /// Sees to it that there is a spare segment.
 ///
 /// # Errors

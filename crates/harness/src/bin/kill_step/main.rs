@@ -17,12 +17,15 @@
 
 mod cases;
 mod commits;
+mod logs;
 mod openings;
 mod play;
+mod records;
 mod repairs;
 mod scene;
 mod touch;
 mod tracee;
+mod witness;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -64,8 +67,15 @@ const LONG: &[&str] = &[
     "lock-waits",
     "create",
     "attach-",
-    "checkpoint-after-snapshot",
+    "checkpoint",
     "snapshot",
+    "flush-",
+    "make-room",
+    "level-lowered",
+    "log-growth",
+    "log-close",
+    "log-recover",
+    "backup-",
 ];
 /// Exceptions: in a quick run all the same.
 const BUT: &[&str] = &["repair-of-set-new", "lower-root-to-leaf"];
@@ -156,7 +166,7 @@ fn main() -> ExitCode {
         cases::all()
             .map(|case| case.name.to_owned())
             .chain(repairs::names())
-            .chain(openings::NAMES.iter().map(|name| (*name).to_owned()))
+            .chain(openings::NAMES.iter().chain(logs::NAMES).map(|name| (*name).to_owned()))
             .for_each(|name| {
                 println!("{name}");
             });
@@ -183,6 +193,9 @@ fn main() -> ExitCode {
     }
     for name in openings::NAMES.iter().filter(|name| is_wanted(name)) {
         reports.push(timed(name, || openings::play(name, &arguments.pace)));
+    }
+    for name in logs::NAMES.iter().filter(|name| is_wanted(name)) {
+        reports.push(timed(name, || logs::play(name, &arguments.pace)));
     }
     summary(&reports, arguments.canary)
 }

@@ -28,7 +28,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    fn phase(&self, name: &str) -> u64 {
+    /// Which of so many is tried first.
+    pub(crate) fn phase(&self, name: &str) -> u64 {
         let hash = name
             .bytes()
             .fold(self.seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -132,7 +133,7 @@ impl Witness {
         self.party.verify().map_err(told("verify"))?;
         let found = self.state().map_err(told("read"))?;
         self.reached = found;
-        if self.looks % WRITE_EVERY == 0 {
+        if self.looks.is_multiple_of(WRITE_EVERY) {
             self.write().map_err(told("write"))?;
         }
         Ok(found)

@@ -106,6 +106,11 @@ impl Touch {
         Ok(())
     }
 
+    /// Whether the instruction of which note was taken last enters the kernel.
+    pub(crate) fn enters_kernel(&self) -> bool {
+        self.calls
+    }
+
     /// Takes note that the instruction has been executed: a call may have mapped something.
     ///
     /// # Errors
@@ -125,7 +130,7 @@ impl Touch {
         let changed = std::mem::take(&mut self.changed);
         if changed {
             self.looks += 1;
-            self.sum = if self.looks % AUDITED == 0 { self.summed()? } else { None };
+            self.sum = if self.looks.is_multiple_of(AUDITED) { self.summed()? } else { None };
         }
         Ok(changed)
     }
