@@ -23,13 +23,11 @@ use crate::image::layout::Run;
 use crate::image::{io_error, Image};
 use crate::limits::{INLINE_MAX, PAGE, SEGMENT_PAGES, SEGMENT_RESERVED};
 use crate::meta::info::{Entry, GenerationSum, InfoPage, Place};
-use crate::meta::{self, space_error, Meta};
+use crate::meta::{self, space_error, Meta, FIRST_GENERATION};
 use crate::open::INITIAL_PAGES;
 use crate::page::{self, Page, RECORD_BIG};
 use crate::session::extent::List;
 
-/// The generation of all pages.
-const GENERATION: u32 = 1;
 /// Bytes of a page that are filled, so that the first writes do not split it.
 const FILLED: usize = PAGE / 16 * 15;
 /// Pages left free at the end, so that opening the file does not make it grow.
@@ -134,31 +132,16 @@ impl Bulk {
         allocate(&self.path, npages)?;
         let mut info_sum = GenerationSum::default();
         for place in Place::all(npages) {
-            let mut info = InfoPage { generation: GENERATION, ..InfoPage::empty() };
+            let mut info = InfoPage { generation: FIRST_GENERATION, ..InfoPage::empty() };
             for (number, entry) in place.pages(npages).zip(&mut info.entries) {
                 *entry = self.entries.get(number as usize).copied().unwrap_or_default();
             }
             self.write(&info.encode(place), place.offset(0))?;
-            info_sum.add(GENERATION);
+            info_sum.add(FIRST_GENERATION);
         }
         self.file.sync_data().map_err(|source| space_error("sync", &self.path, source))?;
-        let mut uuid = [0; 16];
-        uuid[..8].copy_from_slice(&platform::random_u64().to_le_bytes());
-        uuid[8..].copy_from_slice(&platform::random_u64().to_le_bytes());
-        let meta = Meta {
-            uuid,
-            serial: 1,
-            stamp: platform::random_u64(),
-            generation: GENERATION,
-            root,
-            height: level as u32 + 1,
-            is_open: false,
-            has_delta: false,
-            npages,
-            wal_batch: 0,
-            level: durability,
-            info_sum: info_sum.value(),
-        };
+        let (height, level, info_sum) = (level as u32 + 1, durability, info_sum.value());
+        let meta = Meta { root, height, npages, level, info_sum, ..Meta::of_new_file() };
         meta::write(&*self.file, &self.path, 0, &meta)?;
         Ok(npages * PAGE as u64)
     }
@@ -244,7 +227,7 @@ impl Bulk {
 
     fn put_page(&mut self, page: &Page) -> Result<u32> {
         let number = self.next_page()?;
-        page::put_identity(page, number, GENERATION);
+        page::put_identity(page, number, FIRST_GENERATION);
         let mut bytes = Vec::with_capacity(PAGE);
         words::append(page, 0, PAGE, &mut bytes);
         self.put(number.into(), &bytes, false)?;
@@ -269,7 +252,7 @@ impl Bulk {
         }
         self.chunk.extend_from_slice(bytes);
         self.entries.resize(number as usize, Entry::default());
-        self.entries.push(Entry { born: GENERATION, is_run, sum: crc32c::crc32c(bytes) });
+        self.entries.push(Entry { born: FIRST_GENERATION, is_run, sum: crc32c::crc32c(bytes) });
         self.next = number + 1;
         Ok(())
     }

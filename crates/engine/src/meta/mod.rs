@@ -19,6 +19,7 @@ pub(crate) mod survey;
 use std::path::{Path, PathBuf};
 
 use perilune_disk::DiskFile;
+use perilune_shm::platform;
 use perilune_store::Error;
 
 use crate::image::io_error;
@@ -29,6 +30,8 @@ use crate::limits::PAGE;
 const MAGIC: u64 = u64::from_le_bytes(*b"PERILUNE");
 /// The format of files this version writes, and the highest it reads.
 const FORMAT: u32 = 1;
+/// The generation of a new file's checkpoint.
+pub(crate) const FIRST_GENERATION: u32 = 1;
 /// Bytes of a copy of meta.
 pub(crate) const META_BYTES: usize = 128;
 /// Flag: somebody may have changed the file after the checkpoint.
@@ -93,6 +96,22 @@ impl Meta {
         let sum = crc32c::crc32c(&bytes[..META_BYTES - 4]);
         bytes[META_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
+    }
+
+    /// Meta of a file just made, closed and without a log, with an id of its own. Which tree it names is still
+    /// to be said: `root`, `height`, `npages`, `info_sum`; and `level`, if not none.
+    pub(crate) fn of_new_file() -> Meta {
+        let mut uuid = [0; 16];
+        uuid[..8].copy_from_slice(&platform::random_u64().to_le_bytes());
+        uuid[8..].copy_from_slice(&platform::random_u64().to_le_bytes());
+        Meta {
+            uuid,
+            serial: 1,
+            stamp: platform::random_u64(),
+            generation: FIRST_GENERATION,
+            is_open: false,
+            ..Meta::lost(0)
+        }
     }
 
     /// What stands for meta when both copies are lost, in a file of `npages` pages: whatever the newest info

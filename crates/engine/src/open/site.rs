@@ -19,13 +19,11 @@ use super::OpenOptions;
 use crate::image::io_error;
 use crate::limits::{PAGE, SEGMENT_RESERVED};
 use crate::meta::info::{Entry, GenerationSum, InfoPage, Place};
-use crate::meta::{self, space_error, Meta};
+use crate::meta::{self, space_error, Meta, FIRST_GENERATION};
 use crate::page;
 
 /// Pages of a new file.
 pub(crate) const INITIAL_PAGES: u64 = (2 << 20) / PAGE as u64;
-/// The generation of a new file's checkpoint.
-const FIRST_GENERATION: u32 = 1;
 const ROOT: u32 = SEGMENT_RESERVED as u32;
 
 const _: () = assert!(INITIAL_PAGES > SEGMENT_RESERVED + 1);
@@ -169,23 +167,8 @@ fn write_empty(path: &Path, disk: &dyn Disk) -> Result<()> {
         file.write_at(&info.encode(place), place.offset(0)).map_err(write_error)?;
         info_sum.add(FIRST_GENERATION);
     }
-    let mut uuid = [0; 16];
-    uuid[..8].copy_from_slice(&platform::random_u64().to_le_bytes());
-    uuid[8..].copy_from_slice(&platform::random_u64().to_le_bytes());
-    let meta = Meta {
-        uuid,
-        serial: 1,
-        stamp: platform::random_u64(),
-        generation: FIRST_GENERATION,
-        root: ROOT,
-        height: 1,
-        is_open: false,
-        has_delta: false,
-        npages: INITIAL_PAGES,
-        wal_batch: 0,
-        level: 0,
-        info_sum: info_sum.value(),
-    };
+    let info_sum = info_sum.value();
+    let meta = Meta { root: ROOT, height: 1, npages: INITIAL_PAGES, info_sum, ..Meta::of_new_file() };
     meta::write(&*file, path, 0, &meta)
 }
 
