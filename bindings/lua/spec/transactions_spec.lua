@@ -106,6 +106,20 @@ return function(spec)
     t.equal({n.outer.__, n.after.__}, {3, 3})
   end)
 
+  spec('no call gets past the time limit', function(db, t)
+    local n = db.node('^t')
+    for _, f in ipairs {function() n.x.__ = 7 end, function() n[7].__ = 7 end, function() n.x.__ = 'text' end, function() return n.x.__ end,
+      function() return n[5].__ end, function() return n.x:get() end, function() n.x:incr() end, function() return n.x:data() end} do
+      local e = t.fails('time limit', db.transaction, db, {timeout = 0.02}, function()
+        local begun, good = os.clock(), true
+        while good and os.clock() - begun < 10 do good = pcall(f) end
+        for _ = 1, 100 do t.equal(pcall(f), false) end
+        f()
+      end)
+      t.equal({e.code, db:level(), n:data()}, {'TRANSACTION_TIMEOUT', 0, 0})
+    end
+  end)
+
   spec('a restart without an end meets the time limit', function(db, t)
     local e = t.fails('', db.transaction, db, {timeout = 0.05}, function(tx) tx:restart() end)
     t.equal(e.code, 'TRANSACTION_TIMEOUT')

@@ -5,7 +5,7 @@ mod fixture;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fixture::Scratch;
 use perilune::{node, Cursor, Data, Error, ErrorCode, Node, NodeWrite, Result, Session, TransactionOptions};
@@ -208,6 +208,40 @@ fn an_endless_transaction_reaches_its_limit() {
     let error = result.expect_err("it never ends by itself");
     assert_eq!(error.code(), ErrorCode::TransactionTimeout);
     assert!(error.to_string().contains("timeout"), "{error}");
+}
+
+#[test]
+fn no_call_after_the_limit_succeeds_nor_does_the_commit() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let x = node!("^x")?;
+    let limit = Duration::from_millis(20);
+    let options = TransactionOptions { timeout: limit, ..TransactionOptions::default() };
+    let swallowed = session.transaction_with(&options, |t| {
+        while t.set(&x, 1).is_ok() {}
+        for _ in 0..100 {
+            assert_eq!(t.set(&x, 2).expect_err("late").code(), ErrorCode::TransactionTimeout);
+            assert_eq!(t.get(&x).expect_err("late").code(), ErrorCode::TransactionTimeout);
+        }
+        Ok(())
+    });
+    assert_eq!(swallowed.expect_err("late").code(), ErrorCode::TransactionTimeout);
+    for writes in [false, true] {
+        let late = session.transaction_with(&options, |t| {
+            if writes {
+                t.set(&x, 3)?;
+            }
+            t.get(&x)?;
+            let begun = Instant::now();
+            while begun.elapsed() < limit {
+                thread::yield_now();
+            }
+            Ok(())
+        });
+        assert_eq!(late.expect_err("late").code(), ErrorCode::TransactionTimeout);
+    }
+    assert_eq!(session.get(&x)?, None);
+    Ok(())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Levels of a session's transaction.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use perilune_store::{CommitHook, Durability, Error, Result, TransactionOptions};
 
@@ -63,14 +63,15 @@ impl Session {
     /// Looks at the clock now and then.
     ///
     /// # Errors
-    /// `TransactionTimeout`.
+    /// `TransactionTimeout`; then every later call of this try is one, so that nobody gets on by trying again.
     #[inline]
     pub(super) fn tick(&mut self) -> Result<()> {
         let Some(running) = &mut self.running else { return Ok(()) };
-        running.operations = running.operations.wrapping_add(1);
-        if running.operations % CLOCK_EVERY == 0 && Instant::now() >= running.series.deadline() {
-            return Err(running.series.timeout());
+        let operations = running.operations.wrapping_add(1);
+        if operations % CLOCK_EVERY == 0 {
+            running.series.in_time()?;
         }
+        running.operations = operations;
         Ok(())
     }
 
@@ -86,8 +87,10 @@ impl Session {
             self.merge_waiting_of(depth);
             return Ok(());
         }
-        let posts = self.posted.drain(..).try_for_each(|posted| {
-            message::post_in(&self.access, &mut running.txn, &posted.name, &posted.body).map(|_| ())
+        let posts = running.series.in_time().and_then(|()| {
+            self.posted.drain(..).try_for_each(|posted| {
+                message::post_in(&self.access, &mut running.txn, &posted.name, &posted.body).map(|_| ())
+            })
         });
         let result =
             posts.and_then(|()| call_hook(&mut self.hook, &self.access, &mut running.txn)).and_then(|()| {

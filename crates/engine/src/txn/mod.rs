@@ -375,14 +375,23 @@ impl Series {
         access.seat.count(Counter::Conflicts);
         self.tries += 1;
         self.losses += u64::from(lost_lease);
-        if Instant::now() >= self.deadline {
-            return Err(self.timeout());
-        }
+        self.in_time()?;
         for _ in 0..self.tries.min(6) * 40 {
             perilune_shm::platform::spin_pause();
         }
         if self.tries > 1 {
             perilune_shm::platform::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Looks at the clock.
+    ///
+    /// # Errors
+    /// `TransactionTimeout` after the deadline.
+    pub(crate) fn in_time(&self) -> Result<()> {
+        if Instant::now() >= self.deadline {
+            return Err(self.timeout());
         }
         Ok(())
     }
