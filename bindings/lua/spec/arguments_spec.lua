@@ -18,7 +18,7 @@ return function(spec)
     end
     t.fails('finite', function() return n[0 / 0] end)
     t.fails('finite', function() return n[1 / 0] end)
-    t.fails('not boolean', function() return n[true] end)
+    t.fails('not a boolean', function() return n[true] end)
     t.fails('not nil', function() return n[nil] end)
     t.fails('not nil', function() return n(1, nil, 2) end)
   end)
@@ -76,6 +76,42 @@ return function(spec)
     t.equal(class.__eq(5, n), false)
   end)
 
+  spec('a class that was emptied, or filled with anything', function(db, t)
+    for _, keeps in ipairs {'__index', ''} do
+      local make, class = t.perilune.inherit(db.node)
+      local before = make('^a', 'x')
+      for key in pairs(class) do
+        if key ~= keeps then class[key] = nil end
+      end
+      for _, node in ipairs {before, make '^a', make('^a', 1), make(before)} do
+        t.equal(t.perilune.isnode(node), true)
+        pcall(function() return node.__, node.y, node.get, node[1].__ end)
+      end
+    end
+    for _, bad in ipairs {false, -1, 2 ^ 40, 'x', {}, print, db} do
+      local make, class = t.perilune.inherit(db.node)
+      for i = 1, 3 do class[i] = bad end
+      make('^a', 'x').__ = 5
+      t.equal({make('^a').x.__, make('^a')[1].__, getmetatable(class)}, {5, nil, false})
+      t.equal(pcall(setmetatable, class, {}), false)
+    end
+  end)
+
+  spec('a node whose class has lost everything', function(_, t)
+    local other = t.perilune.open(t.path)
+    local n = other.node('^a', 'x')
+    n.__ = 5
+    local class = getmetatable(n)
+    local get = class.get
+    for i = 1, 3 do class[i] = nil end
+    other = nil
+    for _ = 1, 3 do collectgarbage() end
+    t.equal({n.__, get(n)}, {5, 5})
+    for key in pairs(class) do class[key] = nil end
+    for _ = 1, 3 do collectgarbage() end
+    t.equal(get(n), 5)
+  end)
+
   spec('functions on what is no database', function(db, t)
     for _, name in ipairs {'close', 'path', 'stat', 'verify', 'names', 'transaction', 'get', 'set', 'incr', 'data',
       'get_many', 'set_many', 'post', 'receive', 'follow', 'snapshot', 'checkpoint'} do
@@ -97,9 +133,11 @@ return function(spec)
 
   spec('options of open', function(_, t)
     local open = t.perilune.open
-    t.fails('path', open, 5)
+    t.fails('a path must be a string, not a number', open, 5)
+    t.fails('a path must not contain a zero byte', open, t.path .. '\0.db')
+    t.fails('shm_dir must not contain a zero byte', open, t.path, {shm_dir = '/tmp\0'})
     t.fails('path', open, true)
-    t.fails('options', open, t.path, 5)
+    t.fails('options must be a table, not a number', open, t.path, 5)
     t.fails("unknown option 'creat'", open, t.path, {creat = true})
     t.fails('create', open, t.path, {create = 'yes'})
     t.fails('durability', open, t.path, {durability = 'always'})

@@ -45,7 +45,7 @@ static int option(lua_State *L, const char *name, int type)
         return 0;
     }
     if (lua_type(L, -1) != type)
-        raise_argument(L, "option %s must be a %s, not a %s", name, lua_typename(L, type), luaL_typename(L, -1));
+        raise_argument(L, "option %s must be a %s, not %s", name, lua_typename(L, type), described(L, -1));
     return 1;
 }
 
@@ -59,6 +59,15 @@ int durability_of(lua_State *L, int index)
     return raise_argument(L, "durability must be 'none', 'periodic' or 'fsync'");
 }
 
+/* A path ends at its first zero byte, so that another file would be opened than named. */
+static void check_path(lua_State *L, int index, const char *what)
+{
+    size_t size = 0;
+    const char *path = lua_tolstring(L, index, &size);
+    if (strlen(path) != size)
+        raise_argument(L, "%s must not contain a zero byte", what);
+}
+
 static void read_options(lua_State *L, perilune_options *options, char **shm_dir)
 {
     static const char *const known[] = {"create",  "read_only", "durability", "max_size",
@@ -66,7 +75,7 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
     if (lua_isnoneornil(L, 2))
         return;
     if (!lua_istable(L, 2))
-        raise_argument(L, "options must be a table, not a %s", luaL_typename(L, 2));
+        raise_argument(L, "options must be a table, not %s", described(L, 2));
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
         int found = 0;
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -98,6 +107,7 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
         options->file_mode = (uint32_t)number;
     }
     if (option(L, "shm_dir", LUA_TSTRING)) {
+        check_path(L, -1, "option shm_dir");
         *shm_dir = strdup(lua_tostring(L, -1));
         options->shm_dir = *shm_dir;
     }
@@ -110,8 +120,7 @@ static int database_node(lua_State *L)
     handle h;
     if (to_database(L, 1) != NULL)
         lua_remove(L, 1);
-    lua_rawgeti(L, class, 3);
-    database *db = to_database(L, -1);
+    database *db = push_class_database(L, class);
     lua_pop(L, 1);
     if (db->session == NULL)
         return raise_unusable(L, db);
@@ -166,9 +175,7 @@ static int furnish(lua_State *L, database *db)
 {
     db->live = db->session;
     lua_createtable(L, 0, 4);
-    push_new_class(L, db, 0);
-    lua_pushvalue(L, 3);
-    lua_rawseti(L, -2, 3);
+    push_new_class(L, db, 0, 3);
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     lua_pushvalue(L, -UPVALUES - 1);
@@ -197,7 +204,9 @@ static int open_database(lua_State *L)
     if (lua_istable(L, 1) && lua_isnil(L, 2))
         lua_insert(L, 1);
     if (!lua_isnil(L, 1) && lua_type(L, 1) != LUA_TSTRING)
-        return raise_argument(L, "a path must be a string, not a %s", luaL_typename(L, 1));
+        return raise_argument(L, "a path must be a string, not %s", described(L, 1));
+    if (!lua_isnil(L, 1))
+        check_path(L, 1, "a path");
     read_options(L, &options, &shm_dir);
     lua_settop(L, 2);
     database *db = new_database(L);

@@ -38,12 +38,13 @@ static int error_tostring(lua_State *L)
     return 1;
 }
 
-/* The place in the user's program, which is not in LuaJIT's part of this module. */
+/* The place in the user's program, which is not in LuaJIT's part of this module, a file or embedded. */
 static void push_where(lua_State *L)
 {
     for (int level = 1; level < 8; level++) {
         luaL_where(L, level);
-        if (strstr(lua_tostring(L, -1), "perilune/ffi.lua:") == NULL)
+        const char *where = lua_tostring(L, -1);
+        if (strstr(where, "perilune/ffi.lua:") == NULL && strncmp(where, "perilune.ffi:", 13) != 0)
             return;
         lua_pop(L, 1);
     }

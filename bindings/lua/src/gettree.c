@@ -235,7 +235,7 @@ int node_gettree(lua_State *L)
     r.root = h.key;
     r.capacity = FIRST;
     if (r.filter != 0 && !lua_isfunction(L, 3))
-        return raise_argument(L, "a filter must be a function, not a %s", luaL_typename(L, 3));
+        return raise_argument(L, "a filter must be a function, not %s", described(L, 3));
     if (!lua_isnil(L, 2) && (lua_type(L, 2) != LUA_TNUMBER || !integral(L, 2, &r.depth_max) || r.depth_max < 0))
         return raise_argument(L, "gettree's depth must be an integer from 0, or nil for all");
     TRY(status, L, h.db, h.key, perilune_data(h.db->live, h.key, &data));

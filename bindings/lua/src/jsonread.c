@@ -312,7 +312,7 @@ int node_fromjson(lua_State *L)
     check_handle(L, 1, &r.root);
     lua_settop(L, 2);
     if (lua_type(L, 2) != LUA_TSTRING)
-        return raise_argument(L, "fromjson takes text, not a %s", luaL_typename(L, 2));
+        return raise_argument(L, "fromjson takes text, not %s", described(L, 2));
     r.L = L;
     r.start = lua_tolstring(L, 2, &size);
     r.end = r.start + size;

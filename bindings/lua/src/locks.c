@@ -100,7 +100,7 @@ static int database_lock(lua_State *L)
     double timeout = to_timeout(L, 3);
     if (!lua_isnil(L, 2)) {
         if (!lua_istable(L, 2))
-            return raise_argument(L, "lock takes a list of nodes, not a %s", luaL_typename(L, 2));
+            return raise_argument(L, "lock takes a list of nodes, not %s", described(L, 2));
         requests = requests_of(L, 2, db, &count);
     }
     TRY(status, L, db, NULL, perilune_unlock_all(db->live, PERILUNE_OWNER_SESSION));
@@ -245,7 +245,7 @@ static int watch_close(lua_State *L)
 static const char *channel(lua_State *L, size_t *size)
 {
     if (lua_type(L, 2) != LUA_TSTRING)
-        raise_argument(L, "a channel's name must be a string, not a %s", luaL_typename(L, 2));
+        raise_argument(L, "a channel's name must be a string, not %s", described(L, 2));
     return lua_tolstring(L, 2, size);
 }
 
@@ -258,7 +258,7 @@ static int database_post(lua_State *L)
     int status;
     const char *name = channel(L, &size);
     if (lua_type(L, 3) != LUA_TSTRING)
-        return raise_argument(L, "a message must be a string, not a %s", luaL_typename(L, 3));
+        return raise_argument(L, "a message must be a string, not %s", described(L, 3));
     const char *body = lua_tolstring(L, 3, &body_size);
     TRY(status, L, db, NULL, perilune_post(db->live, name, size, body, body_size, &number));
     lua_pushnumber(L, (lua_Number)number);

@@ -54,7 +54,7 @@ static int node_incr(lua_State *L)
     check_handle(L, 1, &h);
     if (!lua_isnoneornil(L, 2)) {
         if (lua_type(L, 2) != LUA_TNUMBER && lua_type(L, 2) != LUA_TSTRING)
-            return raise_argument(L, "an increment must be a number or its text, not a %s", luaL_typename(L, 2));
+            return raise_argument(L, "an increment must be a number or its text, not %s", described(L, 2));
         to_value(L, 2, "an increment", &by);
         if (by.type == PERILUNE_STRING)
             by.type = PERILUNE_DECIMAL;

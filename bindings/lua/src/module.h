@@ -171,6 +171,8 @@ int reopened(lua_State *L, database *db);
 /* values.c */
 void to_value(lua_State *L, int index, const char *what, perilune_value *value);
 void to_subscript(lua_State *L, int index, perilune_value *value);
+/* What is at `index`, for messages: "a table", "nil", "nothing". */
+const char *described(lua_State *L, int index);
 /* Pushes a value that the library gave. NB: this may run finalizers, which may call the library: where values
  * lie that another call replaces, only the first that is pushed is what was read. */
 void push_value(lua_State *L, const perilune_value *value);
@@ -202,8 +204,11 @@ void descend(lua_State *L, int first, int last);
 /* Pushes the child of the node at `parent` with the subscript at `subscript`. */
 void push_child(lua_State *L, int parent, const handle *of, int subscript);
 int open_nodes(lua_State *L);
-/* Makes a class of `db` whose parent class is at `parent` (0: the first), and pushes it. */
-void push_new_class(lua_State *L, database *db, int parent);
+/* Makes a class of `db` whose parent class is at `parent`, or with 0 the first of the database at
+ * `database_at`, and pushes it. */
+void push_new_class(lua_State *L, database *db, int parent, int database_at);
+/* Pushes the database of the class at `class`. */
+database *push_class_database(lua_State *L, int class);
 extern const luaL_Reg node_metamethods[];
 
 /* light.c */

@@ -116,14 +116,31 @@ static node *new_node(lua_State *L, int class, const handle *like, const perilun
     return n;
 }
 
+/* What lies in a class's own metatable, which a program cannot reach. */
+enum class_part { CLASS_ID = 1, CLASS_DERIVED, CLASS_DATABASE };
+
+static void push_class_part(lua_State *L, int class, enum class_part part)
+{
+    if (!lua_getmetatable(L, class))
+        raise_argument(L, "this is no class of nodes: inherit makes them");
+    lua_rawgeti(L, -1, part);
+    lua_remove(L, -2);
+}
+
+database *push_class_database(lua_State *L, int class)
+{
+    push_class_part(L, class, CLASS_DATABASE);
+    return check_database(L, lua_gettop(L));
+}
+
 /* What a class says of its nodes. */
 static void class_handle(lua_State *L, database *db, int class, handle *out)
 {
     memset(out, 0, offsetof(handle, block));
     out->db = db;
-    lua_rawgeti(L, class, 1);
+    push_class_part(L, class, CLASS_ID);
     out->class_id = (uint16_t)lua_tointeger(L, -1);
-    lua_rawgeti(L, class, 2);
+    push_class_part(L, class, CLASS_DERIVED);
     out->derived = (uint8_t)lua_toboolean(L, -1);
     lua_pop(L, 2);
     /* As the parent of its names; serial numbers do not come as far, and light nodes' words are above. */
@@ -265,7 +282,7 @@ void push_named(lua_State *L, database *db, int class, int name, int first)
     int last = lua_gettop(L);
     size_t size;
     if (lua_type(L, name) != LUA_TSTRING)
-        raise_argument(L, "a name must be a string as \"^person\", not a %s", luaL_typename(L, name));
+        raise_argument(L, "a name must be a string as \"^person\", not %s", described(L, name));
     const char *text = lua_tolstring(L, name, &size);
     luaL_checkstack(L, 8, "node");
     class = lua_absindex(L, class);
@@ -409,7 +426,7 @@ static int call_method(lua_State *L, const handle *h)
         return raise_argument(L, "a node is called with subscripts, or as a method: node:get()");
     handle self;
     if (!to_handle(L, 2, &self))
-        return raise_argument(L, "a subscript must be a string or a number, not %s", luaL_typename(L, 2));
+        return raise_argument(L, "a subscript must be a string or a number, not %s", described(L, 2));
     push_class(L, 2);
     push_bytes(L, name.as.s.p, name.as.s.n);
     lua_gettable(L, -2);
@@ -533,18 +550,32 @@ static void call_hook(lua_State *L, const state *s)
     lua_call(L, 1, 0);
 }
 
-/* A class is a table with class_id at [1], whether it is derived at [2], its database at [3]. */
-void push_new_class(lua_State *L, database *db, int parent)
+/* A class is a table of functions for the program to change. What must stay, its number and the database that
+ * its nodes point into, is in its metatable, which is protected. */
+void push_new_class(lua_State *L, database *db, int parent, int database_at)
 {
     state *s = db->state;
     if (s->class_count >= 65535)
         raise_argument(L, "too many classes of nodes: make them once, not in a loop");
     parent = parent == 0 ? 0 : lua_absindex(L, parent);
-    lua_createtable(L, 4, 64);
+    lua_createtable(L, 0, 64);
+    lua_createtable(L, 3, 2);
     lua_pushinteger(L, ++s->class_count);
-    lua_rawseti(L, -2, 1);
+    lua_rawseti(L, -2, CLASS_ID);
     lua_pushboolean(L, parent != 0);
-    lua_rawseti(L, -2, 2);
+    lua_rawseti(L, -2, CLASS_DERIVED);
+    if (parent != 0)
+        push_class_database(L, parent);
+    else
+        lua_pushvalue(L, database_at);
+    lua_rawseti(L, -2, CLASS_DATABASE);
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+    if (parent != 0) {
+        lua_pushvalue(L, parent);
+        lua_setfield(L, -2, "__index");
+    }
+    lua_setmetatable(L, -2);
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     set_functions(L, node_metamethods, UPVALUES);
@@ -557,14 +588,8 @@ void push_new_class(lua_State *L, database *db, int parent)
         call_hook(L, s);
         return;
     }
-    lua_rawgeti(L, parent, 3);
-    lua_rawseti(L, -2, 3);
     lua_pushvalue(L, parent);
     lua_setfield(L, -2, "__superclass");
-    lua_createtable(L, 0, 1);
-    lua_pushvalue(L, parent);
-    lua_setfield(L, -2, "__index");
-    lua_setmetatable(L, -2);
     call_hook(L, s);
 }
 
@@ -572,8 +597,7 @@ void push_new_class(lua_State *L, database *db, int parent)
 static int derived_node(lua_State *L)
 {
     int class = lua_upvalueindex(UPVALUES + 1);
-    lua_rawgeti(L, class, 3);
-    database *db = to_database(L, -1);
+    database *db = push_class_database(L, class);
     lua_pop(L, 1);
     handle h;
     if (lua_type(L, 1) != LUA_TSTRING && to_handle(L, 1, &h)) {
@@ -593,15 +617,15 @@ static int inherit(lua_State *L)
 {
     handle h;
     if (!lua_isfunction(L, 1))
-        return raise_argument(L, "inherit takes the function that makes nodes, as perilune.node, not a %s",
-                              luaL_typename(L, 1));
+        return raise_argument(L, "inherit takes the function that makes nodes, as perilune.node, not %s",
+                              described(L, 1));
     lua_settop(L, 1);
     lua_pushliteral(L, "inherit");
     lua_call(L, 1, 1);
     if (!to_handle(L, 1, &h))
-        return raise_argument(L, "inherit takes a function that makes nodes; this one made a %s", luaL_typename(L, 1));
+        return raise_argument(L, "inherit takes a function that makes nodes; this one made %s", described(L, 1));
     push_class(L, 1);
-    push_new_class(L, h.db, 2);
+    push_new_class(L, h.db, 2, 0);
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     lua_pushvalue(L, 3);

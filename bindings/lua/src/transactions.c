@@ -168,9 +168,9 @@ static int database_transaction(lua_State *L)
     int function = 2;
     if (!lua_isfunction(L, 2)) {
         if (!lua_isnil(L, 2) && !lua_istable(L, 2) && lua_type(L, 2) != LUA_TSTRING)
-            return raise_argument(L, "a transaction takes options and a function, not a %s", luaL_typename(L, 2));
+            return raise_argument(L, "a transaction takes options and a function, not %s", described(L, 2));
         if (!lua_isfunction(L, 3))
-            return raise_argument(L, "a transaction takes a function, not a %s", luaL_typename(L, 3));
+            return raise_argument(L, "a transaction takes a function, not %s", described(L, 3));
         if (!lua_isnil(L, 2))
             read_options(L, 2, &options);
         function = 3;
@@ -207,9 +207,9 @@ static int transaction(lua_State *L)
         lua_insert(L, 1);
     }
     if (!lua_isnil(L, 1) && !lua_istable(L, 1) && lua_type(L, 1) != LUA_TSTRING)
-        return raise_argument(L, "a transaction's id must be a string or options, not a %s", luaL_typename(L, 1));
+        return raise_argument(L, "a transaction's id must be a string or options, not %s", described(L, 1));
     if (!lua_isfunction(L, 2))
-        return raise_argument(L, "a transaction takes a function, not a %s", luaL_typename(L, 2));
+        return raise_argument(L, "a transaction takes a function, not %s", described(L, 2));
     for (int i = 1; i <= UPVALUES; i++)
         lua_pushvalue(L, lua_upvalueindex(i));
     lua_pushnil(L);

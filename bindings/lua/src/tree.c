@@ -21,7 +21,7 @@ int in_one_transaction(lua_State *L, lua_CFunction body)
 {
     int count = lua_gettop(L);
     push_class(L, 1);
-    lua_rawgeti(L, -1, 3);
+    push_class_database(L, lua_gettop(L));
     lua_getfield(L, -1, "transaction");
     lua_insert(L, 1);
     lua_insert(L, 2);
@@ -172,9 +172,9 @@ int node_settree(lua_State *L)
     lua_settop(L, 3);
     check_handle(L, 1, &h);
     if (!lua_istable(L, 2))
-        return raise_argument(L, "settree takes a table, not a %s", luaL_typename(L, 2));
+        return raise_argument(L, "settree takes a table, not %s", described(L, 2));
     if (!lua_isnil(L, 3) && !lua_isfunction(L, 3))
-        return raise_argument(L, "a filter must be a function, not a %s", luaL_typename(L, 3));
+        return raise_argument(L, "a filter must be a function, not %s", described(L, 3));
     return in_one_transaction(L, settree_body);
 }
 

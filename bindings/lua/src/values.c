@@ -79,10 +79,19 @@ void to_value(lua_State *L, int index, const char *what, perilune_value *value)
         break;
     }
     handle h;
-    raise_argument(L, "%s must be a string, number, boolean, nil or perilune.null, not a %s%s", what,
-                   to_handle(L, index, &h) ? "node: give its value, node.__"
-                   : lua_type(L, index) == TYPE_CDATA ? "cdata" : luaL_typename(L, index),
+    raise_argument(L, "%s must be a string, number, boolean, nil or perilune.null, not %s%s", what,
+                   to_handle(L, index, &h) ? "a node: give its value, node.__" : described(L, index),
                    lua_istable(L, index) ? ": node:settree(table) stores tables" : "");
+}
+
+const char *described(lua_State *L, int index)
+{
+    static const char *const names[] = {"nil",     "a boolean",  "a light userdata", "a number", "a string",
+                                        "a table", "a function", "a userdata",       "a thread"};
+    int type = lua_type(L, index);
+    if (type == TYPE_CDATA)
+        return "a cdata";
+    return type < 0 || type > LUA_TTHREAD ? "nothing" : names[type];
 }
 
 void to_subscript(lua_State *L, int index, perilune_value *value)
@@ -103,8 +112,7 @@ void to_subscript(lua_State *L, int index, perilune_value *value)
             raise_argument(L, "a subscript must be a finite number, not %s", isnan(value->as.d) ? "NaN" : "infinity");
         return;
     default:
-        raise_argument(L, "a subscript must be a string or a number, not %s",
-                       lua_type(L, index) == TYPE_CDATA ? "cdata" : luaL_typename(L, index));
+        raise_argument(L, "a subscript must be a string or a number, not %s", described(L, index));
     }
 }
 
@@ -113,7 +121,7 @@ double to_timeout(lua_State *L, int index)
     if (lua_isnoneornil(L, index))
         return PERILUNE_FOREVER;
     if (lua_type(L, index) != LUA_TNUMBER)
-        raise_argument(L, "a timeout must be a number of seconds, not a %s", luaL_typename(L, index));
+        raise_argument(L, "a timeout must be a number of seconds, not %s", described(L, index));
     double seconds = lua_tonumber(L, index);
     if (!(seconds >= 0))
         raise_argument(L, "a timeout must be 0 or more seconds (nil: no limit)");
@@ -271,7 +279,7 @@ static int sentinel_tostring(lua_State *L)
 static int mark_list(lua_State *L)
 {
     if (!lua_istable(L, 1))
-        return raise_argument(L, "perilune.list takes a table, not a %s", luaL_typename(L, 1));
+        return raise_argument(L, "perilune.list takes a table, not %s", described(L, 1));
     lua_settop(L, 1);
     push_sentinel(L, &list_key);
     lua_setmetatable(L, 1);

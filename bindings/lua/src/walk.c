@@ -207,14 +207,18 @@ static const perilune_value *bound(lua_State *L, const char *inclusive, const ch
                                    perilune_value *value, uint32_t *flags)
 {
     lua_getfield(L, 2, inclusive);
-    if (lua_isnil(L, -1)) {
+    lua_getfield(L, 2, exclusive);
+    if (!lua_isnil(L, -1)) {
+        if (!lua_isnil(L, -2))
+            raise_argument(L, "a range has %s or %s, not both", inclusive, exclusive);
+        *flags |= flag;
+        lua_remove(L, -2);
+    } else {
         lua_pop(L, 1);
-        lua_getfield(L, 2, exclusive);
         if (lua_isnil(L, -1)) {
             lua_pop(L, 1);
             return NULL;
         }
-        *flags |= flag;
     }
     to_subscript(L, -1, value);
     return value; /* the string stays on the stack */
@@ -257,8 +261,8 @@ static int walk_children(lua_State *L, enum shape shape)
         options.from = bound(L, "from", "after", PERILUNE_CURSOR_FROM_EXCLUSIVE, &from, &options.flags);
         options.to = bound(L, "to", "before", PERILUNE_CURSOR_TO_EXCLUSIVE, &to, &options.flags);
     } else if (!lua_isnil(L, 2)) {
-        return raise_argument(L, "a loop takes true (reverse) or a table of from, after, to, before, reverse; not a %s",
-                              luaL_typename(L, 2));
+        return raise_argument(L, "a loop takes true (reverse) or a table of from, after, to, before, reverse; not %s",
+                              described(L, 2));
     }
     return push_walk(L, &h, shape, &options);
 }

@@ -236,9 +236,10 @@ pub(crate) fn decimal(text: &[u8]) -> Result<Number, Failure> {
     match parse_literal(text) {
         Ok(number) => Ok(number),
         Err(LiteralError::Range(error)) => Err(error.into()),
-        Err(LiteralError::Syntax(_)) => {
-            Err(Failure::fixed(NOT_A_NUMBER, c"the text of a PERILUNE_DECIMAL is not a decimal number"))
-        }
+        Err(LiteralError::Syntax(_)) => Err(Failure::fixed(
+            NOT_A_NUMBER,
+            c"the text given as a decimal is no number: digits with an optional sign, point and exponent",
+        )),
     }
 }
 
