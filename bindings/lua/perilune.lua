@@ -86,6 +86,8 @@
 ---@field post fun(self: perilune.Database, channel: string, message: string): integer
 ---@field receive fun(self: perilune.Database, channel: string, timeout?: number): string?, integer, integer
 ---@field follow fun(self: perilune.Database, channel: string, after: integer, timeout?: number): string?, integer, integer
+---@field snapshot fun(self: perilune.Database): perilune.Database what is there now, to be read; close() it
+---@field checkpoint fun(self: perilune.Database): boolean makes it survive a crash of the machine; false: nothing was new
 ---@field stat fun(self: perilune.Database): table<string, integer|string>
 ---@field verify fun(self: perilune.Database): true?, integer?, string?
 ---@field path fun(self: perilune.Database): string

@@ -132,7 +132,8 @@ impl fmt::Display for Error {
             Error::TransactionState(what) => f.write_str(what),
             Error::Forked => write!(
                 f,
-                "this transaction was begun before fork() and belongs to the parent process: begin one in the child"
+                "this transaction was begun before fork() and belongs to the parent process: leave it in the child, then begin \
+                 another"
             ),
             Error::KeyTooLong { bytes, limit } => write!(
                 f,
