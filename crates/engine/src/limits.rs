@@ -39,6 +39,9 @@ pub(crate) const RING: usize = if cfg!(feature = "tiny") { 16 << 10 } else { 256
 pub(crate) const UNDO: usize = 32 << 10;
 /// A record longer than this lies in runs, with a stub in the ring.
 pub(crate) const RECORD_INLINE_MAX: usize = RING / 2;
+/// Bytes of a record's operations up to which recovery holds them; longer ones it reads again. A record without
+/// a long value and within a ring is seldom longer.
+pub(crate) const LOG_RECORD_HELD: usize = if cfg!(feature = "tiny") { 512 } else { 4 << 10 };
 /// Bytes of a segment of the log; the first few are shorter, from [`LOG_SEGMENT_LEAST`] on.
 pub(crate) const LOG_SEGMENT: u64 = if cfg!(feature = "tiny") { 256 << 10 } else { 64 << 20 };
 /// Bytes of the log's first segment; each further one is twice as long, up to [`LOG_SEGMENT`].

@@ -61,7 +61,7 @@ fn replay_prefix(path: &Path, first: u64) -> (Content, End) {
     while let Some(batch) = replay.next().unwrap() {
         for record in &batch.records {
             assert!(record.flush > batch.interval.0 && record.flush <= batch.interval.1);
-            for op in record.ops().unwrap() {
+            for op in record.loaded(&RealDisk).unwrap().ops().unwrap() {
                 assert!(!op.volatile && !op.big);
                 match op.kind {
                     Kind::Set => drop(content.insert(op.key.to_vec(), op.value.to_vec())),

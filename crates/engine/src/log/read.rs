@@ -8,16 +8,20 @@
 //! - Batches come without gaps in their numbers and in their intervals, each with the sum of every chunk
 //!   checked; what is answered is a prefix of what was written.
 //! - Nothing is written.
+//! - Of a batch only short records are held in memory, at most about 16 MiB for each session that wrote, and
+//!   besides the longest record: long ones are read again when they are applied.
 //!
-//! Deliberately absent: applying records (`recover`). A batch is held in memory as a whole.
+//! Deliberately absent: applying records (`open`).
 
+use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use perilune_disk::Disk;
 use perilune_store::{Error, Result};
 
 use super::frame::{self, ChunkHead, SegmentHead, BLOCK, CHUNK_HEAD};
-use super::record::LogRecord;
+use super::record::{LogRecord, Splitter};
 use crate::image::io_error;
 use crate::limits::{LOG_CHUNK, LOG_SEGMENT};
 
@@ -40,8 +44,14 @@ pub(crate) struct Damage {
     pub(crate) why: String,
 }
 
+impl Display for Damage {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is damaged at byte {}: {}", self.file.display(), self.offset, self.why)
+    }
+}
+
 /// How a log ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct End {
     /// Batches answered.
     pub(crate) batches: u64,
@@ -58,7 +68,7 @@ pub(crate) struct End {
 /// A segment found.
 #[derive(Debug)]
 struct Found {
-    path: PathBuf,
+    path: Arc<Path>,
     head: SegmentHead,
 }
 
@@ -100,7 +110,7 @@ pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, uuid: [u8; 16], first: u
     for (_, path) in super::segment::files(disk, path)? {
         if let Some(head) = segment_head(disk, &path)? {
             if head.uuid == uuid {
-                segments.push(Found { path, head });
+                segments.push(Found { path: path.into(), head });
             }
         }
     }
@@ -180,7 +190,7 @@ impl Replay<'_> {
                     "the log begins with batch {}, but the checkpoint needs it from batch {first} on: a file is missing",
                     oldest.head.batch
                 );
-                let damage = Damage { file: oldest.path.clone(), offset: 0, why };
+                let damage = Damage { file: oldest.path.to_path_buf(), offset: 0, why };
                 self.end = Some(self.over(Some(damage), 0, oldest.head.batch)?);
             }
             return Ok(());
@@ -243,27 +253,29 @@ impl Replay<'_> {
     }
 
     fn batch(&mut self) -> std::result::Result<Batch, Flaw> {
+        let contradictory = || Flaw::Broken("its records contradict their format".to_owned());
         let mut body = Vec::new();
         let mut count = 0;
-        let mut first = None;
+        let mut begun = None;
         loop {
+            body.clear();
             let chunk = self.chunk(&mut body, true)?;
-            let (after, until) = *first.get_or_insert((chunk.after, chunk.until));
+            let interval = (chunk.after, chunk.until);
+            let (first, splitter) = begun.get_or_insert_with(|| (interval, Splitter::new(interval)));
             if chunk.batch != self.expected || chunk.chunk != count {
                 return Err(Flaw::Broken("another batch follows".to_owned()));
             }
-            if (after, until) != (chunk.after, chunk.until)
-                || self.until.is_some_and(|before| before != after)
-            {
+            if *first != interval || self.until.is_some_and(|before| before != chunk.after) {
                 return Err(Flaw::Broken("its interval does not follow the one before".to_owned()));
             }
+            let offset = self.offset - chunk.span() + CHUNK_HEAD as u64;
+            splitter.add(&self.segments[self.at].path, offset, &body).ok_or_else(contradictory)?;
             count += 1;
             if chunk.is_last {
-                let records = LogRecord::split(&body, (after, until))
-                    .ok_or_else(|| Flaw::Broken("its records contradict their format".to_owned()))?;
+                let records = begun.and_then(|(_, splitter)| splitter.finish()).ok_or_else(contradictory)?;
                 return Ok(Batch {
                     number: chunk.batch,
-                    interval: (after, until),
+                    interval,
                     max_generation: chunk.max_generation,
                     records,
                 });
@@ -279,7 +291,7 @@ impl Replay<'_> {
             return self.over(None, 0, highest);
         };
         let damage = (durable >= self.expected).then(|| Damage {
-            file: segment.path.clone(),
+            file: segment.path.to_path_buf(),
             offset: self.offset,
             why: format!("batch {} cannot be read ({why}), but it had been on disk", self.expected),
         });
@@ -288,7 +300,7 @@ impl Replay<'_> {
     }
 
     fn over(&self, damage: Option<Damage>, dropped: u64, highest: u64) -> Result<End> {
-        let place = self.segments.get(self.at).map(|segment| (segment.path.clone(), self.offset));
+        let place = self.segments.get(self.at).map(|segment| (segment.path.to_path_buf(), self.offset));
         // NB: one more, so that no left-over of a batch can ever be taken for one of the new log.
         let next_batch = highest.max(self.expected) + 1;
         Ok(End { batches: self.batches, next_batch, place, dropped, damage })

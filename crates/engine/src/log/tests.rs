@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use super::batch::{BatchWriter, Segment, Segments, Spot};
 use super::frame::{salt, ChunkHead, SegmentHead, BLOCK};
 use super::read::{read, Batch, End};
-use super::record::{heading, LOG_HEADING};
+use super::record::{heading, LogRecord, LOG_HEADING};
 use super::segment;
 use crate::image::space_error;
-use crate::limits::LOG_CHUNK;
+use crate::limits::{LOG_CHUNK, LOG_RECORD_HELD};
 use crate::session::record::{Kind, Op};
 
 const UUID: [u8; 16] = *b"sixteen bytes...";
@@ -133,7 +133,8 @@ fn values(batch: &Batch) -> Vec<(u64, Vec<u8>)> {
         .records
         .iter()
         .map(|record| {
-            let ops = record.ops().unwrap();
+            let loaded = record.loaded(&RealDisk).unwrap();
+            let ops = loaded.ops().unwrap();
             assert_eq!(ops.len(), 1);
             assert_eq!(ops[0].key, record.seq.to_be_bytes());
             (record.seq, ops[0].value.to_vec())
@@ -154,6 +155,32 @@ fn small_log(database: &Path) -> Vec<Vec<(u64, Vec<u8>)>> {
         log.durable = log.batch;
     }
     batches
+}
+
+/// A long record lies in many chunks and segments and is only read when it is wanted: a batch may hold more
+/// of them than there is memory.
+#[test]
+fn long_records_of_a_batch_are_not_held() {
+    let directory = Directory::new("long");
+    let path = directory.database();
+    let long = |byte: u8, bytes: usize| (0..bytes).map(|at| byte ^ (at / 7) as u8).collect::<Vec<u8>>();
+    let batch = vec![
+        (1, vec![1; 20]),
+        (2, long(2, 3 * LOG_CHUNK + 777)),
+        (3, vec![3; 40]),
+        (4, long(4, LOG_RECORD_HELD + 1)),
+        (5, long(5, LOG_CHUNK - 64)),
+        (6, vec![]),
+    ];
+    let mut log = Log::new(&path, 2 * LOG_CHUNK as u64);
+    log.write(&batch);
+    log.durable = log.batch;
+    log.write(&[(7, vec![7; 7])]);
+    let (batches, end) = all(&path, 1);
+    assert_eq!((batches.len(), end.damage), (2, None));
+    assert_eq!(values(&batches[0]), batch);
+    let held: Vec<bool> = batches[0].records.iter().map(LogRecord::is_held).collect();
+    assert_eq!(held, [true, false, true, false, false, true]);
 }
 
 #[test]

@@ -53,5 +53,6 @@ pub use options::OpenOptions;
 
 pub(crate) use attach::Attachment;
 pub(crate) use gate::{Gate, Reserved, WARDEN};
+pub(crate) use recovery::replay;
 pub(crate) use sessions::{claim_session, release_session};
 pub(crate) use site::{Site, INITIAL_PAGES};

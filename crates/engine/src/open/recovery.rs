@@ -7,6 +7,7 @@
 //! What if we are killed? `-shm` is not READY: the next to come begins again. Replaying writes only pages
 //! that are outside the checkpoint; once the new checkpoint is durable, there is nothing to replay.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crate::checkpoint;
 use crate::image::layout::Owner;
 use crate::image::Image;
 use crate::limits::PROCESSES;
-use crate::log;
+use crate::log::{self, End};
 use crate::meta::{sums, Meta};
 use crate::recover::RecoveryReport;
 use crate::session::record::{Kind, Op};
@@ -45,8 +46,12 @@ pub(crate) fn recover(
     let pages = sums::compare(file, &image.path, meta)?.into_result(&image.path)?;
     let nobody = std::mem::replace(&mut image.me, FORERUNNER);
     let image = Arc::new(image);
-    let replayed = replay(&image, meta, disk)?;
-    log::restart(&image, replayed.next_batch, log::level_of_meta(meta.level));
+    let mut replayed = Replayed { batches: 0, records: 0, end: Ok(End { next_batch: 1, ..End::default() }) };
+    if meta.wal_batch != 0 {
+        replayed = replay(&image, disk, &image.path, meta)?;
+    }
+    let end = replayed.end?;
+    log::restart(&image, end.next_batch, log::level_of_meta(meta.level));
     checkpoint::take(&image, disk, 0)?;
     log::clear(&image)?;
     let mut image =
@@ -57,54 +62,61 @@ pub(crate) fn recover(
         pages,
         batches: replayed.batches,
         records: replayed.records,
-        dropped: replayed.dropped,
+        dropped: dropped(&end),
         seconds: begin.elapsed().as_secs_f64(),
     };
     Ok((image, report))
 }
 
-/// What came of the log.
-#[derive(Default)]
-struct Replayed {
-    next_batch: u64,
-    batches: u64,
-    records: u64,
-    dropped: Option<String>,
+/// What came of a log.
+pub(crate) struct Replayed {
+    pub(crate) batches: u64,
+    /// Records applied.
+    pub(crate) records: u64,
+    /// How the log ended, or why it could not be read any further.
+    pub(crate) end: Result<End>,
 }
 
-/// Applies what the log holds beyond the checkpoint. Nothing is logged meanwhile.
-fn replay(image: &Arc<Image>, meta: &Meta, disk: &dyn Disk) -> Result<Replayed> {
-    if meta.wal_batch == 0 {
-        return Ok(Replayed { next_batch: 1, ..Replayed::default() });
-    }
+/// Applies what the log of the database at `path` holds beyond its checkpoint `meta` to the tree of `image`,
+/// which logs nothing meanwhile.
+///
+/// # Errors
+/// `NoSpace`, `Io` from applying.
+pub(crate) fn replay(image: &Arc<Image>, disk: &dyn Disk, path: &Path, meta: &Meta) -> Result<Replayed> {
+    let (mut batches, mut records) = (0, 0);
+    let mut reader = match log::read(disk, path, meta.uuid, meta.wal_batch) {
+        Ok(reader) => reader,
+        Err(error) => return Ok(Replayed { batches, records, end: Err(error) }),
+    };
     let access = Access::new(claim_session(image)?);
-    let mut replayed = Replayed::default();
-    let mut reader = log::read(disk, &image.path, meta.uuid, meta.wal_batch)?;
-    while let Some(batch) = reader.next()? {
-        for record in batch.records.iter().filter(|record| record.generation > meta.generation) {
-            for op in record.ops()? {
-                apply(&access, &op)?;
+    let end = loop {
+        match reader.next() {
+            Ok(Some(batch)) => {
+                for record in batch.records.iter().filter(|record| record.generation > meta.generation) {
+                    for op in record.loaded(disk)?.ops()? {
+                        apply(&access, &op)?;
+                    }
+                    records += 1;
+                }
+                batches += 1;
             }
-            replayed.records += 1;
+            Ok(None) => {
+                break reader.end().cloned().ok_or_else(|| Error::Internal("a log without an end".to_owned()))
+            }
+            Err(error) => break Err(error),
         }
-        replayed.batches += 1;
-    }
+    };
     release_session(&access.seat);
-    let Some(end) = reader.end() else { return Err(Error::Internal("a log without an end".to_owned())) };
-    replayed.next_batch = end.next_batch;
-    replayed.dropped = end.damage.as_ref().map(|damage| {
-        format!(
-            "{} batches that had been on disk: {} is damaged at byte {}: {}",
-            end.dropped,
-            damage.file.display(),
-            damage.offset,
-            damage.why
-        )
-    });
-    if replayed.dropped.is_none() && end.dropped > 0 {
-        replayed.dropped = Some(format!("{} batches that were being written", end.dropped));
+    Ok(Replayed { batches, records, end })
+}
+
+/// What was dropped of a log, and why.
+fn dropped(end: &End) -> Option<String> {
+    match &end.damage {
+        Some(damage) => Some(format!("{} batches that had been on disk: {damage}", end.dropped)),
+        None if end.dropped > 0 => Some(format!("{} batches that were being written", end.dropped)),
+        None => None,
     }
-    Ok(replayed)
 }
 
 fn apply(access: &Access, op: &Op<'_>) -> Result<()> {
