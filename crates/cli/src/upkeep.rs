@@ -156,8 +156,15 @@ fn tell(new: &str, report: &SalvageReport) {
             report.unsummed_pages
         );
     }
-    if report.was_open {
-        println!("it was not closed: what was written after its last checkpoint is not in the copy");
+    match report.log_records {
+        Some(records) => println!("it was not closed: {records} records of its log were applied"),
+        None if report.was_open => {
+            println!("it was not closed: what was written after its last checkpoint is not in the copy");
+        }
+        None => {}
+    }
+    if let Some(damage) = &report.log_damage {
+        println!("lost: what follows in the log: {damage}");
     }
     println!("{new}: {} nodes copied, {} bytes", report.nodes, report.bytes);
 }
@@ -172,6 +179,7 @@ fn as_json(new: &str, report: &SalvageReport) -> serde_json::Value {
         report.ranges.iter().map(|range| json!({"after": range.after, "before": range.before})).collect();
     json!({"path": new, "complete": report.is_complete(), "nodes": report.nodes, "bytes": report.bytes,
            "generation": report.generation, "was_open": report.was_open,
+           "log_records": report.log_records, "log_damage": report.log_damage,
            "unsummed_pages": report.unsummed_pages, "pages": pages, "more_pages": report.more_pages,
            "ranges": ranges, "more_ranges": report.more_ranges, "values": report.values,
            "more_values": report.more_values})

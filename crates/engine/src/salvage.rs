@@ -3,19 +3,23 @@
 //! What counts is the last checkpoint that the file names. Its leaves are found by the info pages, not through
 //! the tree, so that a damaged inner page loses nothing; each is compared with its sum. Leaves tile the keys:
 //! where one is missing, a range of keys is lost, and named by its neighbours. Only below a lost info page
-//! leaves are found through inner pages, and have no sum.
+//! leaves are found through inner pages, and have no sum. What the log holds beyond the checkpoint is then applied
+//! to the copy ([`mod@log`]).
 //!
 //! Invariants
 //! - The damaged file is only read, by system calls, and nobody may have it open.
-//! - A node of a leaf that has its sum is copied, and no node that was not in the checkpoint.
+//! - A node of a leaf that has its sum is copied, and none that was neither in the checkpoint nor in the log.
 //! - The new database appears under its name when it is whole.
 //!
-//! What if we are killed? `NEW.partial` is left, which the next salvage writes anew.
+//! What if we are killed? `NEW.partial` and its `-shm` are left, which the next salvage writes anew.
 //!
-//! Deliberately absent: the log, and what was written after the checkpoint; both need a sound tree.
+//! Deliberately absent: what was written after the checkpoint and is in no log.
+
+mod log;
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use perilune_disk::Disk;
 use perilune_store::{Error, Result};
@@ -54,9 +58,14 @@ pub struct SalvageReport {
     /// Generation of the checkpoint that was copied; 0: both copies of meta are lost, and the newest info
     /// pages were taken.
     pub generation: u64,
-    /// Whether the database was not closed: what was written after the checkpoint is not in the copy.
+    /// Whether the database was not closed: what was written after the checkpoint and is not in the log is not
+    /// in the copy.
     pub was_open: bool,
-    /// Nodes copied.
+    /// Records of the log that were applied to the copy; None: there was no log to be read.
+    pub log_records: Option<u64>,
+    /// Why the log was not read to its end: what followed is not in the copy.
+    pub log_damage: Option<String>,
+    /// Nodes of the new database.
     pub nodes: u64,
     /// Bytes of the new file.
     pub bytes: u64,
@@ -77,10 +86,11 @@ pub struct SalvageReport {
 }
 
 impl SalvageReport {
-    /// Whether every node of the checkpoint was copied.
+    /// Whether every node of the checkpoint was copied, and the log read to its end.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.generation != 0 && self.pages.is_empty() && self.ranges.is_empty() && self.values.is_empty()
+        let is_tree_whole = self.pages.is_empty() && self.ranges.is_empty() && self.values.is_empty();
+        self.generation != 0 && is_tree_whole && self.log_damage.is_none()
     }
 
     fn lose_page(&mut self, flaw: Flaw) {
@@ -113,7 +123,7 @@ pub(crate) fn salvage(
     path: &Path,
     new: &Path,
     options: &OpenOptions,
-    disk: &dyn Disk,
+    disk: &Arc<dyn Disk>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<SalvageReport> {
     let site = Site::find(path, options)?;
@@ -124,9 +134,13 @@ pub(crate) fn salvage(
     };
     let gate = alone(&site.path, options)?;
     let mut report = SalvageReport::default();
-    let still = open(&site.path, disk, &mut report)?;
+    let still = open(&site.path, &**disk, &mut report)?;
     let partial = meta::beside(&target.path, ".partial");
-    let written = copy(&still, disk, &site.path, &partial, &mut report, progress);
+    let mut written = copy(&still, &**disk, &site.path, &partial, &mut report, progress);
+    // Of a file of which both copies of meta are lost, nobody knows where in the log it stands.
+    if written.is_ok() && still.meta.is_open && still.meta.wal_batch != 0 {
+        written = log::apply(disk, options, &site.path, &still.meta, &partial, &mut report);
+    }
     drop(gate);
     let renamed = written.and_then(|()| {
         disk.rename(&partial, &target.path).map_err(|source| io_error("rename", &partial, source))?;

@@ -22,9 +22,14 @@ pub struct SalvageReport {
     /// Generation of the checkpoint that was copied; 0: the file no longer says which it is, and the newest
     /// that was found was taken.
     pub generation: u64,
-    /// Whether the database was not closed: what was written after its last checkpoint is not in the copy.
+    /// Whether the database was not closed: what was written after its last checkpoint and is not in its log is
+    /// not in the copy.
     pub was_open: bool,
-    /// Nodes copied.
+    /// Records of the log that were applied to the copy; None: there was no log to be read.
+    pub log_records: Option<u64>,
+    /// Why the log was not read to its end, with the place: what followed is not in the copy.
+    pub log_damage: Option<String>,
+    /// Nodes of the new database.
     pub nodes: u64,
     /// Bytes of the new file.
     pub bytes: u64,
@@ -45,10 +50,11 @@ pub struct SalvageReport {
 }
 
 impl SalvageReport {
-    /// Whether every node of the last checkpoint was copied.
+    /// Whether every node of the last checkpoint was copied, and the log read to its end.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.generation != 0 && self.pages.is_empty() && self.ranges.is_empty() && self.values.is_empty()
+        let is_tree_whole = self.pages.is_empty() && self.ranges.is_empty() && self.values.is_empty();
+        self.generation != 0 && is_tree_whole && self.log_damage.is_none()
     }
 }
 
@@ -91,7 +97,7 @@ impl OpenOptions {
     }
 
     /// Copies every node that can be read of the last checkpoint of a damaged database, which nobody has open,
-    /// into a new database at `new`. `progress` is told pages done and pages in all.
+    /// into a new database at `new`, and applies what its log holds beyond that. `progress` is told pages done and pages in all.
     ///
     /// # Errors
     /// `CannotOpen` if somebody has it open, or if `new` exists; `NotADatabase`, `NoSpace`, I/O. Damage is no
@@ -111,6 +117,8 @@ impl OpenOptions {
         Ok(SalvageReport {
             generation: found.generation,
             was_open: found.was_open,
+            log_records: found.log_records,
+            log_damage: found.log_damage,
             nodes: found.nodes,
             bytes: found.bytes,
             unsummed_pages: found.unsummed_pages,

@@ -35,8 +35,8 @@ static LIMITS: Limits = Limits {
 #[derive(Clone)]
 pub struct Database {
     // NB: dropped in this order: the warden ends before the process detaches.
-    pub(super) facilities: Arc<Facilities>,
-    pub(super) attachment: Arc<Attachment>,
+    facilities: Arc<Facilities>,
+    attachment: Arc<Attachment>,
 }
 
 /// What a database has done since it was opened first on this machine start, and what it holds.
@@ -190,7 +190,8 @@ impl Database {
         compact::compact(path, options, &disk, progress)
     }
 
-    /// Copies every node of the last checkpoint of `path` that can be read into a new database at `new`.
+    /// Copies every node of the last checkpoint of `path` that can be read, and what its log holds, into a new
+    /// database at `new`.
     /// `progress` is told pages done and pages in all.
     ///
     /// # Errors
@@ -201,7 +202,8 @@ impl Database {
         options: &OpenOptions,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<SalvageReport> {
-        salvage::salvage(path, new, options, &RealDisk, progress)
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        salvage::salvage(path, new, options, &disk, progress)
     }
 
     /// Verifies the whole structure, once what dead processes left half done is repaired, and compares the

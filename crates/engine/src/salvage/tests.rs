@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use perilune_disk::{Disk, Fault, FaultyDisk, RealDisk};
-use perilune_store::{Error, Session, Store};
+use perilune_store::{Durability, Error, Session, Store};
 
 use super::*;
 use crate::limits::PAGE;
@@ -85,9 +85,13 @@ pub(crate) fn all_of(path: &Path) -> Nodes {
     nodes
 }
 
+fn real() -> Arc<dyn Disk> {
+    Arc::new(RealDisk)
+}
+
 fn run(path: &Path, new: &Path) -> SalvageReport {
     let _ = fs::remove_file(new);
-    salvage(path, new, &options(), &RealDisk, &mut |_, _| {}).unwrap()
+    salvage(path, new, &options(), &real(), &mut |_, _| {}).unwrap()
 }
 
 fn flip(path: &Path, page: u64, at: u64) {
@@ -242,7 +246,7 @@ fn any_bytes_are_survived() {
         }
         fs::write(&bad, &bytes).unwrap();
         let _ = fs::remove_file(&new);
-        match salvage(&bad, &new, &options(), &RealDisk, &mut |_, _| {}) {
+        match salvage(&bad, &new, &options(), &real(), &mut |_, _| {}) {
             Ok(report) => assert_eq!(all_of(&new).len() as u64, report.nodes),
             Err(Error::NotADatabase { .. } | Error::Io { .. }) => {}
             Err(error) => panic!("round {round}: {error}"),
@@ -258,7 +262,7 @@ fn databases_in_use_and_names_in_use_are_refused() {
     let database = Database::open(&old, &options()).unwrap();
     set_all(&database, &nodes);
     let refusal =
-        |new: &Path| salvage(&old, new, &options(), &RealDisk, &mut |_, _| {}).unwrap_err().to_string();
+        |new: &Path| salvage(&old, new, &options(), &real(), &mut |_, _| {}).unwrap_err().to_string();
     assert!(refusal(&new).contains("in use by 1 process"), "{}", refusal(&new));
     database.close().unwrap();
     assert!(refusal(&old).contains("exists: give"), "{}", refusal(&old));
@@ -274,7 +278,8 @@ fn failing_disks_leave_no_half_database() {
     for call in 1.. {
         let disk = FaultyDisk::new(Fault::NoSpace);
         disk.fail_call(call);
-        match salvage(&old, &new, &options(), &disk, &mut |_, _| {}) {
+        let all: Arc<dyn Disk> = Arc::new(disk.clone());
+        match salvage(&old, &new, &options(), &all, &mut |_, _| {}) {
             Ok(report) => {
                 let left = all_of(&new);
                 assert_eq!(left.len() as u64, report.nodes);
@@ -289,4 +294,141 @@ fn failing_disks_leave_no_half_database() {
         }
         let _ = fs::remove_file(&new);
     }
+}
+
+/// A database that the machine has left open, with all states since its checkpoint: one for each record of the log.
+fn crashed(scratch: &Scratch, count: u32, records: u32) -> (PathBuf, Vec<Nodes>) {
+    let path = scratch.path("live.db");
+    let mut nodes = some_nodes(count);
+    make(&path, &nodes);
+    // From here on each commit is a batch of a new log.
+    let with_log = OpenOptions { durability: Some(Durability::Fsync), ..options() };
+    let database = Database::open(&path, &with_log).unwrap();
+    let mut states = vec![nodes.clone()];
+    let mut session = database.session().unwrap();
+    for at in 0..records {
+        let key = format!("name {:03} {at:010}", at % 41).into_bytes();
+        match at % 10 {
+            3 => {
+                let prefix = format!("name {:03} ", at % 37).into_bytes();
+                session.remove_prefix(&prefix).unwrap();
+                nodes.retain(|key, _| !key.starts_with(&prefix));
+            }
+            7 => {
+                let first = nodes.keys().next().unwrap().clone();
+                session.remove(&first).unwrap();
+                nodes.remove(&first);
+            }
+            _ => {
+                let value = vec![at as u8; if at % 9 == 0 { 5 * PAGE } else { 300 }];
+                session.set(&key, &value).unwrap();
+                nodes.insert(key, value);
+            }
+        }
+        states.push(nodes.clone());
+    }
+    drop(session);
+    let crashed = scratch.path("old.db");
+    for name in fs::read_dir(&scratch.0).unwrap() {
+        let name = name.unwrap().file_name().into_string().unwrap();
+        if let Some(rest) = name.strip_prefix("live.db").filter(|rest| *rest != "-shm") {
+            fs::copy(scratch.path(&name), scratch.path(&format!("old.db{rest}"))).unwrap();
+        }
+    }
+    database.close().unwrap();
+    (crashed, states)
+}
+
+#[test]
+fn what_the_log_holds_is_in_the_copy() {
+    let scratch = Scratch::new();
+    let (old, states) = crashed(&scratch, 900, 60);
+    let new = scratch.path("new.db");
+    let report = run(&old, &new);
+    assert_eq!(report.log_records, Some(states.len() as u64 - 1));
+    assert!(report.was_open && report.is_complete(), "{report:?}");
+    let left = all_of(&new);
+    assert!(left == *states.last().unwrap());
+    assert_eq!((report.nodes, report.bytes <= fs::metadata(&new).unwrap().len()), (left.len() as u64, true));
+    let file = RealDisk.open(&new, false).unwrap();
+    let (_, meta) = meta::newest(&*file, &new).unwrap();
+    assert_eq!(meta.level, Durability::Fsync as u32, "the level of the old one");
+    assert!(!scratch.path("new.db.partial-shm").exists());
+
+    // A leaf is lost: what the log set is there nevertheless, also in its range.
+    let used = checkpoint_pages(&old).unwrap();
+    flip(&old, used.data[used.data.len() / 2], 700);
+    let report = run(&old, &new);
+    assert!(!report.is_complete() && report.log_damage.is_none(), "{report:?}");
+    let (left, last) = (all_of(&new), states.last().unwrap());
+    assert!(left.len() < last.len() && left.iter().all(|(key, value)| last.get(key) == Some(value)));
+    let set_since = last.iter().filter(|(key, value)| states[0].get(*key) != Some(*value));
+    set_since.for_each(|(key, value)| assert_eq!(left.get(key), Some(value)));
+}
+
+#[test]
+fn a_damaged_log_is_named_and_applied_up_to_there() {
+    let scratch = Scratch::new();
+    let (old, states) = crashed(&scratch, 900, 60);
+    let new = scratch.path("new.db");
+    let wal = scratch.path("old.db-wal.0");
+    let good = fs::read(&wal).unwrap();
+    let end = good.iter().rposition(|byte| *byte != 0).unwrap();
+    let (mut named, mut reached) = (0, std::collections::BTreeSet::new());
+    for part in 1..12 {
+        let mut bad = good.clone();
+        for byte in &mut bad[end / 12 * part..][..40] {
+            *byte ^= 0x33;
+        }
+        fs::write(&wal, bad).unwrap();
+        let report = run(&old, &new);
+        let records = report.log_records.unwrap();
+        assert!(all_of(&new) == states[records as usize], "part {part}: {report:?}");
+        reached.insert(records);
+        if let Some(damage) = &report.log_damage {
+            assert!(damage.contains("old.db-wal.0 is damaged at byte "), "{damage}");
+            assert!(!report.is_complete());
+            named += 1;
+        }
+    }
+    assert!(named > 5 && reached.len() > 4, "{named} {reached:?}");
+    fs::remove_file(&wal).unwrap();
+    let report = run(&old, &new);
+    assert_eq!(report.log_records, Some(0));
+    assert!(all_of(&new) == states[0]);
+}
+
+#[test]
+fn failing_disks_leave_no_half_database_when_there_is_a_log() {
+    let scratch = Scratch::new();
+    let (old, states) = crashed(&scratch, 30, 8);
+    let new = scratch.path("new.db");
+    let mut failed = 0;
+    for call in 1.. {
+        let disk = FaultyDisk::new(Fault::Io);
+        disk.fail_call(call);
+        let all: Arc<dyn Disk> = Arc::new(disk.clone());
+        let is_over = match salvage(&old, &new, &options(), &all, &mut |_, _| {}) {
+            Ok(report) => {
+                let is_over = disk.calls() < call;
+                // What could not be read of old file or log is told.
+                assert!(all_of(&new) == *states.last().unwrap() || !report.is_complete(), "call {call}");
+                is_over
+            }
+            Err(_) => {
+                failed += 1;
+                // NB: it is there if only the sync of the directory has failed.
+                assert!(!new.exists() || all_of(&new) == *states.last().unwrap(), "call {call}");
+                false
+            }
+        };
+        for left in ["new.db.partial", "new.db.partial-shm"] {
+            assert!(!scratch.path(left).exists(), "call {call}: {left}");
+        }
+        let _ = fs::remove_file(&new);
+        if is_over {
+            break;
+        }
+    }
+    assert!(failed > 20, "{failed}");
 }

@@ -1,0 +1,86 @@
+//! What the log of a damaged database holds beyond its checkpoint, applied to the copy.
+//!
+//! The copy is opened like any database, at durability none, and gets record after record, up to the log's end
+//! or to what cannot be read of it. A record sets and removes nodes by their keys, so it needs nothing that may
+//! be lost of the checkpoint.
+//!
+//! Invariants
+//! - What is applied is a prefix of the log: the first damage ends it.
+//! - The damaged database and its log are only read.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use perilune_disk::Disk;
+use perilune_shm::platform;
+use perilune_store::Result;
+
+use super::SalvageReport;
+use crate::image::io_error;
+use crate::meta::{self, Meta};
+use crate::open::{self, Attachment, OpenOptions, Site};
+use crate::page::{self, LEAF};
+use crate::still::Still;
+
+/// Applies the log of the database at `path`, whose checkpoint is `meta`, to its closed copy at `partial`.
+///
+/// # Errors
+/// `NoSpace`, `Io` of the copy. What is wrong with the log is told in `report`.
+pub(super) fn apply(
+    disk: &Arc<dyn Disk>,
+    options: &OpenOptions,
+    path: &Path,
+    meta: &Meta,
+    partial: &Path,
+    report: &mut SalvageReport,
+) -> Result<()> {
+    let options = OpenOptions { create: false, read_only: false, durability: None, ..options.clone() };
+    let applied = replay(disk, &options, path, meta, partial, report);
+    // Of the copy's name of now, which nobody will use.
+    let _ = fs::remove_file(&Site::find(partial, &options)?.shm_path);
+    applied?;
+    count(&**disk, partial, report)
+}
+
+fn replay(
+    disk: &Arc<dyn Disk>,
+    options: &OpenOptions,
+    path: &Path,
+    meta: &Meta,
+    partial: &Path,
+    report: &mut SalvageReport,
+) -> Result<()> {
+    // The copy is not to have a log of its own meanwhile.
+    set_level(&**disk, partial, 0)?;
+    let attachment = Attachment::open_on(partial, options, Arc::clone(disk))?;
+    let replayed = open::replay(attachment.image()?, &**disk, path, meta)?;
+    attachment.close()?;
+    set_level(&**disk, partial, meta.level)?;
+    report.log_records = Some(replayed.records);
+    report.log_damage = match replayed.end {
+        Ok(end) => end.damage.map(|damage| damage.to_string()),
+        Err(error) => Some(error.to_string()),
+    };
+    Ok(())
+}
+
+/// Writes the durability level into the meta of a closed database.
+fn set_level(disk: &dyn Disk, path: &Path, level: u32) -> Result<()> {
+    let file = disk.open(path, true).map_err(|source| io_error("open", path, source))?;
+    let (slot, meta) = meta::newest(&*file, path)?;
+    let meta = Meta { serial: meta.serial + 1, stamp: platform::random_u64(), level, ..meta };
+    meta::write(&*file, path, 1 - slot, &meta)
+}
+
+/// Counts nodes and bytes of the copy, which have changed.
+fn count(disk: &dyn Disk, path: &Path, report: &mut SalvageReport) -> Result<()> {
+    let file = disk.open(path, false).map_err(|source| io_error("open", path, source))?;
+    report.bytes = file.size().map_err(|source| io_error("find out the size", path, source))?;
+    let (_, meta) = meta::newest(&*file, path)?;
+    let still = Still::open(file, path, meta)?;
+    let pages = still.tree_pages().filter_map(|number| still.tree_page(number).ok());
+    let leaves = pages.filter(|(page, _)| page::kind(page) == LEAF);
+    report.nodes = leaves.map(|(page, _)| page::leaf_count(&page) as u64).sum();
+    Ok(())
+}
