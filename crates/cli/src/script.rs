@@ -35,9 +35,14 @@ pub(crate) fn run_first(words: &[OsString]) -> Result<()> {
 /// Runs `perilune FILE ...`; a word that is no file was meant as a command.
 pub(crate) fn run_named(words: &[OsString]) -> Result<()> {
     match words.first() {
-        Some(word) if !Path::new(word).is_file() => Err(unknown(&word.to_string_lossy())),
+        Some(word) if !is_script(Path::new(word)) => Err(unknown(&word.to_string_lossy())),
         _ => run_first(words),
     }
+}
+
+/// `-`, or what can be read: a file, but also a pipe, as in `perilune <(generate)`.
+fn is_script(path: &Path) -> bool {
+    path == Path::new("-") || (path.exists() && !path.is_dir())
 }
 
 fn unknown(word: &str) -> Failure {

@@ -137,3 +137,43 @@ fn the_library_speaks_when_it_is_asked_to() {
     assert!(said.lines().last().is_some_and(|line| line.contains(": info: closed ")), "{said}");
     assert!(run(Some("loud")).contains("PERILUNE_LOG is off, error or info, not `loud`"));
 }
+
+#[test]
+fn who_may_only_read_may_look() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    /// Root may write everything: then the program runs as nobody.
+    const NOBODY: u32 = 65_534;
+    let place = Place::new();
+    let code = "require('perilune').use(); require('perilune').node('^a').b.__ = 5";
+    assert_eq!(place.run(&["--db", "t.db", "-e", code]).0, 0);
+    let program = place.path().join("perilune");
+    std::fs::copy(env!("CARGO_BIN_EXE_perilune"), &program).expect("a copy that nobody may run");
+    let set_mode = |name: &str, mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path().join(name), permissions).expect("its mode is changed");
+    };
+    for name in ["t.db", "t.db-shm"] {
+        set_mode(name, 0o444);
+    }
+    set_mode("", 0o555);
+    let is_root = std::fs::metadata(place.path()).expect("it is there").uid() == 0;
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command.args(words).current_dir(place.path());
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        told(command.output().expect("the program starts"))
+    };
+    for words in [&["check", "t.db"][..], &["stat", "t.db"]] {
+        let (code, out, err) = run(words);
+        assert_eq!((code, err.as_str()), (0, ""), "{words:?}");
+        assert!(out.contains("^a") || out.contains("sound, 1 node"), "{words:?}: {out}");
+    }
+    let (code, _, err) = run(&["checkpoint", "t.db"]);
+    assert!(code == 3 && err.contains("no permission to write"), "{code} {err}");
+    set_mode("t.db", 0o000);
+    assert_eq!(run(&["check", "t.db"]).0, 3);
+    set_mode("", 0o755);
+}

@@ -5,7 +5,7 @@
 mod program;
 
 use std::io::{Read, Write};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use program::Place;
 
@@ -49,9 +49,8 @@ impl Terminal {
     }
 }
 
-#[test]
-fn lines_are_run_and_nodes_shown() {
-    let place = Place::new();
+/// The program on a terminal of the kind `term`.
+fn start(place: &Place, term: &str) -> (Child, Terminal) {
     let program = place.command(&[]);
     // A limit, so that a session that waits for ever ends the test.
     let mut child = Command::new("timeout")
@@ -65,7 +64,7 @@ fn lines_are_run_and_nodes_shown() {
         ])
         .current_dir(place.path())
         .env("HOME", place.path())
-        .env("TERM", "xterm")
+        .env("TERM", term)
         .env_remove("XDG_STATE_HOME")
         .env_remove("PERILUNE_DB")
         .stdin(Stdio::piped())
@@ -74,7 +73,30 @@ fn lines_are_run_and_nodes_shown() {
         .expect("script of util-linux is there");
     let input = child.stdin.take().expect("piped");
     let output = child.stdout.take().expect("piped");
-    let mut terminal = Terminal { input, output, shown: Vec::new(), answered: 0 };
+    (child, Terminal { input, output, shown: Vec::new(), answered: 0 })
+}
+
+#[test]
+fn a_terminal_that_cannot_edit_is_good_enough() {
+    let place = Place::new();
+    let (mut child, mut terminal) = start(&place, "dumb");
+    terminal.wait_for(0, "Ctrl-D ends\r\n", "> ");
+    terminal.enter("6 * 7", "42\r\n", "> ");
+    terminal.enter("^my_name(1).__ = 5", "", "> ");
+    terminal.enter("^my_name", "^my_name(1)=5\r\n", "> ");
+    terminal.enter("for i = 1, 2 do", "", ">> ");
+    terminal.enter("print('line', i) end", "line\t2\r\n", "> ");
+    assert!(!terminal.shown.contains(&0x1B), "it moves no cursor");
+    terminal.input.write_all(&[4]).expect("the terminal");
+    let mut rest = Vec::new();
+    terminal.output.read_to_end(&mut rest).expect("the terminal");
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn lines_are_run_and_nodes_shown() {
+    let place = Place::new();
+    let (mut child, mut terminal) = start(&place, "xterm");
     terminal.wait_for(0, "Ctrl-D ends\r\n", "> ");
     terminal.enter("6 * 7", "42\r\n", "> ");
     terminal.enter("^person(21,\"age\").__ = 35 + 1 print('set')", "set\r\n", "> ");

@@ -37,7 +37,7 @@ fn a_script_gets_arguments_module_and_database() {
 fn code_and_standard_input_are_run() {
     let place = Place::new();
     assert_eq!(place.run(&["-e", "print(1 + 1, ...)", "a", "b"]), (GOOD, "2\ta\tb\n".into(), String::new()));
-    for words in [&["run", "-"][..], &[]] {
+    for words in [&["run", "-"][..], &["-"], &["/dev/stdin"], &[]] {
         let mut child = place
             .command(words)
             .stdin(Stdio::piped())
@@ -49,6 +49,15 @@ fn code_and_standard_input_are_run() {
         let (code, out, err) = told(child.wait_with_output().expect("it ends"));
         assert_eq!((code, out.as_str(), err.as_str()), (GOOD, "from input\n", ""));
     }
+}
+
+#[test]
+fn an_error_in_an_assignment_tells_the_line_of_the_script() {
+    let place = Place::new();
+    place.file("a.lua", "local n = require('perilune').use().node('^person')\n\nn.age.__ = 0 / 0\n");
+    let (code, _, err) = place.run(&["--db", "t.db", "a.lua"]);
+    assert_eq!(code, FOUND);
+    assert!(err.contains("a.lua:3: perilune: a value must be a finite number, not NaN"), "{err}");
 }
 
 #[test]

@@ -13,9 +13,12 @@ use crate::failure::{doing, Result};
 pub(crate) const WIDTH: u32 = 800;
 const BAR_HEIGHT: u32 = 36;
 const TOP: u32 = 64;
+/// Where bars begin, unless a label needs more.
 const LEFT: u32 = 64;
-/// The longest bar; the rest of the width is for the text behind it.
+/// The longest bar, unless labels and the text behind it need more; the rest of the width is for that.
 const BAR_WIDTH: u32 = 580;
+/// Wide enough for most letters of a sans-serif font, too; those of the PNG have 8.
+const LETTER: u32 = 9;
 
 const INK: [u8; 3] = [0x22, 0x22, 0x22];
 const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
@@ -56,6 +59,11 @@ pub(crate) struct Drawing {
 /// Horizontal bars under a title.
 pub(crate) fn bars(title: &str, bars: &[Bar]) -> Drawing {
     let longest = bars.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
+    let widest = |text: fn(&Bar) -> &str| {
+        bars.iter().map(|bar| LETTER * text(bar).chars().count() as u32).max().unwrap_or(0)
+    };
+    let left = LEFT.max(16 + widest(|bar| &bar.label) + 8);
+    let bar_width = BAR_WIDTH.min(WIDTH.saturating_sub(left + 8 + widest(|bar| &bar.text) + 8));
     let height = TOP + BAR_HEIGHT * bars.len() as u32 + 16;
     let mut shapes = vec![
         Shape::Rectangle { x: 0, y: 0, width: WIDTH, height, color: PAPER },
@@ -63,10 +71,10 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> Drawing {
     ];
     for (index, bar) in bars.iter().enumerate() {
         let y = TOP + BAR_HEIGHT * index as u32;
-        let width = ((bar.value / longest * f64::from(BAR_WIDTH)) as u32).max(1);
+        let width = ((bar.value / longest * f64::from(bar_width)) as u32).max(1);
         shapes.push(Shape::Text { x: 16, y: y + 6, text: bar.label.clone() });
-        shapes.push(Shape::Rectangle { x: LEFT, y, width, height: BAR_HEIGHT - 8, color: FILL });
-        shapes.push(Shape::Text { x: LEFT + width + 8, y: y + 6, text: bar.text.clone() });
+        shapes.push(Shape::Rectangle { x: left, y, width, height: BAR_HEIGHT - 8, color: FILL });
+        shapes.push(Shape::Text { x: left + width + 8, y: y + 6, text: bar.text.clone() });
     }
     Drawing { height, shapes }
 }
@@ -107,6 +115,22 @@ mod tests {
         let svg = drawing().svg();
         assert!(svg.contains("width=\"580\"") && svg.contains("width=\"290\""), "{svg}");
         assert!(svg.contains("a &amp; b") && svg.contains("2 &lt;s&gt;"), "{svg}");
+    }
+
+    #[test]
+    fn bars_leave_room_for_long_labels_and_texts() {
+        let bar = |label: &str| Bar { label: label.into(), value: 1.0, text: "65.7 x, 0.026 us".into() };
+        let drawing = bars("lua", &[bar("^BCAT-subscripts"), bar("get")]);
+        let mut ends = Vec::new();
+        for shape in &drawing.shapes[2..] {
+            match shape {
+                Shape::Text { x, text, .. } => ends.push((*x, x + LETTER * text.chars().count() as u32)),
+                Shape::Rectangle { x, width, .. } => ends.push((*x, x + width)),
+            }
+        }
+        for row in ends.chunks(3) {
+            assert!(row[0].1 <= row[1].0 && row[1].1 <= row[2].0 && row[2].1 <= WIDTH, "{row:?}");
+        }
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::path::Path;
 use perilune::LockMode;
 use serde_json::json;
 
-use super::open;
+use super::look_at;
 use super::table::{show, spoken, Table};
 use crate::failure::Result;
 
 /// Shows locks that are held, and those waited for.
 pub(crate) fn locks(path: Option<&Path>, as_json: bool) -> Result<()> {
-    let locks = open(path)?.locks()?;
+    let locks = look_at(path)?.locks()?;
     let mode = |mode| if mode == LockMode::Exclusive { "exclusive" } else { "shared" };
     if as_json {
         let rows = locks.iter().map(|lock| {
@@ -43,7 +43,7 @@ pub(crate) fn locks(path: Option<&Path>, as_json: bool) -> Result<()> {
 
 /// Shows the processes that have a database open.
 pub(crate) fn processes(path: Option<&Path>, as_json: bool) -> Result<()> {
-    let processes = open(path)?.processes()?;
+    let processes = look_at(path)?.processes()?;
     if as_json {
         let rows = processes.iter().map(|process| {
             json!({"slot": process.slot, "pid": process.pid, "alive": process.alive, "this": process.is_this,

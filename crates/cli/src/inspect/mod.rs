@@ -4,9 +4,9 @@ mod holders;
 mod stat;
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use perilune::Database;
+use perilune::{Database, ErrorCode};
 use perilune_luahost::{mlua, Host};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(crate) use stat::stat;
 
 /// Checks a database; faults make it fail.
 pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {
-    let database = open(path)?;
+    let database = look_at(path)?;
     let report = database.verify()?;
     let faults = report.faults.len() as u64 + report.more_faults;
     if as_json {
@@ -45,7 +45,7 @@ pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {
 
 /// Takes a checkpoint of a database that others may be using.
 pub(crate) fn checkpoint(path: Option<&Path>) -> Result<()> {
-    let database = open(path)?;
+    let database = Database::options().create(false).open(existing(path)?)?;
     let state = if database.checkpoint()? { "checkpoint taken" } else { "nothing has changed" };
     println!("{}: {state}", database.path().display());
     Ok(())
@@ -60,8 +60,25 @@ pub(crate) fn version() -> Result<()> {
     Ok(())
 }
 
-/// An existing database: looking at one never makes it.
-fn open(path: Option<&Path>) -> Result<Database> {
+/// An existing database to look at: that never makes it, and needs no permission to write it.
+fn look_at(path: Option<&Path>) -> Result<Database> {
+    let path = existing(path)?;
+    Ok(open_to_read(&path)?)
+}
+
+/// An existing database to look at; who may write it takes part in repairs, else it is only read.
+///
+/// # Errors
+/// Of opening it for writing.
+fn open_to_read(path: &Path) -> perilune::Result<Database> {
+    let options = Database::options().create(false);
+    options.open(path).or_else(|error| match error.code() {
+        ErrorCode::CannotOpen => options.clone().read_only(true).open(path).map_err(|_| error),
+        _ => Err(error),
+    })
+}
+
+fn existing(path: Option<&Path>) -> Result<PathBuf> {
     let path = match path {
         Some(path) => path.to_owned(),
         None => Database::default_path()?,
@@ -72,5 +89,5 @@ fn open(path: Option<&Path>) -> Result<Database> {
             path.display()
         )));
     }
-    Ok(Database::options().create(false).open(path)?)
+    Ok(path)
 }

@@ -12,7 +12,7 @@ use std::{fs, iter};
 use perilune::{Database, Figure, FigureKind, TreeSize};
 use serde_json::{json, Map, Value};
 
-use super::open;
+use super::look_at;
 use super::table::{show, Table};
 use crate::arguments::StatOptions;
 use crate::failure::Result;
@@ -22,7 +22,7 @@ const HEADING_EVERY: u64 = 20;
 
 /// Shows figures and names as told.
 pub(crate) fn stat(options: &StatOptions) -> Result<()> {
-    let database = open(options.path.as_deref())?;
+    let database = look_at(options.path.as_deref())?;
     if let Some(seconds) = options.watch {
         return watch(&database, seconds, options.count, options.json);
     }

@@ -8,7 +8,7 @@
 mod editing;
 
 use std::fs::DirBuilder;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use reedline::{
     Reedline, ReedlineEvent, ReedlineMenu, Signal,
 };
 
-use crate::failure::{environment, Result};
+use crate::failure::{doing, environment, Result};
 use crate::repl::editing::{Completion, LuaPrompt, Validation, Words};
 use crate::script;
 
@@ -44,26 +44,55 @@ pub(crate) fn run() -> Result<()> {
     let session = Session::open(&host)?;
     println!("perilune {}: {}", env!("CARGO_PKG_VERSION"), session.path);
     println!("^name(subscript, ...) shows a node, db is the database; help says more, Ctrl-D ends");
+    if env::var_os("TERM").is_none_or(|term| term == "dumb") {
+        return plain(&session);
+    }
     let words = Arc::new(Mutex::new(Words::default()));
     let mut editor = editor(&words);
     loop {
         *words.lock().unwrap_or_else(PoisonError::into_inner) = session.words();
         match editor.read_line(&LuaPrompt) {
-            Ok(Signal::Success(line)) if line.trim().is_empty() => {}
             Ok(Signal::Success(line)) => {
                 // Now, so that a line which ends the program is not lost.
                 let _ = editor.sync_history();
-                match line.trim() {
-                    "exit" | "quit" => return Ok(()),
-                    "help" => println!("{HELP}"),
-                    _ => session.enter(&line),
+                if session.act(&line) == Next::End {
+                    return Ok(());
                 }
             }
             Ok(Signal::CtrlD) => return Ok(()),
             Ok(_) => {}
-            Err(error) => return Err(environment(format!("the terminal failed: {error}"))),
+            Err(error) => {
+                eprintln!("perilune: no editing on this terminal: {error}");
+                return plain(&session);
+            }
         }
     }
+}
+
+/// The session on a terminal that cannot edit lines, as in an editor's shell.
+fn plain(session: &Session<'_>) -> Result<()> {
+    let mut text = String::new();
+    loop {
+        print!("{}", if text.is_empty() { "> " } else { ">> " });
+        let read = io::stdout().flush().and_then(|()| io::stdin().read_line(&mut text));
+        if read.map_err(doing("read the terminal"))? == 0 {
+            println!();
+            return Ok(());
+        }
+        if perilune_luahost::is_incomplete(&as_lua(&text)) {
+            continue;
+        }
+        if session.act(&text) == Next::End {
+            return Ok(());
+        }
+        text.clear();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Line,
+    End,
 }
 
 struct Session<'a> {
@@ -85,6 +114,17 @@ impl<'a> Session<'a> {
             _ => String::new(),
         };
         Ok(Session { host, functions, path })
+    }
+
+    /// Does what a line says.
+    fn act(&self, line: &str) -> Next {
+        match line.trim() {
+            "" => {}
+            "exit" | "quit" => return Next::End,
+            "help" => println!("{HELP}"),
+            _ => self.enter(line),
+        }
+        Next::Line
     }
 
     /// Runs a line and shows its results or its error.
@@ -130,7 +170,9 @@ fn as_lua(line: &str) -> String {
     let Some(rest) = line.strip_prefix('^') else {
         return line.to_owned();
     };
-    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '%').unwrap_or(rest.len());
+    let end = rest
+        .find(|letter: char| !letter.is_alphanumeric() && letter != '%' && letter != '_')
+        .unwrap_or(rest.len());
     format!("node(\"^{}\"){}", &rest[..end], &rest[end..])
 }
 
@@ -178,6 +220,8 @@ mod tests {
     fn the_text_of_a_node_becomes_lua() {
         assert_eq!(as_lua("^a"), "node(\"^a\")");
         assert_eq!(as_lua(" ^%x1(2,\"y\").z.__ = 3"), "node(\"^%x1\")(2,\"y\").z.__ = 3");
+        assert_eq!(as_lua("^my_name(1)"), "node(\"^my_name\")(1)");
+        assert_eq!(as_lua("^a.b"), "node(\"^a\").b", "a name with a dot is written node('^a.b')");
         assert_eq!(as_lua("2 ^ 3"), "2 ^ 3");
         assert_eq!(as_lua("= ^a"), "node(\"^a\")");
     }

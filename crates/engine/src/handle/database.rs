@@ -35,8 +35,8 @@ static LIMITS: Limits = Limits {
 #[derive(Clone)]
 pub struct Database {
     // NB: dropped in this order: the warden ends before the process detaches.
-    facilities: Arc<Facilities>,
-    attachment: Arc<Attachment>,
+    pub(super) facilities: Arc<Facilities>,
+    pub(super) attachment: Arc<Attachment>,
 }
 
 /// What a database has done since it was opened first on this machine start, and what it holds.

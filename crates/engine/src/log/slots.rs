@@ -11,10 +11,12 @@
 //! What if we are killed? Making a file: no slot says so, the next one makes it again. A slot numbered
 //! for a batch that was not finished: the batch is written again, and finds it by that number.
 
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Arc;
 
+use perilune_disk::Disk;
 use perilune_store::{Error, Result};
 
 use super::batch::{Segment, Segments, Spot};
@@ -57,6 +59,13 @@ fn spare(image: &Image) -> Option<u32> {
 pub(super) fn wants_spare(image: &Image) -> bool {
     let spot = position::read(image).spot;
     spot.sequence != 0 && spot.offset > segment::bytes(spot.slot) / 2 && spare(image).is_none()
+}
+
+/// Bytes left in the segment in which the log goes on; None before the first batch.
+#[cfg(feature = "instrument")]
+pub(crate) fn room(image: &Image) -> Option<u64> {
+    let spot = position::read(image).spot;
+    (spot.sequence != 0).then(|| segment::bytes(spot.slot) - spot.offset)
 }
 
 /// Sees to it that there is a spare segment.
@@ -169,14 +178,22 @@ pub(super) fn clear(image: &Image) -> Result<()> {
     for slot in 0..LOG_SLOTS {
         word(image, slot).store(0, Release);
     }
-    let files = segment::files(&*image.disk, &image.path)?;
+    remove_files(&*image.disk, &image.path)
+}
+
+/// Removes the files of the log of the database at `database`, which nobody has open and which needs none.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn remove_files(disk: &dyn Disk, database: &Path) -> Result<()> {
+    let files = segment::files(disk, database)?;
     for (_, path) in &files {
-        image.disk.remove(path).map_err(|source| io_error("remove", path, source))?;
+        disk.remove(path).map_err(|source| io_error("remove", path, source))?;
     }
-    match image.path.parent() {
+    match database.parent() {
         // NB: an old segment that came back after a crash could be taken for one of the new log.
         Some(directory) if !files.is_empty() => {
-            image.disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))
+            disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))
         }
         _ => Ok(()),
     }
