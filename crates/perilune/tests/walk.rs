@@ -2,8 +2,10 @@
 
 mod fixture;
 
+use std::ops::Bound;
+
 use fixture::Scratch;
-use perilune::{node, Neighbour, Node, Result, Session};
+use perilune::{node, Neighbour, Node, NodeRef, Result, Session, Value};
 
 fn both(test: impl Fn(&mut Session, &Node) -> Result<()>) -> Result<()> {
     let scratch = Scratch::new();
@@ -244,4 +246,56 @@ fn walks_see_the_transactions_own_writes() -> Result<()> {
             Ok(())
         })
     })
+}
+
+/// Ends of ranges, against all entries of the subtree in order; nodes around it must not be found.
+#[test]
+fn entries_are_found_at_both_ends_of_any_range() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    for name in ["^d", "^e", "d"] {
+        session.set(&node!(name)?, "outside")?;
+        for (first, second) in [(1, 1), (1, 2), (2, 1), (3, 7)] {
+            session.set(&node!(name, first, second)?, format!("{first} {second}"))?;
+        }
+        session.set(&node!(name, 2)?, "two")?;
+    }
+    for root in [node!("^d")?, node!("^d", 1)?, node!("^d", 2)?, node!("^d", 9)?, node!("d")?, node!("d", 2)?]
+    {
+        let all: Vec<(Node, Value)> = session.subtree(&root).collect::<Result<_>>()?;
+        let name = root.name();
+        let places =
+            [node!(&name)?, node!(&name, 1)?, node!(&name, 1, 2)?, node!(&name, 2)?, node!(&name, 3, 8)?];
+        for place in &places {
+            for bound in [Bound::Included(place), Bound::Excluded(place), Bound::Unbounded] {
+                let (after, before): (Vec<_>, Vec<_>) = match bound {
+                    Bound::Included(at) => (
+                        all.iter().filter(|(node, _)| node >= at).collect(),
+                        all.iter().filter(|(node, _)| node <= at).collect(),
+                    ),
+                    Bound::Excluded(at) => (
+                        all.iter().filter(|(node, _)| node > at).collect(),
+                        all.iter().filter(|(node, _)| node < at).collect(),
+                    ),
+                    Bound::Unbounded => (all.iter().collect(), all.iter().collect()),
+                };
+                let bound = bound.map(NodeRef::from);
+                let first = session.first_entry(&root, bound)?;
+                let first = first.map(|(node, value)| (node.to_string(), value.to_owned_value()));
+                assert_eq!(
+                    first,
+                    after.first().map(|(node, value)| (node.to_string(), value.clone())),
+                    "{root} {bound:?}"
+                );
+                let last = session.last_entry(&root, bound)?;
+                let last = last.map(|(node, value)| (node.to_string(), value.to_owned_value()));
+                assert_eq!(
+                    last,
+                    before.last().map(|(node, value)| (node.to_string(), value.clone())),
+                    "{root} {bound:?}"
+                );
+            }
+        }
+    }
+    Ok(())
 }

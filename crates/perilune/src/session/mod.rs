@@ -5,10 +5,11 @@
 //! - The buffers are scratch space: no operation relies on what an earlier one left there.
 //!
 //! The operations stand beside this file, by what they do: `values` (one node's value), `walk`
-//! (neighbours), `subtree` (whole trees), `batch` (many nodes); and in `transaction`, `cursor`,
+//! (neighbours), `entries` (ends of ranges), `subtree` (whole trees), `batch` (many nodes); and in `transaction`, `cursor`,
 //! `lock`, `watch`, `channel` of the crate.
 
 mod batch;
+mod entries;
 mod subtree;
 mod trees;
 mod values;

@@ -1,0 +1,95 @@
+//! The first or last node with a value in a range of a subtree, with its value, in one search.
+//!
+//! For callers that keep many values below one node and want the one at an end of them, as a queue does:
+//! one search instead of a walk and a read, and without a [`crate::Cursor`]'s buffers.
+
+use std::ops::Bound;
+
+use perilune_key::{range, ValueRef};
+
+use crate::{NodeRef, Result, Session};
+
+impl Session {
+    /// The first node with a value in the subtree of `root` (itself included) that does not lie before
+    /// `from`, and its value; they last until the next operation. `from` is of the same kind as `root`,
+    /// local or not; an excluded one leaves out that node, not its descendants.
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-entries-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// use perilune::node;
+    /// use std::ops::Bound;
+    ///
+    /// let queue = node!("^queue")?;
+    /// session.set(&node!("^queue", 7)?, "seven")?;
+    /// session.set(&node!("^queue", 9)?, "nine")?;
+    /// let (first, value) = session.first_entry(&queue, Bound::Unbounded)?.unwrap();
+    /// assert_eq!((first.to_string(), value.to_string()), ("^queue(7)".into(), "\"seven\"".into()));
+    /// let (last, _) = session.last_entry(&queue, Bound::Unbounded)?.unwrap();
+    /// assert_eq!(last.to_string(), "^queue(9)");
+    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    #[inline]
+    pub fn first_entry<'n, 'f>(
+        &mut self,
+        root: impl Into<NodeRef<'n>>,
+        from: Bound<NodeRef<'f>>,
+    ) -> Result<Option<(NodeRef<'_>, ValueRef<'_>)>> {
+        let root = root.into();
+        range::subtree_end(root.encoded(), &mut self.end);
+        let (start, inclusive) = match from {
+            Bound::Included(node) => (node.encoded(), true),
+            Bound::Excluded(node) => (node.encoded(), false),
+            Bound::Unbounded => (root.encoded(), true),
+        };
+        let (start, inclusive) =
+            if start < root.encoded() { (root.encoded(), true) } else { (start, inclusive) };
+        let (found, value) = (&mut self.found, Some(&mut self.value));
+        let tree = self.trees.of(root.is_local());
+        if !tree.next_within(start, inclusive, &self.end, found, value)? {
+            return Ok(None);
+        }
+        self.entry(root.is_local()).map(Some)
+    }
+
+    /// The last node with a value in the subtree of `root` (itself included) that lies before `to`, and
+    /// its value, as [`Session::first_entry`]. An included `to` counts without its descendants.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn last_entry<'n, 't>(
+        &mut self,
+        root: impl Into<NodeRef<'n>>,
+        to: Bound<NodeRef<'t>>,
+    ) -> Result<Option<(NodeRef<'_>, ValueRef<'_>)>> {
+        let root = root.into();
+        range::subtree_end(root.encoded(), &mut self.end);
+        self.from.clear();
+        match to {
+            Bound::Included(node) => {
+                self.from.extend_from_slice(node.encoded());
+                // No code begins with 00: this is behind the node and before its descendants.
+                self.from.push(0);
+            }
+            Bound::Excluded(node) => self.from.extend_from_slice(node.encoded()),
+            Bound::Unbounded => self.from.extend_from_slice(&self.end),
+        }
+        let before = if self.from < self.end { &self.from } else { &self.end };
+        let (found, value) = (&mut self.found, Some(&mut self.value));
+        let tree = self.trees.of(root.is_local());
+        if !tree.previous_within(before, root.encoded(), found, value)? {
+            return Ok(None);
+        }
+        self.entry(root.is_local()).map(Some)
+    }
+
+    #[inline]
+    fn entry(&self, local: bool) -> Result<(NodeRef<'_>, ValueRef<'_>)> {
+        Ok((NodeRef::from_encoded(&self.found, local), ValueRef::decode(&self.value)?))
+    }
+}
