@@ -50,6 +50,13 @@ fuzz:
 	PERILUNE_FUZZ_SECONDS=$(SECONDS) timeout $$(($(SECONDS) * 10 + 900)) \
 	    $(CARGO) test --release -p perilune-engine --lib fuzz:: -- --nocapture --test-threads=2
 
+## compare: SEQUENCES=10000 sequences of commands to our server and to a redis-server, whose replies must be equal
+SEQUENCES ?= 10000
+.PHONY: compare
+compare:
+	PERILUNE_SEQUENCES=$(SEQUENCES) timeout $$(($(SEQUENCES) / 20 + 900)) \
+	    $(CARGO) test --release -p perilune-server --test compare -- --nocapture
+
 # qemu-user knows no MADV_WIPEONFORK nor MADV_DONTFORK: tests of anchors, forks and whole databases are left
 # out. It shows that arm64 code works, not that its weaker memory is mastered: that is the loom stages' task.
 ## cross-test: tests of keys, shared memory, pages and trees on arm64, under qemu-user

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::exchange::{DumpOptions, LoadOptions};
+use crate::serve::ServeOptions;
 use crate::upkeep::{BackupOptions, CompactOptions, SalvageOptions};
 
 /// Runs Lua on an ordered tree of nodes, ^name(subscript, ...), in a file that processes share
@@ -96,6 +97,10 @@ pub(crate) enum Command {
     Compact(CompactOptions),
     /// Copies what can be read of a damaged database into a new one, and names what is lost
     Salvage(SalvageOptions),
+    /// Serves the database to clients of Redis, until SIGTERM or SIGINT
+    ///
+    /// Several may serve one database, and share a port.
+    Serve(ServeOptions),
     /// Shows the versions of Perilune and of the embedded Lua
     Version,
     /// Prints a script that makes a shell complete this program's commands and options

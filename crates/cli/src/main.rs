@@ -1,4 +1,4 @@
-//! The `perilune` program: runs Lua, looks at databases, measures 3n+1.
+//! The `perilune` program: runs Lua, looks at databases, serves Redis's clients, measures 3n+1.
 //!
 //! Invariants
 //! - Exit codes: 0 good, 1 found something wrong, 2 wrong use, 3 environment (`failure.rs`).
@@ -19,6 +19,7 @@ mod other_lua;
 mod repl;
 mod scratch;
 mod script;
+mod serve;
 mod upkeep;
 mod workloads;
 
@@ -79,6 +80,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Command::Backup(options)) => upkeep::backup(&options),
         Some(Command::Compact(options)) => upkeep::compact(&options),
         Some(Command::Salvage(options)) => upkeep::salvage(&options),
+        Some(Command::Serve(options)) => serve::run(&options, arguments.db.as_deref()),
         Some(Command::Version) => inspect::version(),
         Some(Command::Completions { shell }) => manual::completions(&shell),
         Some(Command::Manual { directory }) => manual::write(&directory),

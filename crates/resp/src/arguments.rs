@@ -36,7 +36,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// All of them, the name first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone + '_ {
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone + 'a {
         self.spans.iter().map(|&(start, end)| &self.bytes[start..end])
     }
 

@@ -41,6 +41,11 @@ impl<'a> Replies<'a> {
         Replies { out, protocol }
     }
 
+    /// Speaks `protocol` from now on.
+    pub fn speak(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
     /// What it speaks.
     #[must_use]
     pub fn protocol(&self) -> Protocol {
@@ -174,6 +179,11 @@ impl<'a> Replies<'a> {
         write_integer(length as i64, &mut head);
         head.extend_from_slice(b"\r\n");
         self.out.splice(mark.0..mark.0, head);
+    }
+
+    /// Replies that were written elsewhere, in the same protocol.
+    pub fn raw(&mut self, replies: &[u8]) {
+        self.out.extend_from_slice(replies);
     }
 
     fn header(&mut self, kind: u8, number: i64) {

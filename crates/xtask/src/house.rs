@@ -95,10 +95,18 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/server",
+        uses: &["perilune", "perilune-resp", "mio", "sha2", "socket2"],
+        tests_use: &["proptest"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
         dir: "crates/cli",
         uses: &[
             "perilune",
             "perilune-luahost",
+            "perilune-server",
             "clap",
             "clap_complete",
             "clap_mangen",
@@ -107,6 +115,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "png",
             "reedline",
             "serde_json",
+            "signal-hook",
         ],
         tests_use: &[],
         unsafety: Unsafety::Forbidden,

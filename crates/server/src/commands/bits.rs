@@ -1,0 +1,350 @@
+//! Strings as rows of bits, the first of a byte being its highest.
+
+use perilune_resp::{parse_integer, Arguments, Replies};
+
+use super::strings::{check_length, load};
+use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG};
+use crate::keyspace::{Keys, Kind};
+use crate::limits::VALUE_BYTES;
+use crate::numbers::{integer, lower, span};
+
+const OFFSET: &str = "ERR bit offset is not an integer or out of range";
+
+fn offset(argument: &[u8]) -> Result<usize> {
+    match parse_integer(argument).and_then(|offset| usize::try_from(offset).ok()) {
+        Some(offset) if offset / 8 < VALUE_BYTES => Ok(offset),
+        _ => refuse(OFFSET),
+    }
+}
+
+fn bit_at(bytes: &[u8], offset: usize) -> bool {
+    bytes.get(offset / 8).is_some_and(|byte| byte >> (7 - offset % 8) & 1 == 1)
+}
+
+fn put_bit(bytes: &mut [u8], offset: usize, bit: bool) {
+    let mask = 0x80 >> (offset % 8);
+    if bit {
+        bytes[offset / 8] |= mask;
+    } else {
+        bytes[offset / 8] &= !mask;
+    }
+}
+
+pub(crate) fn setbit(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let offset = offset(&arguments[2])?;
+    let bit = match &arguments[3] {
+        b"0" => false,
+        b"1" => true,
+        _ => return refuse("ERR bit is not an integer or out of range"),
+    };
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let mut bytes = load(keys, &key, entry.as_ref())?;
+    let old = bit_at(&bytes, offset);
+    bytes.resize(bytes.len().max(offset / 8 + 1), 0);
+    put_bit(&mut bytes, offset, bit);
+    keys.change_string(&key, entry.as_ref(), &bytes)?;
+    replies.truth(old);
+    Ok(())
+}
+
+pub(crate) fn getbit(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let offset = offset(&arguments[2])?;
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let bytes = load(keys, &key, entry.as_ref())?;
+    replies.truth(bit_at(&bytes, offset));
+    Ok(())
+}
+
+/// Whether the last word asks for bits, not for bytes.
+fn in_bits(word: Option<&[u8]>) -> Result<bool> {
+    match word.map(lower).as_deref() {
+        None | Some(b"byte") => Ok(false),
+        Some(b"bit") => Ok(true),
+        _ => refuse(SYNTAX),
+    }
+}
+
+pub(crate) fn bitcount(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    if entry.is_none() {
+        replies.integer(0);
+        return Ok(());
+    }
+    let range = match (arguments.get(2), arguments.get(3)) {
+        (None, _) => None,
+        (Some(start), Some(last)) if arguments.len() <= 5 => {
+            let range = (integer(start)?, integer(last)?);
+            Some((range, in_bits(arguments.get(4))?))
+        }
+        _ => return refuse(SYNTAX),
+    };
+    let bytes = load(keys, &key, entry.as_ref())?;
+    let length = bytes.len() as i64;
+    let count = match range {
+        None => ones(&bytes),
+        Some(((start, last), _)) if start < 0 && last < 0 && start > last => 0,
+        Some(((start, last), false)) => {
+            let (start, end) = span(start, last.max(-length), length);
+            ones(&bytes[start as usize..end as usize])
+        }
+        Some(((start, last), true)) => {
+            let (start, end) = span(start, last.max(-8 * length), 8 * length);
+            (start..end).filter(|at| bit_at(&bytes, *at as usize)).count()
+        }
+    };
+    replies.count(count);
+    Ok(())
+}
+
+fn ones(bytes: &[u8]) -> usize {
+    bytes.iter().map(|byte| byte.count_ones() as usize).sum()
+}
+
+pub(crate) fn bitpos(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let wanted = match integer(&arguments[2])? {
+        0 => false,
+        1 => true,
+        _ => return refuse("ERR The bit argument must be 1 or 0."),
+    };
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    if entry.is_none() {
+        replies.integer(if wanted { -1 } else { 0 });
+        return Ok(());
+    }
+    if arguments.len() > 6 {
+        return refuse(SYNTAX);
+    }
+    let start = arguments.get(3).map(integer).transpose()?.unwrap_or(0);
+    let bits = in_bits(arguments.get(5))?;
+    let last = arguments.get(4).map(integer).transpose()?;
+    let bytes = load(keys, &key, entry.as_ref())?;
+    let unit = if bits { 1 } else { 8 };
+    let length = bytes.len() as i64 * 8 / unit;
+    let (from, to) = span(start, last.unwrap_or(-1).max(-length), length);
+    let found = (from * unit..to * unit).find(|at| bit_at(&bytes, *at as usize) == wanted);
+    replies.integer(match found {
+        Some(at) => at,
+        // Without an end the string goes on in zeros.
+        None if !wanted && last.is_none() && from < to => bytes.len() as i64 * 8,
+        None => -1,
+    });
+    Ok(())
+}
+
+pub(crate) fn bitop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let operation = lower(&arguments[1]);
+    let combine: fn(u8, u8) -> u8 = match &*operation {
+        b"and" => |left, right| left & right,
+        b"or" => |left, right| left | right,
+        b"xor" => |left, right| left ^ right,
+        b"not" if arguments.len() == 4 => |left, _| left,
+        b"not" => return refuse("ERR BITOP NOT must be called with a single source key."),
+        _ => return refuse(SYNTAX),
+    };
+    let mut sources = Vec::new();
+    for name in arguments.from(3).iter() {
+        let (key, entry) = keys.find(name, Kind::String)?;
+        sources.push(load(keys, &key, entry.as_ref())?);
+    }
+    let length = sources.iter().map(Vec::len).max().unwrap_or(0);
+    let mut result = sources.first().cloned().unwrap_or_default();
+    result.resize(length, 0);
+    for source in sources.iter().skip(1) {
+        for (at, byte) in result.iter_mut().enumerate() {
+            *byte = combine(*byte, source.get(at).copied().unwrap_or(0));
+        }
+    }
+    if &*operation == b"not" {
+        result.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    let target = keys.key(&arguments[2])?;
+    match (keys.open(&target)?, result.is_empty()) {
+        (Some(entry), true) => keys.erase(&target, &entry)?,
+        (None, true) => {}
+        (entry, false) => keys.put_string(&target, entry.as_ref(), &result, None)?,
+    }
+    replies.count(length);
+    Ok(())
+}
+
+/// A row of bits inside a string, read as a number.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    signed: bool,
+    width: u32,
+    offset: usize,
+}
+
+/// What happens to a sum that a field cannot hold.
+#[derive(Clone, Copy, Debug)]
+enum Overflow {
+    Wrap,
+    Saturate,
+    Fail,
+}
+
+impl Field {
+    fn parse(kind: &[u8], at: &[u8]) -> Result<Field> {
+        const KIND: &str = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.";
+        let (signed, digits) = match kind {
+            [b'i', digits @ ..] => (true, digits),
+            [b'u', digits @ ..] => (false, digits),
+            _ => return refuse(KIND),
+        };
+        let width = match parse_integer(digits) {
+            Some(width @ 1..=64) if signed || width < 64 => width as u32,
+            _ => return refuse(KIND),
+        };
+        let (factor, at) = match at {
+            [b'#', at @ ..] => (width as usize, at),
+            at => (1, at),
+        };
+        let offset = parse_integer(at).and_then(|at| usize::try_from(at).ok()?.checked_mul(factor));
+        match offset {
+            Some(offset) if (offset.saturating_add(width as usize) - 1) / 8 < VALUE_BYTES => {
+                Ok(Field { signed, width, offset })
+            }
+            _ => refuse(OFFSET),
+        }
+    }
+
+    fn range(self) -> (i128, i128) {
+        let top = 1_i128 << (self.width - u32::from(self.signed));
+        (if self.signed { -top } else { 0 }, top - 1)
+    }
+
+    fn read(self, bytes: &[u8]) -> i64 {
+        let bits = (0..self.width as usize)
+            .fold(0_u64, |number, at| number << 1 | u64::from(bit_at(bytes, self.offset + at)));
+        self.folded(i128::from(bits)) as i64
+    }
+
+    fn write(self, bytes: &mut [u8], number: i64) {
+        for at in 0..self.width {
+            put_bit(bytes, self.offset + at as usize, number >> (self.width - 1 - at) & 1 == 1);
+        }
+    }
+
+    /// The low bits of `number`, as the field reads them.
+    fn folded(self, number: i128) -> i128 {
+        let (low, high) = self.range();
+        let bits = number & ((1_i128 << self.width) - 1);
+        if bits > high {
+            bits - (1_i128 << self.width)
+        } else {
+            bits.max(low)
+        }
+    }
+
+    /// What is stored for `number`; none if it is refused.
+    fn fit(self, number: i128, overflow: Overflow) -> Option<i64> {
+        let (low, high) = self.range();
+        if (low..=high).contains(&number) {
+            return i64::try_from(number).ok();
+        }
+        let fitted = match overflow {
+            Overflow::Wrap => self.folded(number),
+            Overflow::Saturate => number.clamp(low, high),
+            Overflow::Fail => return None,
+        };
+        i64::try_from(fitted).ok()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Get(Field),
+    Set(Field, i64, Overflow),
+    Add(Field, i64, Overflow),
+}
+
+fn steps(arguments: Arguments<'_>, only_get: bool) -> Result<Vec<Step>> {
+    let (mut steps, mut overflow) = (Vec::new(), Overflow::Wrap);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let word = lower(word);
+        match (&*word, words.len()) {
+            (b"overflow", 1..) => {
+                overflow = match &*lower(words.next().unwrap_or_default()) {
+                    b"wrap" => Overflow::Wrap,
+                    b"sat" => Overflow::Saturate,
+                    b"fail" => Overflow::Fail,
+                    _ => return refuse("ERR Invalid OVERFLOW type specified"),
+                };
+                continue;
+            }
+            (b"get", 2..) | (b"set" | b"incrby", 3..) => {}
+            _ => return refuse(SYNTAX),
+        }
+        let field = Field::parse(words.next().unwrap_or_default(), words.next().unwrap_or_default())?;
+        if &*word == b"get" {
+            steps.push(Step::Get(field));
+            continue;
+        }
+        if only_get {
+            return refuse("ERR BITFIELD_RO only supports the GET subcommand");
+        }
+        let number = integer(words.next().unwrap_or_default())?;
+        steps.push(match &*word {
+            b"set" => Step::Set(field, number, overflow),
+            _ => Step::Add(field, number, overflow),
+        });
+    }
+    Ok(steps)
+}
+
+/// BITFIELD, BITFIELD_RO.
+pub(crate) fn bitfield(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let only_get = lower(&arguments[0]) == &b"bitfield_ro"[..];
+    let steps = steps(arguments.from(2), only_get)?;
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let mut bytes = load(keys, &key, entry.as_ref())?;
+    let mut longest = 0;
+    for step in &steps {
+        if let Step::Set(field, ..) | Step::Add(field, ..) = step {
+            longest = longest.max((field.offset + field.width as usize).div_ceil(8));
+        }
+    }
+    if longest > VALUE_BYTES {
+        return refuse_with(TOO_LONG.to_owned());
+    }
+    check_length(longest)?;
+    let writes = longest > 0;
+    bytes.resize(bytes.len().max(longest), 0);
+    replies.array(steps.len());
+    for step in steps {
+        let (field, answer, stored) = match step {
+            Step::Get(field) => {
+                replies.integer(field.read(&bytes));
+                continue;
+            }
+            Step::Set(field, number, overflow) => {
+                let stored = field.fit(i128::from(number), overflow);
+                (field, stored.map(|_| field.read(&bytes)), stored)
+            }
+            Step::Add(field, by, overflow) => {
+                let stored = field.fit(i128::from(field.read(&bytes)) + i128::from(by), overflow);
+                (field, stored, stored)
+            }
+        };
+        if let Some(stored) = stored {
+            field.write(&mut bytes, stored);
+        }
+        match answer {
+            Some(answer) => replies.integer(answer),
+            None => replies.null(),
+        }
+    }
+    if writes {
+        keys.change_string(&key, entry.as_ref(), &bytes)?;
+    }
+    Ok(())
+}

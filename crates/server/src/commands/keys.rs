@@ -1,0 +1,184 @@
+//! Keys, whatever they hold.
+
+use perilune::Node;
+use perilune_resp::{Arguments, Replies};
+
+use crate::failure::{refuse, Result, NO_KEY, SYNTAX};
+use crate::keyspace::{Keys, NAME};
+use crate::limits::DATABASES;
+use crate::numbers::{integer, lower};
+use crate::pattern;
+use crate::random;
+
+/// DEL, UNLINK: the latter is no different, since nothing waits for memory to be given back.
+pub(crate) fn del(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let mut removed = 0;
+    for name in arguments.from(1).iter() {
+        let key = keys.key(name)?;
+        if let Some(entry) = keys.open(&key)? {
+            keys.erase(&key, &entry)?;
+            removed += 1;
+        }
+    }
+    replies.integer(removed);
+    Ok(())
+}
+
+/// EXISTS, TOUCH.
+pub(crate) fn exists(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let mut there = 0;
+    for name in arguments.from(1).iter() {
+        let key = keys.key(name)?;
+        there += i64::from(keys.open(&key)?.is_some());
+    }
+    replies.integer(there);
+    Ok(())
+}
+
+pub(crate) fn kind(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let key = keys.key(&arguments[1])?;
+    replies.simple(keys.open(&key)?.map_or("none", |entry| entry.kind.name()));
+    Ok(())
+}
+
+pub(crate) fn keys(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let mark = replies.begin_array();
+    let mut count = 0;
+    let mut walk = keys.walk()?;
+    while let Some(name) = walk.next(keys)? {
+        if pattern::matches(&arguments[1], name) {
+            replies.bulk(name);
+            count += 1;
+        }
+    }
+    replies.end_array(mark, count);
+    Ok(())
+}
+
+pub(crate) fn dbsize(
+    keys: &mut Keys<'_>,
+    _arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let mut count = 0;
+    let mut walk = keys.walk()?;
+    while walk.next(keys)?.is_some() {
+        count += 1;
+    }
+    replies.count(count);
+    Ok(())
+}
+
+/// One key of all, each with the same chance: a walk through them.
+pub(crate) fn randomkey(
+    keys: &mut Keys<'_>,
+    _arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let (mut walk, mut chosen, mut seen) = (keys.walk()?, None, 0);
+    while let Some(name) = walk.next(keys)? {
+        seen += 1;
+        if random::below(seen) == 0 {
+            chosen = Some(name.to_vec());
+        }
+    }
+    replies.bulk_or_null(chosen.as_deref());
+    Ok(())
+}
+
+/// RENAME, RENAMENX.
+pub(crate) fn rename(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let only_absent = lower(&arguments[0]) == &b"renamenx"[..];
+    let (from, to) = (keys.key(&arguments[1])?, keys.key(&arguments[2])?);
+    let Some(entry) = keys.open(&from)? else { return refuse(NO_KEY) };
+    let target = keys.open(&to)?;
+    let wanted = !only_absent || target.is_none();
+    if wanted && from.node != to.node {
+        keys.copy(&from, &entry, &to, target.as_ref())?;
+        keys.erase(&from, &entry)?;
+    }
+    if only_absent {
+        replies.truth(wanted);
+    } else {
+        replies.simple("OK");
+    }
+    Ok(())
+}
+
+fn database(argument: &[u8]) -> Result<i64> {
+    match integer(argument)? {
+        number if (0..DATABASES).contains(&number) => Ok(number),
+        _ => refuse("ERR DB index is out of range"),
+    }
+}
+
+pub(crate) fn copy(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (here, mut there, mut replace) = (keys.database, keys.database, false);
+    let mut words = arguments.from(3).iter();
+    while let Some(word) = words.next() {
+        match (&*lower(word), words.len()) {
+            (b"replace", _) => replace = true,
+            (b"db", 1..) => there = database(words.next().unwrap_or_default())?,
+            _ => return refuse(SYNTAX),
+        }
+    }
+    if there == here && arguments[1] == arguments[2] {
+        return refuse("ERR source and destination objects are the same");
+    }
+    let done = transfer(keys, &arguments[1], &arguments[2], there, replace, false)?;
+    replies.truth(done);
+    Ok(())
+}
+
+pub(crate) fn shift(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let there = database(&arguments[2])?;
+    if there == keys.database {
+        return refuse("ERR source and destination objects are the same");
+    }
+    let done = transfer(keys, &arguments[1], &arguments[1], there, false, true)?;
+    replies.truth(done);
+    Ok(())
+}
+
+/// Copies a key to a database, and removes it here if it is to `leave`.
+fn transfer(
+    keys: &mut Keys<'_>,
+    from: &[u8],
+    to: &[u8],
+    there: i64,
+    replace: bool,
+    leave: bool,
+) -> Result<bool> {
+    let here = keys.database;
+    let from = keys.key(from)?;
+    let Some(entry) = keys.open(&from)? else { return Ok(false) };
+    keys.database = there;
+    let to = keys.key(to)?;
+    let target = keys.open(&to)?;
+    let wanted = target.is_none() || replace;
+    if wanted {
+        keys.copy(&from, &entry, &to, target.as_ref())?;
+    }
+    keys.database = here;
+    if wanted && leave {
+        keys.erase(&from, &entry)?;
+    }
+    Ok(wanted)
+}
+
+/// FLUSHDB, FLUSHALL. The index of expiries is left to be swept, since it is compared with the keys.
+pub(crate) fn flush(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    match arguments.get(1).map(lower).as_deref() {
+        None | Some(b"sync" | b"async") if arguments.len() <= 2 => {}
+        _ => return refuse(SYNTAX),
+    }
+    let all = lower(&arguments[0]) == &b"flushall"[..];
+    for database in 0..DATABASES {
+        if all || database == keys.database {
+            let root = Node::new(NAME)?.with(database)?;
+            keys.session.delete_tree(&root)?;
+        }
+    }
+    replies.simple("OK");
+    Ok(())
+}

@@ -1,0 +1,412 @@
+//! Lists: elements at consecutive integers, the first of which may be any.
+//!
+//! Invariant: the elements of a list lie at `first..=last` without gaps; a list without elements is gone.
+
+use std::ops::Bound;
+
+use perilune::{Node, Session};
+use perilune_resp::{Arguments, Replies};
+
+use crate::failure::{refuse, refuse_with, Result, INDEX_RANGE, NO_KEY, SYNTAX};
+use crate::gate::wrong_number;
+use crate::keyspace::{text, Entry, Key, Keys, Kind};
+use crate::numbers::{from_end, integer, lower, positive, span};
+
+/// A list, open.
+struct List<'n> {
+    key: Key<'n>,
+    entry: Option<Entry>,
+    node: Node,
+    first: i64,
+    /// Behind the last one.
+    end: i64,
+}
+
+/// Which end of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Side {
+    fn parse(word: &[u8]) -> Result<Side> {
+        match &*lower(word) {
+            b"left" => Ok(Side::Left),
+            b"right" => Ok(Side::Right),
+            _ => refuse(SYNTAX),
+        }
+    }
+}
+
+impl<'n> List<'n> {
+    fn open(keys: &mut Keys<'_>, name: &'n [u8]) -> Result<List<'n>> {
+        let (key, entry) = keys.find(name, Kind::List)?;
+        let node = key.part(Kind::List)?;
+        let (mut first, mut end) = (0, 0);
+        if let Some(entry) = entry {
+            first = entry.figure;
+            if let Some((last, _)) = keys.session.last_entry(&node, Bound::Unbounded)? {
+                end = last.last()?.and_then(|index| index.as_i64()).unwrap_or(first) + 1;
+            }
+        }
+        Ok(List { key, entry, node, first, end })
+    }
+
+    fn length(&self) -> i64 {
+        self.end - self.first
+    }
+
+    fn place(&self, index: i64) -> Result<Node> {
+        Ok(self.node.child(index)?)
+    }
+
+    /// The element `index` places behind the first one.
+    fn get(&self, session: &mut Session, index: i64) -> Result<Vec<u8>> {
+        let place = self.place(self.first + index)?;
+        Ok(session.get_ref(&place)?.map(|value| text::bytes_of(value).into_owned()).unwrap_or_default())
+    }
+
+    fn put(&self, session: &mut Session, index: i64, element: &[u8]) -> Result<()> {
+        let place = self.place(self.first + index)?;
+        Ok(session.set(&place, element)?)
+    }
+
+    fn push(&mut self, keys: &mut Keys<'_>, side: Side, element: &[u8]) -> Result<()> {
+        if self.entry.is_none() && self.length() == 0 {
+            keys.begin(&self.key)?;
+        }
+        let index = match side {
+            Side::Left => {
+                self.first -= 1;
+                self.first
+            }
+            Side::Right => {
+                self.end += 1;
+                self.end - 1
+            }
+        };
+        let place = self.place(index)?;
+        Ok(keys.session.set(&place, element)?)
+    }
+
+    /// Takes an element off a list that has one.
+    fn pop(&mut self, session: &mut Session, side: Side) -> Result<Vec<u8>> {
+        let index = match side {
+            Side::Left => 0,
+            Side::Right => self.length() - 1,
+        };
+        let element = self.get(session, index)?;
+        let place = self.place(self.first + index)?;
+        session.delete_value(&place)?;
+        match side {
+            Side::Left => self.first += 1,
+            Side::Right => self.end -= 1,
+        }
+        Ok(element)
+    }
+
+    /// Called behind what took elements away: an empty list goes.
+    fn close(&self, keys: &mut Keys<'_>) -> Result<()> {
+        match &self.entry {
+            Some(entry) if self.length() <= 0 => keys.erase(&self.key, entry),
+            _ => Ok(()),
+        }
+    }
+
+    /// All elements.
+    fn elements(&self, session: &mut Session) -> Result<Vec<Vec<u8>>> {
+        (0..self.length()).map(|index| self.get(session, index)).collect()
+    }
+
+    /// Replaces the elements from `from` on by `elements`, which are all that is to be there.
+    fn rewrite(&mut self, keys: &mut Keys<'_>, from: i64, elements: &[Vec<u8>]) -> Result<()> {
+        for (index, element) in (from..).zip(elements) {
+            self.put(keys.session, index, element)?;
+        }
+        let length = from + elements.len() as i64;
+        for index in length..self.length() {
+            let place = self.place(self.first + index)?;
+            keys.session.delete_value(&place)?;
+        }
+        self.end = self.first + length;
+        self.close(keys)
+    }
+}
+
+/// LPUSH, RPUSH, LPUSHX, RPUSHX.
+pub(crate) fn push(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let name = lower(&arguments[0]);
+    let side = if name.first() == Some(&b'l') { Side::Left } else { Side::Right };
+    let mut list = List::open(keys, &arguments[1])?;
+    if list.entry.is_some() || name.last() != Some(&b'x') {
+        for element in arguments.from(2).iter() {
+            list.push(keys, side, element)?;
+        }
+    }
+    replies.integer(list.length());
+    Ok(())
+}
+
+/// LPOP, RPOP.
+pub(crate) fn pop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (side, name) =
+        if lower(&arguments[0]) == &b"lpop"[..] { (Side::Left, "lpop") } else { (Side::Right, "rpop") };
+    if arguments.len() > 3 {
+        return refuse_with(wrong_number(name));
+    }
+    let count = match arguments.get(2) {
+        None => None,
+        Some(count) => Some(positive(count, "ERR value is out of range, must be positive")?),
+    };
+    let mut list = List::open(keys, &arguments[1])?;
+    match (list.entry, count) {
+        (None, None) => replies.null(),
+        (None, Some(_)) => replies.null_array(),
+        (Some(_), None) => {
+            replies.bulk(&list.pop(keys.session, side)?);
+            list.close(keys)?;
+        }
+        (Some(_), Some(count)) => pop_many(keys, &mut list, side, count, replies)?,
+    }
+    Ok(())
+}
+
+fn pop_many(
+    keys: &mut Keys<'_>,
+    list: &mut List<'_>,
+    side: Side,
+    count: usize,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let count = count.min(usize::try_from(list.length()).unwrap_or(0));
+    replies.array(count);
+    for _ in 0..count {
+        replies.bulk(&list.pop(keys.session, side)?);
+    }
+    list.close(keys)
+}
+
+pub(crate) fn llen(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    replies.integer(List::open(keys, &arguments[1])?.length());
+    Ok(())
+}
+
+pub(crate) fn lindex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let list = List::open(keys, &arguments[1])?;
+    if list.entry.is_none() {
+        replies.null();
+        return Ok(());
+    }
+    let index = from_end(integer(&arguments[2])?, list.length());
+    if (0..list.length()).contains(&index) {
+        replies.bulk(&list.get(keys.session, index)?);
+    } else {
+        replies.null();
+    }
+    Ok(())
+}
+
+pub(crate) fn lset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let list = List::open(keys, &arguments[1])?;
+    if list.entry.is_none() {
+        return refuse(NO_KEY);
+    }
+    let index = from_end(integer(&arguments[2])?, list.length());
+    if !(0..list.length()).contains(&index) {
+        return refuse(INDEX_RANGE);
+    }
+    list.put(keys.session, index, &arguments[3])?;
+    replies.simple("OK");
+    Ok(())
+}
+
+pub(crate) fn lrange(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (start, last) = (integer(&arguments[2])?, integer(&arguments[3])?);
+    let list = List::open(keys, &arguments[1])?;
+    let (start, end) = span(start, last, list.length());
+    replies.array((end - start) as usize);
+    for index in start..end {
+        replies.bulk(&list.get(keys.session, index)?);
+    }
+    Ok(())
+}
+
+pub(crate) fn ltrim(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (start, last) = (integer(&arguments[2])?, integer(&arguments[3])?);
+    let mut list = List::open(keys, &arguments[1])?;
+    let (start, end) = span(start, last, list.length());
+    if start == end {
+        if let Some(entry) = &list.entry {
+            keys.erase(&list.key, entry)?;
+        }
+    } else {
+        for index in (0..start).chain(end..list.length()) {
+            let place = list.place(list.first + index)?;
+            keys.session.delete_value(&place)?;
+        }
+        (list.first, list.end) = (list.first + start, list.first + end);
+    }
+    replies.simple("OK");
+    Ok(())
+}
+
+pub(crate) fn linsert(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let behind = match &*lower(&arguments[2]) {
+        b"before" => 0,
+        b"after" => 1,
+        _ => return refuse(SYNTAX),
+    };
+    let mut list = List::open(keys, &arguments[1])?;
+    if list.entry.is_none() {
+        replies.integer(0);
+        return Ok(());
+    }
+    let elements = list.elements(keys.session)?;
+    let Some(at) = elements.iter().position(|element| *element == arguments[3]) else {
+        replies.integer(-1);
+        return Ok(());
+    };
+    let at = at + behind;
+    if at < elements.len() / 2 {
+        // The shorter part makes room.
+        list.first -= 1;
+        for (index, element) in elements[..at].iter().enumerate() {
+            list.put(keys.session, index as i64, element)?;
+        }
+        list.put(keys.session, at as i64, &arguments[4])?;
+    } else {
+        let mut rest = vec![arguments[4].to_vec()];
+        rest.extend_from_slice(&elements[at..]);
+        list.rewrite(keys, at as i64, &rest)?;
+    }
+    replies.integer(list.length());
+    Ok(())
+}
+
+pub(crate) fn lrem(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let count = integer(&arguments[2])?;
+    let mut list = List::open(keys, &arguments[1])?;
+    let mut elements = list.elements(keys.session)?;
+    let most = if count == 0 { u64::MAX } else { count.unsigned_abs() };
+    let mut removed = 0;
+    let mut wanted = |element: &Vec<u8>| {
+        let removes = removed < most && *element == arguments[3];
+        removed += u64::from(removes);
+        removes
+    };
+    if count < 0 {
+        elements.reverse();
+        elements.retain(|element| !wanted(element));
+        elements.reverse();
+    } else {
+        elements.retain(|element| !wanted(element));
+    }
+    if removed > 0 {
+        list.rewrite(keys, 0, &elements)?;
+    }
+    replies.integer(removed as i64);
+    Ok(())
+}
+
+fn rank_option(argument: &[u8]) -> Result<i64> {
+    match integer(argument)? {
+        0 => refuse(
+            "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to \
+             start from the end of the list",
+        ),
+        i64::MIN => refuse("ERR value is out of range, must be greater than -9223372036854775808"),
+        rank => Ok(rank),
+    }
+}
+
+pub(crate) fn lpos(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (mut rank, mut count, mut most) = (1, None, 0);
+    for index in (3..arguments.len()).step_by(2) {
+        let Some(value) = arguments.get(index + 1) else { return refuse(SYNTAX) };
+        match &*lower(&arguments[index]) {
+            b"rank" => rank = rank_option(value)?,
+            b"count" => count = Some(positive(value, "ERR COUNT can't be negative")?),
+            b"maxlen" => most = positive(value, "ERR MAXLEN can't be negative")?,
+            _ => return refuse(SYNTAX),
+        }
+    }
+    let list = List::open(keys, &arguments[1])?;
+    let length = list.length();
+    let looked = if most == 0 { length } else { length.min(i64::try_from(most).unwrap_or(i64::MAX)) };
+    let (mut passed, mut found) = (0, Vec::new());
+    let wanted = match count {
+        None => 1,
+        Some(0) => usize::MAX,
+        Some(count) => count,
+    };
+    for step in 0..looked {
+        let index = if rank > 0 { step } else { length - 1 - step };
+        if list.get(keys.session, index)? == arguments[2] {
+            passed += 1;
+            if passed >= rank.abs() {
+                found.push(index);
+            }
+            if found.len() >= wanted {
+                break;
+            }
+        }
+    }
+    match count {
+        None if found.is_empty() => replies.null(),
+        None => replies.integer(found[0]),
+        Some(_) => {
+            replies.array(found.len());
+            for index in found {
+                replies.integer(index);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// LMOVE, RPOPLPUSH.
+pub(crate) fn lmove(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (from, to) = match (arguments.get(3), arguments.get(4)) {
+        (Some(from), Some(to)) => (Side::parse(from)?, Side::parse(to)?),
+        _ => (Side::Right, Side::Left),
+    };
+    let mut source = List::open(keys, &arguments[1])?;
+    if source.entry.is_none() {
+        replies.null();
+        return Ok(());
+    }
+    if arguments[1] == arguments[2] {
+        let element = source.pop(keys.session, from)?;
+        source.push(keys, to, &element)?;
+        replies.bulk(&element);
+        return Ok(());
+    }
+    let mut target = List::open(keys, &arguments[2])?;
+    let element = source.pop(keys.session, from)?;
+    source.close(keys)?;
+    target.push(keys, to, &element)?;
+    replies.bulk(&element);
+    Ok(())
+}
+
+pub(crate) fn lmpop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (names, rest) = super::numbered(arguments, 1)?;
+    let Some(side) = rest.get(0) else { return refuse(SYNTAX) };
+    let side = Side::parse(side)?;
+    let count = super::count_option(rest.from(1))?;
+    for name in names.iter() {
+        let mut list = List::open(keys, name)?;
+        if list.entry.is_some() {
+            replies.array(2);
+            replies.bulk(name);
+            return pop_many(keys, &mut list, side, count, replies);
+        }
+    }
+    replies.null_array();
+    Ok(())
+}

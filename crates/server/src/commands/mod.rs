@@ -1,0 +1,48 @@
+//! What the commands do, a file for each group of them. The table names them all.
+
+pub(crate) mod bits;
+pub(crate) mod connection;
+pub(crate) mod expiry;
+pub(crate) mod hashes;
+pub(crate) mod keys;
+pub(crate) mod listing;
+pub(crate) mod lists;
+pub(crate) mod scan;
+pub(crate) mod server;
+pub(crate) mod sets;
+pub(crate) mod strings;
+pub(crate) mod transactions;
+pub(crate) mod zranges;
+pub(crate) mod zsets;
+
+use perilune_resp::Arguments;
+
+use crate::failure::{refuse, Result, SYNTAX};
+use crate::numbers::{lower, positive};
+
+/// The keys behind a number of keys at `index`, and what follows them.
+fn numbered(arguments: Arguments<'_>, index: usize) -> Result<(Arguments<'_>, Arguments<'_>)> {
+    let count = match positive(&arguments[index], "ERR numkeys should be greater than 0")? {
+        0 => return refuse("ERR numkeys should be greater than 0"),
+        count => count,
+    };
+    let rest = arguments.from(index + 1);
+    if count > rest.len() {
+        return refuse(SYNTAX);
+    }
+    Ok((rest.first(count), rest.from(count)))
+}
+
+/// `COUNT n`, or nothing, which is 1.
+fn count_option(arguments: Arguments<'_>) -> Result<usize> {
+    match (arguments.get(0), arguments.get(1), arguments.len()) {
+        (None, ..) => Ok(1),
+        (Some(word), Some(count), 2) if lower(word) == &b"count"[..] => {
+            match positive(count, "ERR count should be greater than 0")? {
+                0 => refuse("ERR count should be greater than 0"),
+                count => Ok(count),
+            }
+        }
+        _ => refuse(SYNTAX),
+    }
+}

@@ -1,0 +1,404 @@
+//! Strings, but for their bits.
+
+use perilune_resp::{Arguments, Replies};
+
+use super::expiry::{deadline, Unit};
+use crate::failure::{refuse, refuse_with, Failure, Result, SYNTAX, TOO_LONG, WRONG_TYPE};
+use crate::gate::wrong_number;
+use crate::keyspace::{text, Entry, Key, Keys, Kind};
+use crate::limits::VALUE_BYTES;
+use crate::numbers::{add_decimals, from_end, integer, integer_of, lower};
+
+/// The bytes of the string at `key`; none if nothing lies there.
+pub(crate) fn load(keys: &mut Keys<'_>, key: &Key<'_>, entry: Option<&Entry>) -> Result<Vec<u8>> {
+    match entry {
+        None => Ok(Vec::new()),
+        Some(entry) => Ok(text::bytes_of(keys.string(key, entry)?).into_owned()),
+    }
+}
+
+/// Refuses strings that would be too long.
+pub(crate) fn check_length(bytes: usize) -> Result<()> {
+    if bytes > VALUE_BYTES {
+        return refuse(TOO_LONG);
+    }
+    Ok(())
+}
+
+fn reply_string(
+    keys: &mut Keys<'_>,
+    key: &Key<'_>,
+    entry: Option<&Entry>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    match entry {
+        Some(entry) => text::reply(keys.string(key, entry)?, replies),
+        None => replies.null(),
+    }
+    Ok(())
+}
+
+/// Answers where one operation says it all: a string without expiry, or nothing at all.
+pub(crate) fn get_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let key = keys.key(&arguments[1])?;
+    if key.is_cut() {
+        return Ok(false);
+    }
+    if let Some(value) = keys.session.get_ref(&key.node)? {
+        text::reply(value, replies);
+        return Ok(true);
+    }
+    let nothing = keys.session.data(&key.node)? == perilune::Data::Nothing;
+    if nothing {
+        replies.null();
+    }
+    Ok(nothing)
+}
+
+pub(crate) fn get(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    reply_string(keys, &key, entry.as_ref(), replies)
+}
+
+/// The options of SET.
+#[derive(Default)]
+struct SetOptions {
+    if_absent: bool,
+    if_present: bool,
+    get: bool,
+    keep: bool,
+    expires: Option<i64>,
+}
+
+impl SetOptions {
+    fn parse(arguments: Arguments<'_>, now: i64) -> Result<SetOptions> {
+        let mut options = SetOptions::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let timed = options.keep || options.expires.is_some();
+            match &*lower(word) {
+                b"nx" if !options.if_present => options.if_absent = true,
+                b"xx" if !options.if_absent => options.if_present = true,
+                b"get" => options.get = true,
+                b"keepttl" if options.expires.is_none() => options.keep = true,
+                option if !timed => match (Unit::of_option(option), words.next()) {
+                    (Some(unit), Some(time)) => options.expires = Some(deadline(time, unit, now, "set")?),
+                    _ => return refuse(SYNTAX),
+                },
+                _ => return refuse(SYNTAX),
+            }
+        }
+        Ok(options)
+    }
+}
+
+pub(crate) fn set(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let options = SetOptions::parse(arguments.from(3), keys.now)?;
+    let key = keys.key(&arguments[1])?;
+    let entry = keys.open(&key)?;
+    if options.get && entry.is_some_and(|entry| entry.kind != Kind::String) {
+        return refuse(WRONG_TYPE);
+    }
+    let start = replies.position();
+    if options.get {
+        reply_string(keys, &key, entry.as_ref(), replies)?;
+    }
+    let wanted = if entry.is_some() { !options.if_absent } else { !options.if_present };
+    if wanted {
+        let kept = entry.filter(|_| options.keep).and_then(|entry| entry.expires);
+        keys.put_string(&key, entry.as_ref(), &arguments[2], options.expires.or(kept))?;
+    }
+    if replies.position() == start {
+        if wanted {
+            replies.simple("OK");
+        } else {
+            replies.null();
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn setnx(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let key = keys.key(&arguments[1])?;
+    let absent = keys.open(&key)?.is_none();
+    if absent {
+        keys.put_string(&key, None, &arguments[2], None)?;
+    }
+    replies.truth(absent);
+    Ok(())
+}
+
+pub(crate) fn setex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (unit, command) = match &*lower(&arguments[0]) {
+        b"setex" => (Unit::Seconds, "setex"),
+        _ => (Unit::Milliseconds, "psetex"),
+    };
+    let expires = deadline(&arguments[2], unit, keys.now, command)?;
+    let key = keys.key(&arguments[1])?;
+    let entry = keys.open(&key)?;
+    keys.put_string(&key, entry.as_ref(), &arguments[3], Some(expires))?;
+    replies.simple("OK");
+    Ok(())
+}
+
+pub(crate) fn getset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    reply_string(keys, &key, entry.as_ref(), replies)?;
+    keys.put_string(&key, entry.as_ref(), &arguments[2], None)
+}
+
+pub(crate) fn getdel(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    reply_string(keys, &key, entry.as_ref(), replies)?;
+    match entry {
+        Some(entry) => keys.erase(&key, &entry),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn getex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let timed = match (arguments.len(), arguments.get(2), arguments.get(3)) {
+        (2, ..) => None,
+        (3, Some(word), _) if lower(word) == &b"persist"[..] => Some(None),
+        (4, Some(word), Some(time)) => match Unit::of_option(&lower(word)) {
+            Some(unit) => Some(Some((unit, time))),
+            None => return refuse(SYNTAX),
+        },
+        _ => return refuse(SYNTAX),
+    };
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let Some(entry) = entry else {
+        replies.null();
+        return Ok(());
+    };
+    let expires = match timed {
+        Some(Some((unit, time))) => Some(deadline(time, unit, keys.now, "getex")?),
+        _ => None,
+    };
+    reply_string(keys, &key, Some(&entry), replies)?;
+    match (timed, expires) {
+        (_, Some(expires)) if expires <= keys.now => keys.erase(&key, &entry),
+        (_, Some(_)) => keys.set_expiry(&key, &entry, expires),
+        (Some(None), None) if entry.expires.is_some() => keys.set_expiry(&key, &entry, None),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn mget(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let names = arguments.from(1);
+    replies.array(names.len());
+    for name in names.iter() {
+        let key = keys.key(name)?;
+        let entry = keys.open(&key)?.filter(|entry| entry.kind == Kind::String);
+        reply_string(keys, &key, entry.as_ref(), replies)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn mset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let only_absent = lower(&arguments[0]) == &b"msetnx"[..];
+    if arguments.len().is_multiple_of(2) {
+        return refuse_with(wrong_number(if only_absent { "msetnx" } else { "mset" }));
+    }
+    if only_absent {
+        for name in arguments.from(1).iter().step_by(2) {
+            let key = keys.key(name)?;
+            if keys.open(&key)?.is_some() {
+                replies.integer(0);
+                return Ok(());
+            }
+        }
+    }
+    for index in (1..arguments.len()).step_by(2) {
+        let key = keys.key(&arguments[index])?;
+        let entry = keys.open(&key)?;
+        keys.put_string(&key, entry.as_ref(), &arguments[index + 1], None)?;
+    }
+    if only_absent {
+        replies.integer(1);
+    } else {
+        replies.simple("OK");
+    }
+    Ok(())
+}
+
+fn add(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(name, Kind::String)?;
+    let old = match &entry {
+        None => 0,
+        Some(entry) => match integer_of(keys.string(&key, entry)?) {
+            Some(integer) => integer,
+            None => return refuse(crate::failure::NOT_INTEGER),
+        },
+    };
+    let Some(sum) = old.checked_add(by) else {
+        return refuse("ERR increment or decrement would overflow");
+    };
+    keys.change_string(&key, entry.as_ref(), sum)?;
+    replies.integer(sum);
+    Ok(())
+}
+
+pub(crate) fn incr(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    add(keys, &arguments[1], 1, replies)
+}
+
+pub(crate) fn decr(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    add(keys, &arguments[1], -1, replies)
+}
+
+pub(crate) fn incrby(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    add(keys, &arguments[1], integer(&arguments[2])?, replies)
+}
+
+pub(crate) fn decrby(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    match integer(&arguments[2])?.checked_neg() {
+        Some(by) => add(keys, &arguments[1], by, replies),
+        None => refuse("ERR decrement would overflow"),
+    }
+}
+
+pub(crate) fn incrbyfloat(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let old = match &entry {
+        None => b"0".to_vec(),
+        entry => load(keys, &key, entry.as_ref())?,
+    };
+    let sum = add_decimals(&old, &arguments[2])?;
+    keys.change_string(&key, entry.as_ref(), &sum)?;
+    replies.bulk(sum.as_bytes());
+    Ok(())
+}
+
+pub(crate) fn append(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let mut bytes = load(keys, &key, entry.as_ref())?;
+    check_length(bytes.len().saturating_add(arguments[2].len()))?;
+    bytes.extend_from_slice(&arguments[2]);
+    keys.change_string(&key, entry.as_ref(), &bytes)?;
+    replies.count(bytes.len());
+    Ok(())
+}
+
+pub(crate) fn strlen(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    match entry {
+        None => replies.integer(0),
+        Some(entry) => replies.count(text::bytes_of(keys.string(&key, &entry)?).len()),
+    }
+    Ok(())
+}
+
+pub(crate) fn getrange(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let (start, last) = (integer(&arguments[2])?, integer(&arguments[3])?);
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let Some(entry) = entry else {
+        replies.bulk(b"");
+        return Ok(());
+    };
+    let bytes = text::bytes_of(keys.string(&key, &entry)?);
+    let length = bytes.len() as i64;
+    // Redis: a range that is wrong before it is cut stays wrong; else the end does not fall below 0.
+    if start < 0 && last < 0 && start > last || length == 0 {
+        replies.bulk(b"");
+        return Ok(());
+    }
+    let (start, last) = (from_end(start, length).max(0), from_end(last, length).max(0).min(length - 1));
+    let range = if start > last { 0..0 } else { start as usize..last as usize + 1 };
+    replies.bulk(&bytes[range]);
+    Ok(())
+}
+
+pub(crate) fn setrange(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let Ok(offset) = usize::try_from(integer(&arguments[2])?) else {
+        return refuse("ERR offset is out of range");
+    };
+    let (key, entry) = keys.find(&arguments[1], Kind::String)?;
+    let mut bytes = load(keys, &key, entry.as_ref())?;
+    let patch = &arguments[3];
+    if !patch.is_empty() {
+        check_length(offset.saturating_add(patch.len()))?;
+        bytes.resize(bytes.len().max(offset + patch.len()), 0);
+        bytes[offset..offset + patch.len()].copy_from_slice(patch);
+        keys.change_string(&key, entry.as_ref(), &bytes)?;
+    }
+    replies.count(bytes.len());
+    Ok(())
+}
+
+/// The length of the longest common subsequence, or itself.
+pub(crate) fn lcs(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let only_length = match arguments.from(3).iter().map(lower).collect::<Vec<_>>().as_slice() {
+        [] => false,
+        [word] if *word == &b"len"[..] => true,
+        _ => return refuse("ERR only LCS key key and LCS key key LEN are supported"),
+    };
+    let mut strings = [Vec::new(), Vec::new()];
+    for (string, name) in strings.iter_mut().zip(arguments.from(1).iter()) {
+        let found = keys.find(name, Kind::String);
+        let Ok((key, entry)) = found else {
+            return match found {
+                Err(Failure::Reply(_)) => refuse("ERR The specified keys must contain string values"),
+                Err(other) => Err(other),
+                Ok(_) => Ok(()),
+            };
+        };
+        *string = load(keys, &key, entry.as_ref())?;
+    }
+    let common = longest_common(&strings[0], &strings[1])?;
+    if only_length {
+        replies.count(common.len());
+    } else {
+        replies.bulk(&common);
+    }
+    Ok(())
+}
+
+fn longest_common(left: &[u8], right: &[u8]) -> Result<Vec<u8>> {
+    let width = right.len() + 1;
+    if (left.len() + 1).saturating_mul(width) > VALUE_BYTES / 4 {
+        return refuse("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
+    }
+    let mut lengths = vec![0_u32; (left.len() + 1) * width];
+    for (row, byte) in left.iter().enumerate() {
+        for (column, other) in right.iter().enumerate() {
+            let at = (row + 1) * width + column + 1;
+            lengths[at] = if byte == other {
+                lengths[at - width - 1] + 1
+            } else {
+                lengths[at - width].max(lengths[at - 1])
+            };
+        }
+    }
+    let (mut row, mut column, mut common) = (left.len(), right.len(), Vec::new());
+    while row > 0 && column > 0 {
+        let at = row * width + column;
+        if left[row - 1] == right[column - 1] {
+            common.push(left[row - 1]);
+            row -= 1;
+            column -= 1;
+        } else if lengths[at - width] > lengths[at - 1] {
+            row -= 1;
+        } else {
+            column -= 1;
+        }
+    }
+    common.reverse();
+    Ok(common)
+}

@@ -1,0 +1,319 @@
+//! Ranges of sorted sets: by rank, by score, by the bytes of members.
+
+use perilune_resp::{Arguments, Replies};
+
+use super::zsets::{reply, Zset};
+use crate::failure::{refuse, Result, SYNTAX};
+use crate::keyspace::{Edge, Keys, Scored};
+use crate::numbers::{double_of, integer, lower, span};
+
+/// Which members.
+#[derive(Clone, Debug)]
+enum Range {
+    /// From the first to the last rank, counted from the end that the walk begins at.
+    Rank(i64, i64),
+    Score(Edge, Edge),
+    Bytes(Bound, Bound),
+}
+
+/// An end of a range of bytes.
+#[derive(Clone, Debug)]
+enum Bound {
+    Lowest,
+    Highest,
+    At { member: Vec<u8>, included: bool },
+}
+
+/// Where to begin in a range, and how many.
+type Limit = (i64, i64);
+
+const ALL: Limit = (0, -1);
+
+fn edge(argument: &[u8]) -> Result<Edge> {
+    let (included, number) = match argument {
+        [b'(', number @ ..] => (false, number),
+        number => (true, number),
+    };
+    match double_of(number) {
+        Some(score) => Ok(Edge { score, included }),
+        None => refuse("ERR min or max is not a float"),
+    }
+}
+
+fn bound(argument: &[u8]) -> Result<Bound> {
+    match argument {
+        b"-" => Ok(Bound::Lowest),
+        b"+" => Ok(Bound::Highest),
+        [b'[', member @ ..] => Ok(Bound::At { member: member.to_vec(), included: true }),
+        [b'(', member @ ..] => Ok(Bound::At { member: member.to_vec(), included: false }),
+        _ => refuse("ERR min or max not valid string range item"),
+    }
+}
+
+impl Range {
+    fn scores(from: &[u8], to: &[u8]) -> Result<Range> {
+        Ok(Range::Score(edge(from)?, edge(to)?))
+    }
+
+    fn bytes(from: &[u8], to: &[u8]) -> Result<Range> {
+        Ok(Range::Bytes(bound(from)?, bound(to)?))
+    }
+
+    fn ranks(from: &[u8], to: &[u8]) -> Result<Range> {
+        Ok(Range::Rank(integer(from)?, integer(to)?))
+    }
+
+    /// The members in the range, in the order of the walk.
+    fn find(
+        &self,
+        keys: &mut Keys<'_>,
+        zset: &mut Zset<'_>,
+        backwards: bool,
+        limit: Limit,
+    ) -> Result<Vec<Scored>> {
+        let (mut skip, mut left) = (limit.0, limit.1);
+        if skip < 0 || zset.entry.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut at = match self {
+            Range::Rank(first, last) => {
+                let (start, end) = span(*first, *last, zset.count);
+                (skip, left) = (start, end - start);
+                zset.set.step(keys.session, None, backwards)?
+            }
+            Range::Score(low, high) => {
+                zset.set.enter(keys.session, if backwards { high } else { low }, backwards)?
+            }
+            Range::Bytes(..) => zset.set.step(keys.session, None, backwards)?,
+        };
+        let mut found = Vec::new();
+        while let Some(scored) = at {
+            if left == 0 || self.is_behind(&scored, backwards) {
+                break;
+            }
+            let inside = !self.is_before(&scored, backwards);
+            let next = zset.set.step(keys.session, Some(&scored), backwards)?;
+            if inside && skip > 0 {
+                skip -= 1;
+            } else if inside {
+                found.push(scored);
+                left -= 1;
+            }
+            at = next;
+        }
+        Ok(found)
+    }
+
+    /// Whether the walk has left the range.
+    fn is_behind(&self, scored: &Scored, backwards: bool) -> bool {
+        if backwards {
+            self.is_below(scored)
+        } else {
+            self.is_above(scored)
+        }
+    }
+
+    /// Whether the walk has yet to come into the range.
+    fn is_before(&self, scored: &Scored, backwards: bool) -> bool {
+        self.is_behind(scored, !backwards)
+    }
+
+    fn is_below(&self, scored: &Scored) -> bool {
+        match self {
+            Range::Rank(..) => false,
+            Range::Score(Edge { score, included }, _) => {
+                scored.score < *score || scored.score == *score && !included
+            }
+            Range::Bytes(Bound::Lowest, _) => false,
+            Range::Bytes(Bound::Highest, _) => true,
+            Range::Bytes(Bound::At { member, included }, _) => {
+                scored.member < *member || scored.member == *member && !included
+            }
+        }
+    }
+
+    fn is_above(&self, scored: &Scored) -> bool {
+        match self {
+            Range::Rank(..) => false,
+            Range::Score(_, Edge { score, included }) => {
+                scored.score > *score || scored.score == *score && !included
+            }
+            Range::Bytes(_, Bound::Highest) => false,
+            Range::Bytes(_, Bound::Lowest) => true,
+            Range::Bytes(_, Bound::At { member, included }) => {
+                scored.member > *member || scored.member == *member && !included
+            }
+        }
+    }
+}
+
+/// What ZRANGE and its kin ask for.
+struct Query {
+    range: Range,
+    backwards: bool,
+    limit: Limit,
+    with_scores: bool,
+}
+
+impl Query {
+    /// ZRANGE and ZRANGESTORE, whose range begins at argument `at`.
+    fn parse(arguments: Arguments<'_>, at: usize, stores: bool) -> Result<Query> {
+        let (mut scores, mut bytes, mut backwards, mut limit, mut with_scores) =
+            (false, false, false, None, false);
+        let mut index = at + 2;
+        while let Some(word) = arguments.get(index) {
+            index += 1;
+            match (&*lower(word), arguments.get(index), arguments.get(index + 1)) {
+                (b"byscore", ..) => scores = true,
+                (b"bylex", ..) => bytes = true,
+                (b"rev", ..) => backwards = true,
+                (b"withscores", ..) if !stores => with_scores = true,
+                (b"limit", Some(first), Some(count)) => {
+                    limit = Some((integer(first)?, integer(count)?));
+                    index += 2;
+                }
+                _ => return refuse(SYNTAX),
+            }
+        }
+        if scores && bytes {
+            return refuse(SYNTAX);
+        }
+        if limit.is_some() && !scores && !bytes {
+            return refuse(
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
+            );
+        }
+        if with_scores && bytes {
+            return refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+        }
+        let (first, second) = (&arguments[at], &arguments[at + 1]);
+        // Backwards the higher end comes first.
+        let (low, high) = if backwards { (second, first) } else { (first, second) };
+        let range = match (scores, bytes) {
+            (true, _) => Range::scores(low, high)?,
+            (_, true) => Range::bytes(low, high)?,
+            _ => Range::ranks(first, second)?,
+        };
+        Ok(Query { range, backwards, limit: limit.unwrap_or(ALL), with_scores })
+    }
+
+    /// ZREVRANGE, ZRANGEBYSCORE, ZREVRANGEBYSCORE, ZRANGEBYLEX, ZREVRANGEBYLEX.
+    fn parse_old(arguments: Arguments<'_>) -> Result<Query> {
+        let name = lower(&arguments[0]);
+        let backwards = name.starts_with(b"zrev");
+        let (first, second) = (&arguments[2], &arguments[3]);
+        let (low, high) = if backwards { (second, first) } else { (first, second) };
+        let (mut limit, mut with_scores, mut index) = (None, false, 4);
+        while let Some(word) = arguments.get(index) {
+            index += 1;
+            match (&*lower(word), arguments.get(index), arguments.get(index + 1)) {
+                (b"withscores", ..) if !name.ends_with(b"lex") => with_scores = true,
+                (b"limit", Some(first), Some(count)) if !name.ends_with(b"range") => {
+                    limit = Some((integer(first)?, integer(count)?));
+                    index += 2;
+                }
+                (b"limit", Some(_), Some(_)) => return refuse(
+                    "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
+                ),
+                (b"withscores", ..) => {
+                    return refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+                }
+                _ => return refuse(SYNTAX),
+            }
+        }
+        let range = if name.ends_with(b"score") {
+            Range::scores(low, high)?
+        } else if name.ends_with(b"lex") {
+            Range::bytes(low, high)?
+        } else {
+            Range::ranks(first, second)?
+        };
+        Ok(Query { range, backwards, limit: limit.unwrap_or(ALL), with_scores })
+    }
+
+    fn find(&self, keys: &mut Keys<'_>, name: &[u8]) -> Result<Vec<Scored>> {
+        let mut zset = Zset::open(keys, name)?;
+        self.range.find(keys, &mut zset, self.backwards, self.limit)
+    }
+}
+
+pub(crate) fn zrange(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let query = Query::parse(arguments, 2, false)?;
+    reply(&query.find(keys, &arguments[1])?, query.with_scores, replies);
+    Ok(())
+}
+
+/// The commands that came before ZRANGE's options.
+pub(crate) fn zrange_old(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let query = Query::parse_old(arguments)?;
+    reply(&query.find(keys, &arguments[1])?, query.with_scores, replies);
+    Ok(())
+}
+
+/// Puts `found` in place of what lies at the key called `name`.
+pub(super) fn replace(keys: &mut Keys<'_>, name: &[u8], found: &[Scored]) -> Result<()> {
+    let key = keys.key(name)?;
+    if let Some(entry) = keys.open(&key)? {
+        keys.erase(&key, &entry)?;
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut zset = Zset::open(keys, name)?;
+    for scored in found {
+        zset.put(keys, &scored.member, None, scored.score)?;
+    }
+    zset.close(keys)
+}
+
+pub(crate) fn zrangestore(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let query = Query::parse(arguments, 3, true)?;
+    let found = query.find(keys, &arguments[2])?;
+    replace(keys, &arguments[1], &found)?;
+    replies.count(found.len());
+    Ok(())
+}
+
+/// ZCOUNT, ZLEXCOUNT.
+pub(crate) fn zcount(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let range = if lower(&arguments[0]) == &b"zcount"[..] {
+        Range::scores(&arguments[2], &arguments[3])?
+    } else {
+        Range::bytes(&arguments[2], &arguments[3])?
+    };
+    let mut zset = Zset::open(keys, &arguments[1])?;
+    replies.count(range.find(keys, &mut zset, false, ALL)?.len());
+    Ok(())
+}
+
+/// ZREMRANGEBYRANK, ZREMRANGEBYSCORE, ZREMRANGEBYLEX.
+pub(crate) fn zremrange(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let name = lower(&arguments[0]);
+    let range = if name.ends_with(b"score") {
+        Range::scores(&arguments[2], &arguments[3])?
+    } else if name.ends_with(b"lex") {
+        Range::bytes(&arguments[2], &arguments[3])?
+    } else {
+        Range::ranks(&arguments[2], &arguments[3])?
+    };
+    let mut zset = Zset::open(keys, &arguments[1])?;
+    let found = range.find(keys, &mut zset, false, ALL)?;
+    for scored in &found {
+        zset.remove(keys, scored)?;
+    }
+    zset.close(keys)?;
+    replies.count(found.len());
+    Ok(())
+}

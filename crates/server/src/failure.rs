@@ -1,0 +1,79 @@
+//! Why a command answers an error, and how engine errors are said to clients.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use perilune::{Error, ErrorCode};
+
+/// What a handler answers instead of its reply.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A text for the client, its code first.
+    Reply(Cow<'static, str>),
+    /// The database answered; a conflict among them, which runs the command again.
+    Database(Error),
+}
+
+/// The result of a handler.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+pub(crate) const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+pub(crate) const NOT_INTEGER: &str = "ERR value is not an integer or out of range";
+pub(crate) const NOT_FLOAT: &str = "ERR value is not a valid float";
+pub(crate) const SYNTAX: &str = "ERR syntax error";
+pub(crate) const NO_KEY: &str = "ERR no such key";
+pub(crate) const INDEX_RANGE: &str = "ERR index out of range";
+pub(crate) const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+
+/// Refuses with a text for the client.
+pub(crate) fn refuse<T>(text: &'static str) -> Result<T> {
+    Err(Failure::Reply(Cow::Borrowed(text)))
+}
+
+/// Refuses with a text made for the occasion.
+pub(crate) fn refuse_with<T>(text: String) -> Result<T> {
+    Err(Failure::Reply(Cow::Owned(text)))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Database(error)
+    }
+}
+
+/// A refusal on its way out of a transaction's body.
+#[derive(Debug)]
+struct Refusal(Cow<'static, str>);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        match failure {
+            Failure::Reply(text) => Error::other(Refusal(text)),
+            Failure::Database(error) => error,
+        }
+    }
+}
+
+/// The line that a client is told.
+pub(crate) fn text_of(error: &Error) -> Cow<'static, str> {
+    if let Error::Other(inner) = error {
+        if let Some(Refusal(text)) = inner.downcast_ref::<Refusal>() {
+            return text.clone();
+        }
+    }
+    let code = match error.code() {
+        ErrorCode::NoSpace => "OOM",
+        ErrorCode::WritesStopped | ErrorCode::Io | ErrorCode::NotDurable => "MISCONF",
+        ErrorCode::ReadOnly => "READONLY",
+        _ => "ERR",
+    };
+    Cow::Owned(format!("{code} {error}"))
+}

@@ -1,0 +1,355 @@
+//! Redis's keys as nodes of the shared tree; the scheme is docs/format/redis.md.
+//!
+//! Invariants
+//! - A key exists while a node of its subtree has a value.
+//! - A string without an expiry is the value of the key's own node; everything else lies below it, and
+//!   the first entry of the subtree tells what it is.
+//! - A key has an entry in the index of expiries exactly if it has an expiry, or had one.
+//! - An expired key counts as absent; commands that write remove it first.
+//!
+//! Deliberately absent: replies. Commands are in `commands`.
+
+mod expiry;
+mod name;
+mod names;
+pub(crate) mod scan;
+mod score;
+pub(crate) mod text;
+mod walk;
+mod zset;
+
+use std::borrow::Cow;
+use std::ops::Bound;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use perilune::{IntoValue, Node, NodeRef, Session, ValueRef};
+
+use crate::failure::{refuse, Result, WRONG_TYPE};
+use crate::limits::KEY_BYTES;
+
+pub(crate) use self::expiry::sweep;
+pub(crate) use self::names::Names;
+pub(crate) use self::zset::{Edge, Scored, SortedSet};
+
+/// The name of all nodes of the server.
+pub(crate) const NAME: &str = "^redis";
+/// Where the order of a sorted set lies.
+pub(crate) const ORDER: &str = "zset order";
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    String,
+    Hash,
+    List,
+    Set,
+    Zset,
+}
+
+impl Kind {
+    /// What TYPE answers, and the subscript it lies below.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::String => "string",
+            Kind::Hash => "hash",
+            Kind::List => "list",
+            Kind::Set => "set",
+            Kind::Zset => "zset",
+        }
+    }
+
+    const ALL: [Kind; 5] = [Kind::Hash, Kind::List, Kind::Set, Kind::String, Kind::Zset];
+}
+
+/// A key, ready to be looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Key<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) node: Node,
+    cut: bool,
+}
+
+impl Key<'_> {
+    /// Whether its name is too long for a subscript.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// The node that holds what a key of this kind holds.
+    pub(crate) fn part(&self, kind: Kind) -> Result<Node> {
+        Ok(self.node.child(kind.name())?)
+    }
+
+    fn expiry(&self) -> Result<Node> {
+        Ok(self.node.child("")?)
+    }
+}
+
+/// What lies at a key that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    /// When it expires, in milliseconds since 1970.
+    pub(crate) expires: Option<i64>,
+    /// Hash, set, sorted set: how many elements. List: the index of the first.
+    pub(crate) figure: i64,
+    /// A string that is the value of the key's own node.
+    plain: bool,
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn clock() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The keys of one database, as one command sees them: in a transaction, or for one operation.
+#[derive(Debug)]
+pub(crate) struct Keys<'s> {
+    pub(crate) session: &'s mut Session,
+    /// The number given to SELECT.
+    pub(crate) database: i64,
+    /// The command's time, in milliseconds since 1970.
+    pub(crate) now: i64,
+    /// Whether expired keys that are met are removed.
+    writes: bool,
+}
+
+impl<'s> Keys<'s> {
+    pub(crate) fn new(session: &'s mut Session, database: i64, now: i64, writes: bool) -> Keys<'s> {
+        Keys { session, database, now, writes }
+    }
+
+    /// The node of this database.
+    pub(crate) fn root(&self) -> Result<Node> {
+        Ok(Node::new(NAME)?.with(self.database)?)
+    }
+
+    /// The key called `name`.
+    pub(crate) fn key<'n>(&self, name: &'n [u8]) -> Result<Key<'n>> {
+        let place = name::subscript(name, KEY_BYTES);
+        let node = self.root()?.with(&*place)?;
+        Ok(Key { name, node, cut: matches!(place, Cow::Owned(_)) })
+    }
+
+    /// What lies at `key`; an expired one is absent.
+    pub(crate) fn open(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {
+        let end = key.node.encoded().len();
+        let from = if key.cut { Bound::Excluded(NodeRef::from(&key.node)) } else { Bound::Unbounded };
+        let Some((node, value)) = self.session.first_entry(&key.node, from)? else { return Ok(None) };
+        if node.encoded().len() == end {
+            return Ok(Some(Entry { kind: Kind::String, expires: None, figure: 0, plain: true }));
+        }
+        if let Some(entry) = entry(&node.encoded()[end..], value) {
+            return self.counted(key, entry).map(Some);
+        }
+        let expiry = key.expiry()?;
+        if node != NodeRef::from(&expiry) {
+            return refuse("ERR the nodes of this key are not in the scheme of docs/format/redis.md");
+        }
+        let expires = value.as_i64().unwrap_or(0);
+        if expires <= self.now {
+            if self.writes {
+                self.session.delete_tree(&key.node)?;
+                expiry::forget(self, key, expires)?;
+            }
+            return Ok(None);
+        }
+        let from = Bound::Excluded(NodeRef::from(&expiry));
+        match self.session.first_entry(&key.node, from)? {
+            None => Ok(None),
+            Some((node, value)) => match entry(&node.encoded()[end..], value) {
+                None => refuse("ERR the nodes of this key are not in the scheme of docs/format/redis.md"),
+                Some(entry) => self.counted(key, Entry { expires: Some(expires), ..entry }).map(Some),
+            },
+        }
+    }
+
+    /// Programs may leave the count of elements out: then they are counted.
+    fn counted(&mut self, key: &Key<'_>, mut entry: Entry) -> Result<Entry> {
+        // NB: the first index of a list may be any.
+        if entry.kind != Kind::List && entry.figure == UNCOUNTED {
+            let part = key.part(entry.kind)?;
+            entry.figure = i64::try_from(self.session.count_children(&part)?).unwrap_or(i64::MAX);
+        }
+        Ok(entry)
+    }
+
+    /// The key called `name`, and what lies there if it is of `kind`.
+    ///
+    /// Refuses a key of another kind.
+    pub(crate) fn find<'n>(&mut self, name: &'n [u8], kind: Kind) -> Result<(Key<'n>, Option<Entry>)> {
+        let key = self.key(name)?;
+        match self.open(&key)? {
+            Some(entry) if entry.kind != kind => refuse(WRONG_TYPE),
+            entry => Ok((key, entry)),
+        }
+    }
+
+    /// The node that holds the string of `entry`.
+    fn string_node<'k>(key: &'k Key<'_>, entry: &Entry) -> Result<Cow<'k, Node>> {
+        if entry.plain {
+            Ok(Cow::Borrowed(&key.node))
+        } else {
+            Ok(Cow::Owned(key.part(Kind::String)?))
+        }
+    }
+
+    /// The string at `key`; `entry` is one.
+    pub(crate) fn string(&mut self, key: &Key<'_>, entry: &Entry) -> Result<ValueRef<'_>> {
+        let node = Self::string_node(key, entry)?;
+        Ok(self.session.get_ref(&*node)?.unwrap_or(ValueRef::Null))
+    }
+
+    /// Puts a string at `key`, where `old` lies, in place of whatever that is.
+    pub(crate) fn put_string(
+        &mut self,
+        key: &Key<'_>,
+        old: Option<&Entry>,
+        value: impl IntoValue,
+        expires: Option<i64>,
+    ) -> Result<()> {
+        if let Some(old) = old.filter(|old| !old.plain) {
+            self.erase(key, old)?;
+        }
+        let Some(expires) = expires else {
+            if !key.cut {
+                return Ok(self.session.set(&key.node, value)?);
+            }
+            self.begin(key)?;
+            return Ok(self.session.set(&key.part(Kind::String)?, value)?);
+        };
+        if !key.cut {
+            self.session.delete_value(&key.node)?;
+        }
+        self.begin(key)?;
+        self.session.set(&key.part(Kind::String)?, value)?;
+        expiry::note(self, key, expires)
+    }
+
+    /// Changes the string at `key` and leaves its expiry; where nothing lies it has none.
+    pub(crate) fn change_string(
+        &mut self,
+        key: &Key<'_>,
+        old: Option<&Entry>,
+        value: impl IntoValue,
+    ) -> Result<()> {
+        match old {
+            None => self.put_string(key, None, value, None),
+            Some(entry) => Ok(self.session.set(&*Self::string_node(key, entry)?, value)?),
+        }
+    }
+
+    /// Called before the first node below a key is set: a cut key keeps its name.
+    pub(crate) fn begin(&mut self, key: &Key<'_>) -> Result<()> {
+        if key.cut {
+            self.session.set(&key.node, key.name)?;
+        }
+        Ok(())
+    }
+
+    /// Removes `key` with all it holds.
+    pub(crate) fn erase(&mut self, key: &Key<'_>, entry: &Entry) -> Result<()> {
+        if entry.plain {
+            self.session.delete_value(&key.node)?;
+            return Ok(());
+        }
+        self.session.delete_tree(&key.node)?;
+        match entry.expires {
+            Some(expires) => expiry::forget(self, key, expires),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets when `key` expires, or that it does not.
+    pub(crate) fn set_expiry(&mut self, key: &Key<'_>, entry: &Entry, expires: Option<i64>) -> Result<()> {
+        if let Some(old) = entry.expires {
+            expiry::forget(self, key, old)?;
+        }
+        if entry.kind == Kind::String && !key.cut && entry.plain == expires.is_some() {
+            let value = self.string(key, entry)?.to_owned_value();
+            self.session.delete_tree(&key.node)?;
+            return self.put_string(key, None, value, expires);
+        }
+        match expires {
+            Some(expires) => expiry::note(self, key, expires),
+            None => {
+                self.session.delete_value(&key.expiry()?)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies what lies at `from` to `to`, in place of `target`, which lies there now. The database of
+    /// these keys is that of `to`.
+    pub(crate) fn copy(
+        &mut self,
+        from: &Key<'_>,
+        entry: &Entry,
+        to: &Key<'_>,
+        target: Option<&Entry>,
+    ) -> Result<()> {
+        if let Some(target) = target {
+            self.erase(to, target)?;
+        }
+        if entry.kind == Kind::String {
+            let value = self.string(from, entry)?.to_owned_value();
+            return self.put_string(to, None, value, entry.expires);
+        }
+        self.begin(to)?;
+        self.session.copy(&from.part(entry.kind)?, &to.part(entry.kind)?)?;
+        if entry.kind == Kind::Zset {
+            self.session.copy(&from.node.child(ORDER)?, &to.node.child(ORDER)?)?;
+        }
+        match entry.expires {
+            Some(expires) => expiry::note(self, to, expires),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes how many elements `key` holds now: with none left it is gone.
+    pub(crate) fn set_count(
+        &mut self,
+        key: &Key<'_>,
+        entry: Option<&Entry>,
+        kind: Kind,
+        count: i64,
+    ) -> Result<()> {
+        if count <= 0 {
+            return match entry {
+                Some(entry) => self.erase(key, entry),
+                None => Ok(()),
+            };
+        }
+        if entry.is_none() {
+            self.begin(key)?;
+        }
+        if entry.is_none_or(|entry| entry.figure != count) {
+            self.session.set(&key.part(kind)?, count)?;
+        }
+        Ok(())
+    }
+}
+
+/// Stands for a count that is not there.
+const UNCOUNTED: i64 = -1;
+
+/// What the first entry below a key tells, `codes` being the subscripts behind the key's.
+fn entry(codes: &[u8], value: ValueRef<'_>) -> Option<Entry> {
+    for kind in Kind::ALL {
+        let Some(rest) =
+            codes.strip_prefix(&[0xF0]).and_then(|codes| codes.strip_prefix(kind.name().as_bytes()))
+        else {
+            continue;
+        };
+        let Some(rest) = rest.strip_prefix(&[0]) else { continue };
+        let figure = match kind {
+            Kind::String => 0,
+            Kind::List => perilune::key::decode_int(rest)?,
+            _ if rest.is_empty() => value.as_i64()?.max(0),
+            _ => UNCOUNTED,
+        };
+        return Some(Entry { kind, expires: None, figure, plain: false });
+    }
+    None
+}

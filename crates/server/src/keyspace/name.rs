@@ -1,0 +1,86 @@
+//! Names of any length as subscripts.
+//!
+//! A name whose subscript would take too many bytes is cut: as many of its first bytes as fit, and the
+//! SHA-256 of all of it. Whoever holds the subscript can tell: whole ones take at most the limit, cut
+//! ones always more. The whole of a cut name is kept in a value.
+//!
+//! Invariant: a key with its parts and a member of any bytes fit the longest key of the engine
+//! (the test below counts the worst case).
+
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
+/// `name` as a subscript, cut if its escaped form takes more than `most` bytes.
+pub(crate) fn subscript(name: &[u8], most: usize) -> Cow<'_, [u8]> {
+    // What is no longer than half of it cannot be too long, whatever is escaped.
+    if name.len() <= most / 2 || escaped(name) <= most {
+        return Cow::Borrowed(name);
+    }
+    let mut taken = 0;
+    let kept = name.iter().take_while(|byte| {
+        taken += width(**byte);
+        taken <= most
+    });
+    let mut cut = name[..kept.count()].to_vec();
+    cut.extend_from_slice(&Sha256::digest(name));
+    Cow::Owned(cut)
+}
+
+/// Whether `subscript` is a cut name.
+pub(crate) fn is_cut(subscript: &[u8], most: usize) -> bool {
+    subscript.len() > most / 2 && escaped(subscript) > most
+}
+
+/// Bytes of `name` between tag and end of its code.
+fn escaped(name: &[u8]) -> usize {
+    name.iter().map(|byte| width(*byte)).sum()
+}
+
+fn width(byte: u8) -> usize {
+    1 + usize::from(byte <= 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use perilune::Node;
+
+    use super::*;
+    use crate::keyspace::score;
+    use crate::limits::{KEY_BYTES, MEMBER_BYTES};
+
+    #[test]
+    fn cut_names_differ_from_whole_ones_and_from_each_other() {
+        for byte in [0, 1, b'x', 0xFF] {
+            for length in [1, 499, 500, 501, 1_000, 1_001, 1_900, 65_536, 1 << 20] {
+                let name = vec![byte; length];
+                let place = subscript(&name, MEMBER_BYTES);
+                let whole = escaped(&name) <= MEMBER_BYTES;
+                assert_eq!((place == name, is_cut(&place, MEMBER_BYTES)), (whole, !whole), "{byte} {length}");
+                // What looks like a cut name is itself cut.
+                assert_eq!(subscript(&place, MEMBER_BYTES) == place, whole);
+                let other = [&name[..], b"y"].concat();
+                assert_ne!(subscript(&other, MEMBER_BYTES), place);
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_names_fit_a_key() -> perilune::Result<()> {
+        for byte in [0, b'x'] {
+            let name = vec![byte; 1 << 20];
+            let member = subscript(&name, MEMBER_BYTES);
+            let mut node = Node::new("^redis")?;
+            node.push(15)?;
+            node.push(&*subscript(&name, KEY_BYTES))?;
+            let key = node.mark();
+            node.push(crate::keyspace::ORDER)?;
+            node.push(&score::place(-f64::MIN_POSITIVE, &member))?;
+            node.truncate(key);
+            node.push("string")?;
+            node.push(&*member)?;
+            node.push("")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! A map from names of any length to values, below one node: fields of a hash, members of a set.
+//!
+//! A whole name is the subscript of its value. A cut one is the subscript of the name in full, and its
+//! value lies one level below, at `""`.
+
+use std::borrow::Cow;
+
+use perilune::key::KeyMark;
+use perilune::{Cursor, IntoValue, Node, Session, ValueRef};
+
+use super::name;
+use crate::failure::Result;
+use crate::limits::MEMBER_BYTES;
+
+/// The map below a node.
+#[derive(Debug)]
+pub(crate) struct Names {
+    node: Node,
+    root: KeyMark,
+}
+
+impl Names {
+    pub(crate) fn below(node: Node) -> Names {
+        let root = node.mark();
+        Names { node, root }
+    }
+
+    /// The node of the map itself, which holds how many names there are.
+    pub(crate) fn root(&mut self) -> &Node {
+        self.node.truncate(self.root);
+        &self.node
+    }
+
+    /// The value of `name`.
+    pub(crate) fn get<'s>(&mut self, session: &'s mut Session, name: &[u8]) -> Result<Option<ValueRef<'s>>> {
+        self.go(name, None)?;
+        Ok(session.get_ref(&self.node)?)
+    }
+
+    /// Sets the value of `name`.
+    pub(crate) fn set(&mut self, session: &mut Session, name: &[u8], value: impl IntoValue) -> Result<()> {
+        self.go(name, Some(session))?;
+        Ok(session.set(&self.node, value)?)
+    }
+
+    /// Removes `name`; false if it is not there.
+    pub(crate) fn remove(&mut self, session: &mut Session, name: &[u8]) -> Result<bool> {
+        self.node.truncate(self.root);
+        let place = name::subscript(name, MEMBER_BYTES);
+        let cut = matches!(place, Cow::Owned(_));
+        self.node.push(&*place)?;
+        if !cut {
+            return Ok(session.delete_value(&self.node)?);
+        }
+        let there = session.delete_value(&self.node)?;
+        self.node.push("")?;
+        session.delete_value(&self.node)?;
+        Ok(there)
+    }
+
+    /// All names and values, in the order of the tree, without the memory of where it was.
+    pub(crate) fn walk(&mut self) -> Walk {
+        Walk { cursor: Cursor::children(self.root()), name: Vec::new(), value: Vec::new(), cut: false }
+    }
+
+    /// Goes to where the value of `name` lies; writes the name down, if it is cut and a session is given.
+    fn go(&mut self, name: &[u8], write: Option<&mut Session>) -> Result<()> {
+        self.node.truncate(self.root);
+        match name::subscript(name, MEMBER_BYTES) {
+            Cow::Borrowed(whole) => self.node.push(whole)?,
+            Cow::Owned(cut) => {
+                self.node.push(&cut)?;
+                if let Some(session) = write {
+                    session.set(&self.node, name)?;
+                }
+                self.node.push("")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Steps through a map.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    cursor: Cursor,
+    name: Vec<u8>,
+    /// The value of a cut name, encoded.
+    value: Vec<u8>,
+    cut: bool,
+}
+
+impl Walk {
+    /// Goes behind `name`, so that the next step finds what follows it.
+    pub(crate) fn seek_past(&mut self, names: &mut Names, name: &[u8]) -> Result<()> {
+        names.root();
+        names.node.push(&*name::subscript(name, MEMBER_BYTES))?;
+        self.cursor.seek_past(&names.node);
+        Ok(())
+    }
+
+    /// Steps to the next name; false at the end.
+    pub(crate) fn next(&mut self, session: &mut Session) -> Result<bool> {
+        if !self.cursor.next(session)? {
+            return Ok(false);
+        }
+        self.name.clear();
+        self.value.clear();
+        let subscript = self.cursor.subscript()?;
+        let text = subscript.to_text();
+        self.cut = name::is_cut(&text, MEMBER_BYTES);
+        if !self.cut {
+            self.name.extend_from_slice(&text);
+            return Ok(true);
+        }
+        if let Some(ValueRef::String(whole)) = self.cursor.value()? {
+            self.name.extend_from_slice(whole);
+        }
+        let below = self.cursor.node()?.with("")?;
+        if let Some(value) = session.get_ref(&below)? {
+            value.encode_into(&mut self.value);
+        }
+        Ok(true)
+    }
+
+    /// The name.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Its value; null if it has none.
+    pub(crate) fn value(&self) -> Result<ValueRef<'_>> {
+        if !self.cut {
+            return Ok(self.cursor.value()?.unwrap_or(ValueRef::Null));
+        }
+        if self.value.is_empty() {
+            return Ok(ValueRef::Null);
+        }
+        Ok(ValueRef::decode(&self.value).map_err(perilune::Error::from)?)
+    }
+}

@@ -1,0 +1,32 @@
+//! Redis's protocol and commands over the shared tree.
+//!
+//! A [`Running`] server lets every Redis client use a database that programs have mapped, at the same
+//! time, through any number of server processes. What commands do lies in the tree under `^redis`, in the
+//! scheme of docs/format/redis.md, for programs to read and write by node.
+//!
+//! Invariants
+//! - One table of commands, and one gate that all of them pass.
+//! - Each command is a transaction of the engine; MULTI to EXEC is one.
+//! - What a server knows and another of the same database must know lies in the tree.
+//! - Nothing of Redis is known below this crate, and nothing of pages in it.
+//!
+//! Deliberately absent: replication and cluster, which a database that processes share does not need.
+
+#![forbid(unsafe_code)]
+
+mod client;
+mod commands;
+mod connection;
+mod failure;
+mod gate;
+mod keyspace;
+mod limits;
+mod listener;
+mod numbers;
+mod pattern;
+mod random;
+mod server;
+mod table;
+mod worker;
+
+pub use crate::server::{Running, Settings, StartError, Stopper};

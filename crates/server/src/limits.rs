@@ -1,0 +1,37 @@
+//! The bounds of the server, in one place; those of the wire format are in `perilune_resp::limits`.
+
+/// Bytes that a name of a key may take in its subscript, escapes counted, before it is cut.
+pub(crate) const KEY_BYTES: usize = 500;
+
+/// The same for fields and members.
+pub(crate) const MEMBER_BYTES: usize = 1_000;
+
+/// Bytes of a string value, and of any other value.
+pub(crate) const VALUE_BYTES: usize = 512 << 20;
+
+/// Databases to SELECT.
+pub(crate) const DATABASES: i64 = 16;
+
+/// Replies of a connection that may wait to be sent before it is read no further.
+pub(crate) const PENDING_BYTES: usize = 1 << 20;
+
+/// Bytes read from a connection at a time, and kept as its buffer while it is idle at most.
+pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// Times that one connection is read from before others get their turn.
+pub(crate) const TURNS: usize = 8;
+
+/// Bytes of commands queued behind MULTI.
+pub(crate) const QUEUE_BYTES: usize = 1 << 30;
+
+/// Keys that one connection may watch.
+pub(crate) const WATCHED_KEYS: usize = 65_536;
+
+/// Expired keys that are removed in one transaction.
+pub(crate) const SWEPT_AT_ONCE: usize = 64;
+
+/// How long a cursor of SCAN is remembered, in milliseconds.
+pub(crate) const CURSOR_MS: i64 = 3_600_000;
+
+/// Events that a thread takes from the kernel at a time.
+pub(crate) const EVENTS: usize = 1_024;

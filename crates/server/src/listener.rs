@@ -1,0 +1,86 @@
+//! The sockets that clients connect to.
+//!
+//! Every TCP socket has SO_REUSEPORT, so that several servers of one database share a port.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+
+use mio::net::{TcpListener, UnixListener};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::server::{Settings, StartError};
+
+/// Connections that the kernel keeps until they are accepted.
+const BACKLOG: i32 = 511;
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    pub(crate) tcp: Vec<TcpListener>,
+    pub(crate) unix: Option<UnixListener>,
+}
+
+impl Listeners {
+    pub(crate) fn open(settings: &Settings) -> Result<Listeners, StartError> {
+        let (mut tcp, mut port) = (Vec::new(), settings.port);
+        for place in &settings.bind {
+            let (optional, address) = match place.strip_prefix('-') {
+                Some(address) => (true, address),
+                None => (false, place.as_str()),
+            };
+            let opened = address
+                .parse::<IpAddr>()
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+                .and_then(|address| listen(SocketAddr::new(address, port)));
+            match opened {
+                Ok(listener) => {
+                    // All addresses share the port that the first one was given.
+                    port = listener.local_addr()?.port();
+                    tcp.push(listener);
+                }
+                Err(_) if optional => {}
+                Err(source) => {
+                    return Err(StartError::Listen { place: format!("{address} port {port}"), source })
+                }
+            }
+        }
+        let unix = match &settings.unix_socket {
+            None => None,
+            Some(path) => Some(
+                listen_unix(path, settings.unix_socket_mode)
+                    .map_err(|source| StartError::Listen { place: path.display().to_string(), source })?,
+            ),
+        };
+        Ok(Listeners { tcp, unix })
+    }
+
+    pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        self.tcp.iter().map(TcpListener::local_addr).collect()
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(TcpListener::from_std(socket.into()))
+}
+
+fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    // A socket that a dead server left; anything else is not ours to remove.
+    if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    Ok(listener)
+}

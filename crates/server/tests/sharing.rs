@@ -1,0 +1,195 @@
+//! One database, several servers and programs: data by node from outside, and what servers share.
+
+mod peer;
+
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place};
+use perilune::{node, Error, Session};
+use perilune_resp::Answer;
+use perilune_server::{Running, Settings};
+
+fn settings() -> Settings {
+    Settings { threads: 1, ..Settings::default() }
+}
+
+fn bulk(text: &str) -> Answer {
+    Answer::Bulk(text.as_bytes().to_vec())
+}
+
+fn bulks(texts: &[&str]) -> Answer {
+    Answer::Array(texts.iter().map(|text| bulk(text)).collect())
+}
+
+/// The scheme of docs/format/redis.md, read and written by node.
+#[test]
+fn programs_and_clients_see_the_same() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let mut session = ours.database.session()?;
+
+    client.line("set greeting hello");
+    assert_eq!(session.get_str(&node!("^redis", 0, "greeting")?)?, Some("hello"));
+    session.set(&node!("^redis", 0, "greeting")?, 42)?;
+    assert_eq!(client.line("incr greeting"), Answer::Integer(43));
+
+    client.line("hset user name Ada born 1815");
+    assert_eq!(session.get_str(&node!("^redis", 0, "user", "hash", "name")?)?, Some("Ada"));
+    session.set(&node!("^redis", 0, "user", "hash", "died")?, 1852)?;
+    session.increment(&node!("^redis", 0, "user", "hash")?, 1)?;
+    assert_eq!(client.line("hlen user"), Answer::Integer(3));
+    assert_eq!(client.line("hget user died"), bulk("1852"));
+
+    for (number, job) in (5..).zip(["one", "two", "three"]) {
+        session.set(&node!("^redis", 0, "jobs", "list", number)?, job)?;
+    }
+    assert_eq!(client.line("lrange jobs 0 -1"), bulks(&["one", "two", "three"]));
+    assert_eq!(client.line("lpush jobs zero"), Answer::Integer(4));
+    assert_eq!(session.get_str(&node!("^redis", 0, "jobs", "list", 4)?)?, Some("zero"));
+
+    // A count that a program has left out is made by counting.
+    session.set(&node!("^redis", 0, "colours", "set", "red")?, true)?;
+    session.set(&node!("^redis", 0, "colours", "set", "blue")?, true)?;
+    assert_eq!(client.line("sadd colours red green"), Answer::Integer(1));
+    assert_eq!(client.line("scard colours"), Answer::Integer(3));
+
+    client.line("zadd board 1.5 ann 3 ben");
+    assert_eq!(
+        session.get(&node!("^redis", 0, "board", "zset", "ann")?)?,
+        Some(perilune::Value::Double(1.5))
+    );
+    Ok(())
+}
+
+/// Names of all the lengths around every limit, as keys, fields and members.
+#[test]
+fn names_have_any_length() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    for length in [1, 499, 500, 501, 1_000, 1_001, 1_900, 65_536, 1 << 20] {
+        for byte in [b'n', 0] {
+            let name = vec![byte; length];
+            let longer = [&name[..], b"+"].concat();
+            let name = &name[..];
+            assert_eq!(client.line("flushall"), Answer::Simple(b"OK".to_vec()));
+            for key in [name, &longer] {
+                assert_eq!(client.call([b"SET", key, key]), Answer::Simple(b"OK".to_vec()));
+            }
+            assert_eq!(client.call([b"GET", name]), Answer::Bulk(name.to_vec()));
+            assert_eq!(client.call([&b"EXPIRE"[..], name, b"1000"]), Answer::Integer(1));
+            assert_eq!(client.call([&b"PERSIST"[..], name]), Answer::Integer(1));
+            assert_eq!(client.call([b"GET", name]), Answer::Bulk(name.to_vec()));
+            let Answer::Array(keys) = client.line("keys *") else { panic!("an array") };
+            assert!(keys.len() == 2 && keys.contains(&Answer::Bulk(name.to_vec())), "{length}");
+            assert_eq!(client.call([b"DEL", name]), Answer::Integer(1));
+            for command in ["HSET", "SADD", "ZADD"] {
+                assert_eq!(client.call([b"DEL", name]), Answer::Integer(i64::from(command != "HSET")));
+                let mut words = vec![command.as_bytes(), name];
+                match command {
+                    "HSET" => words.extend([name, b"value", &longer, name]),
+                    "SADD" => words.extend([name, &longer]),
+                    _ => words.extend([&b"2"[..], name, b"1", &longer]),
+                }
+                assert_eq!(client.call(words), Answer::Integer(2), "{command} {length}");
+            }
+            assert_eq!(
+                client.call([b"ZRANGE", name, b"0", b"-1"]),
+                Answer::Array(vec![Answer::Bulk(longer.clone()), Answer::Bulk(name.to_vec())])
+            );
+            assert_eq!(client.call([b"ZREM", name, name]), Answer::Integer(1));
+            assert_eq!(client.call([b"ZCARD", name]), Answer::Integer(1));
+        }
+    }
+}
+
+#[test]
+fn servers_of_one_database_are_one() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let socket = place.path().join("second.sock");
+    let second = Running::start(
+        &ours.database,
+        Settings { port: ours.port, unix_socket: Some(socket.clone()), ..settings() },
+    )
+    .expect("a second server at the same port");
+    let (mut here, mut there) = (Client::connect(&ours.socket), Client::connect(&socket));
+    assert_ne!(here.line("client id"), there.line("client id"));
+    here.line("set k 1");
+    assert_eq!(there.line("incr k"), Answer::Integer(2));
+    // WATCH sees what the other server does, and a cursor is one everywhere.
+    here.line("watch k");
+    there.line("set k 9");
+    here.line("multi");
+    here.line("get k");
+    assert_eq!(here.line("exec"), Answer::Null);
+    for number in 0..25 {
+        here.line(&format!("set key{number} x"));
+    }
+    let (mut cursor, mut seen) = (b"0".to_vec(), 0);
+    loop {
+        let client = if seen % 20 == 0 { &mut here } else { &mut there };
+        let Answer::Array(parts) = client.call([&b"SCAN"[..], &cursor]) else { panic!("an array") };
+        let [Answer::Bulk(next), Answer::Array(names)] = &parts[..] else { panic!("two parts") };
+        seen += names.len();
+        cursor.clone_from(next);
+        if cursor == b"0" {
+            break;
+        }
+    }
+    assert_eq!(seen, 26);
+    second.stopper().stop();
+    second.wait();
+    Ok(())
+}
+
+/// Expired keys are gone at once for clients, and from the tree soon after, without anybody asking.
+#[test]
+fn expired_keys_are_swept() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    for number in 0..200 {
+        client.line(&format!("set key{number} x px 1"));
+    }
+    client.line("set kept x px 1");
+    client.line("set kept y");
+    let mut session: Session = ours.database.session()?;
+    let start = Instant::now();
+    while session.count_children(&node!("^redis", 0)?)? > 1 {
+        assert!(start.elapsed() < Duration::from_secs(20), "nobody sweeps");
+        std::thread::yield_now();
+    }
+    assert_eq!(session.count_children(&node!("^redis", "expiry")?)?, 0);
+    assert_eq!(client.line("get kept"), bulk("y"));
+    Ok(())
+}
+
+/// Two clients on two threads add to the same keys: every command is atomic.
+#[test]
+fn counters_lose_nothing() -> Result<(), Error> {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings { threads: 2, ..Settings::default() });
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = Client::connect(&ours.socket);
+                for number in 0..250 {
+                    client.line("incr n");
+                    client.line(&format!("hincrby h f{} 1", number % 3));
+                    client.line("rpush l x");
+                    client.send(b"multi\r\nincr a\r\nincr b\r\nexec\r\n");
+                    for _ in 0..4 {
+                        assert!(client.receive().is_some_and(|answer| !answer.is_error()));
+                    }
+                }
+            });
+        }
+    });
+    let mut client = Client::connect(&ours.socket);
+    assert_eq!(client.line("mget n a b"), bulks(&["1000", "1000", "1000"]));
+    assert_eq!(client.line("llen l"), Answer::Integer(1_000));
+    assert_eq!(client.line("hvals h"), bulks(&["336", "332", "332"]));
+    Ok(())
+}
