@@ -59,7 +59,8 @@ fn compare(database: &Database, expected: Vec<(Node, Value)>) -> Result<()> {
         count += 1;
     }
     assert_eq!(count, expected.len());
-    assert!(database.verify()?.is_sound());
+    let found = database.verify()?;
+    assert!(found.is_sound(), "{found:?}");
     Ok(())
 }
 
