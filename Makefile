@@ -101,6 +101,15 @@ doc:
 bench-engine:
 	$(CARGO) run --quiet --release -p perilune-bench -- engine $(ARGS)
 
+## bench-durability: commits, recovery, reopening, space and loading, beside peers and the disk itself (ARGS='--quick')
+.PHONY: bench-durability bench-memory
+bench-durability:
+	$(CARGO) run --quiet --release -p perilune-bench -- durability $(ARGS)
+
+## bench-memory: 4 GiB of data in a memory cgroup of 512 MiB, which takes root (ARGS='--quick')
+bench-memory:
+	$(CARGO) run --quiet --release -p perilune-bench -- memory $(ARGS)
+
 ## bench-lua: the workloads of Lua and 3n+1, in LuaJIT and Lua 5.4, recorded in LUA_RUN=bench/runs/...
 LUA_RUN ?= bench/runs/$(shell date -u +%Y-%m-%d)-$(shell nproc)vcpu-lua
 .PHONY: bench-lua

@@ -29,6 +29,7 @@ pub(crate) fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
 /// The directory holds a run already, or cannot be written.
 pub(crate) fn write_run(
     directory: &Path,
+    what: &str,
     facts: &Facts,
     rows: &[Row],
     tables: &[Table],
@@ -41,7 +42,7 @@ pub(crate) fn write_run(
     fs::create_dir_all(directory)?;
     write_rows(&raw, rows)?;
     let command: Vec<String> = std::env::args().skip(1).collect();
-    let mut readme = format!("# A run of the engine suite\n\n    perilune-bench {}\n\n", command.join(" "));
+    let mut readme = format!("# A run of {what}\n\n    perilune-bench {}\n\n", command.join(" "));
     readme.push_str("| what | value |\n| --- | --- |\n");
     for (name, value) in facts {
         readme.push_str(&format!("| {name} | {} |\n", value.replace('|', "\\|")));

@@ -27,6 +27,13 @@ pub(crate) fn value(number: u64, stamp: u64) -> i64 {
     ((stamp.clamp(1, STAMP_MAX) << ESSENCE_BITS) | essence_of(number)) as i64
 }
 
+/// The numbers below `count` in an order without order, each once.
+pub(crate) fn scattered(count: u64) -> impl Iterator<Item = u64> {
+    // A prime that divides no size of a tree.
+    const STRIDE: u64 = 7_368_787;
+    (0..count).map(move |index| index * STRIDE % count)
+}
+
 /// A small generator of random numbers (xorshift64*, Vigna 2016): about 1 ns each.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -71,6 +78,14 @@ mod tests {
             assert_ne!(value(number, 1), value(number, 2));
         }
         assert_ne!(essence_of(1), essence_of(2));
+    }
+
+    #[test]
+    fn scattered_numbers_are_all_there_once() {
+        let mut numbers: Vec<u64> = scattered(1_000).collect();
+        assert!(numbers.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count() < 10);
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..1_000));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::crew::worker::BALANCE;
 use crate::crew::Crew;
 use crate::data::{essence, essence_of};
+use crate::disk;
 use crate::plan::{Cell, Group, ACCOUNTS};
 use crate::row::Row;
 use crate::scratch::Scratch;
@@ -30,6 +31,8 @@ pub(crate) struct Measure {
     pub(crate) milliseconds: u64,
     /// Entries of one pass of walks and scans.
     pub(crate) walk: u64,
+    /// Measure the disk itself in each round.
+    pub(crate) disk: bool,
     /// Where databases are made and removed again.
     pub(crate) directory: PathBuf,
 }
@@ -129,6 +132,12 @@ impl Run<'_> {
     fn cell(&mut self, cell: &Cell, sides: &mut Vec<Side>) {
         let mut pending: Vec<Row> = Vec::new();
         for round in 0..self.measure.rounds {
+            if self.measure.disk {
+                match disk::rows(self.scratch.path(), cell, round, self.measure.milliseconds) {
+                    Ok(rows) => pending.extend(rows),
+                    Err(error) => self.results.problems.push(format!("disk: {error}")),
+                }
+            }
             let count = sides.len().max(1);
             sides.rotate_left(usize::from(round > 0) % count);
             let mut index = 0;
@@ -139,7 +148,7 @@ impl Run<'_> {
                     continue;
                 }
                 self.announce(cell, &side.peer);
-                if is_long(&pending, side.peer.name, round) {
+                if is_long(&pending, &side.peer, round) {
                     index += 1;
                     continue;
                 }
@@ -152,7 +161,7 @@ impl Run<'_> {
                     }
                     Err(error) => {
                         let side = sides.remove(index);
-                        pending.retain(|row| row.backend != side.peer.name);
+                        pending.retain(|row| !row.is_of(&side.peer));
                         self.problem(&side.peer, cell.workload, &*error);
                     }
                 }
@@ -160,7 +169,7 @@ impl Run<'_> {
         }
         for side in sides.iter_mut().filter(|side| cell.suits(side.peer.abilities)) {
             if let Err(error) = check(cell, side) {
-                pending.retain(|row| row.backend != side.peer.name);
+                pending.retain(|row| !row.is_of(&side.peer));
                 self.problem(&side.peer, cell.workload, &*error);
             }
         }
@@ -176,13 +185,13 @@ impl Run<'_> {
             suiting.rotate_left(usize::from(round > 0) % count);
             suiting.retain(|peer| {
                 self.announce(cell, peer);
-                if is_long(&pending, peer.name, round) {
+                if is_long(&pending, peer, round) {
                     return true;
                 }
                 match self.collatz(cell, peer, round) {
                     Ok(row) => pending.push(row),
                     Err(error) => {
-                        pending.retain(|row| row.backend != peer.name);
+                        pending.retain(|row| !row.is_of(peer));
                         self.problem(peer, cell.workload, &*error);
                         return false;
                     }
@@ -240,15 +249,15 @@ impl Run<'_> {
 }
 
 /// Has this side had the rounds that a long one gets?
-fn is_long(rows: &[Row], backend: &str, round: usize) -> bool {
-    let first = rows.iter().find(|row| row.backend == backend);
+fn is_long(rows: &[Row], peer: &Peer, round: usize) -> bool {
+    let first = rows.iter().find(|row| row.is_of(peer));
     round >= ROUNDS_LONG && first.is_some_and(|row| row.wall_seconds > LONG_SECONDS)
 }
 
 /// Is what the rounds of a cell left behind right? What single reads answered the workers have checked.
 fn check(cell: &Cell, side: &mut Side) -> Result<()> {
     match cell.job {
-        Job::Set | Job::Scan => {
+        Job::Set | Job::Commit | Job::Scan => {
             let sum = |of: fn(u64) -> u64| (0..cell.keys).map(of).fold(0, u64::wrapping_add);
             let wanted =
                 Passage { entries: cell.keys, numbers: sum(|number| number), values: sum(essence_of) };

@@ -43,6 +43,16 @@ pub(crate) fn about(peers: &[(Peer, Result<String, String>)], class: Class) -> F
     [class].into_iter().chain(peers.iter().map(peer)).collect()
 }
 
+/// Bytes of memory of a process, mapped files included.
+///
+/// # Errors
+/// The kernel does not tell.
+pub(crate) fn memory_of(process: u32) -> crate::subject::Result<u64> {
+    let text = field(&format!("/proc/{process}/smaps_rollup"), "Rss").ok_or("no smaps_rollup in /proc")?;
+    let kib: u64 = text.trim_end_matches("kB").trim().parse()?;
+    Ok(kib << 10)
+}
+
 fn field(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
@@ -50,7 +60,7 @@ fn field(path: &str, name: &str) -> Option<String> {
 }
 
 /// What a program prints, or `unknown`.
-fn command(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn command(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output();
     match output {
         Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),

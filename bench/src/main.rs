@@ -9,8 +9,11 @@ mod archive;
 mod clock;
 mod crew;
 mod data;
+mod disk;
+mod durability;
 mod engine;
 mod machine;
+mod memory;
 mod peers;
 mod plan;
 mod report;
@@ -25,6 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use perilune::Durability;
 
 use crate::plan::Wish;
 use crate::report::{Score, Table};
@@ -41,6 +45,32 @@ struct Arguments {
 enum Command {
     /// The engine by its Rust API, beside LMDB, redb, SQLite and BTreeMap
     Engine(EngineArguments),
+    /// What durability costs and leaves: commits, levels, recovery, reopening, space, loading
+    Durability(DurabilityArguments),
+    /// Data larger than memory: a process in a memory cgroup beside one without a limit
+    Memory(MemoryArguments),
+    /// The process with little memory
+    #[command(hide = true)]
+    MemoryWorker {
+        #[arg(long)]
+        dir: PathBuf,
+        #[arg(long)]
+        nodes: u64,
+        #[arg(long)]
+        seconds: u64,
+        #[arg(long)]
+        level: Durability,
+    },
+    /// Fills a log until it is killed
+    #[command(hide = true)]
+    GrowLog {
+        #[arg(long)]
+        dir: PathBuf,
+        #[arg(long)]
+        bytes: u64,
+        #[arg(long)]
+        large: bool,
+    },
     /// One worker process of a run
     #[command(hide = true)]
     Worker {
@@ -89,9 +119,61 @@ struct EngineArguments {
     run_dir: Option<PathBuf>,
 }
 
+#[derive(Args)]
+struct DurabilityArguments {
+    /// Under a minute: small trees and short rounds
+    #[arg(long)]
+    quick: bool,
+    /// Write raw rows to FILE, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Only sections whose names contain one of these
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds of each figure
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    rounds: u16,
+    /// Where databases are made and removed again
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write README.md, raw.jsonl and summary.md to this new directory
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct MemoryArguments {
+    /// Half a minute: 256 MiB of data in 32 MiB of memory
+    #[arg(long)]
+    quick: bool,
+    /// What commits wait for
+    #[arg(long, default_value = "periodic")]
+    level: Durability,
+    /// Only with the limit, or without
+    #[arg(long, value_name = "SIDE", value_delimiter = ',', value_parser = memory::SIDES)]
+    only: Vec<String>,
+    /// Write raw rows to FILE, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where databases are made and removed again
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write README.md, raw.jsonl and summary.md to this new directory
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Engine(arguments) => engine(&arguments),
+        Command::Durability(arguments) => durability(&arguments),
+        Command::Memory(arguments) => memory(&arguments),
+        Command::MemoryWorker { dir, nodes, seconds, level } => {
+            memory::work::serve(&dir, nodes, seconds, level).map(|()| ExitCode::SUCCESS)
+        }
+        Command::GrowLog { dir, bytes, large } => {
+            durability::recovery::grow(&dir, bytes, large).map(|()| ExitCode::SUCCESS)
+        }
         Command::Worker { peer, class, processes, dir } => {
             crew::worker::serve(&peer, class, &dir, processes).map(|()| ExitCode::SUCCESS)
         }
@@ -123,6 +205,7 @@ fn engine(arguments: &EngineArguments) -> Result<ExitCode> {
     let measure = engine::Measure {
         rounds: usize::from(arguments.rounds),
         milliseconds: arguments.milliseconds.unwrap_or(if arguments.quick { 40 } else { 1_000 }),
+        disk: false,
         walk: if arguments.quick { 100_000 } else { 1_000_000 },
         directory,
     };
@@ -143,7 +226,73 @@ fn engine(arguments: &EngineArguments) -> Result<ExitCode> {
         archive::write_rows(path, &results.rows)?;
     }
     if let Some(path) = &arguments.run_dir {
-        archive::write_run(path, &facts, &results.rows, &tables, &results.problems)?;
+        archive::write_run(path, "the engine suite", &facts, &results.rows, &tables, &results.problems)?;
+    }
+    Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
+}
+
+/// Measures durability and reports; exit code 1 if a result was wrong.
+fn durability(arguments: &DurabilityArguments) -> Result<ExitCode> {
+    let wish = durability::Wish {
+        quick: arguments.quick,
+        only: arguments.only.clone(),
+        rounds: usize::from(if arguments.quick { arguments.rounds.min(2) } else { arguments.rounds }),
+        directory: arguments.dir.clone().unwrap_or_else(std::env::temp_dir),
+    };
+    let mut facts = machine::facts(&wish.directory);
+    for class in [Class::D1, Class::D3] {
+        let version = |peer: Peer| (peer, (peer.version)().map_err(|error| error.to_string()));
+        let peers: Vec<_> = peers::all(class).into_iter().map(version).collect();
+        facts.extend(machine::about(&peers, class));
+    }
+    facts.push(("redis".to_owned(), machine::command("redis-server", &["--version"])));
+    facts.push(("rounds".to_owned(), wish.rounds.to_string()));
+    for (name, value) in &facts {
+        println!("{name:<12} {value}");
+    }
+    let results = durability::run(&wish)?;
+    let (tables, score) = durability::tables(&results.rows);
+    show(&tables, score, &results.problems);
+    if let Some(path) = &arguments.json {
+        archive::write_rows(path, &results.rows)?;
+    }
+    if let Some(path) = &arguments.run_dir {
+        archive::write_run(path, "durability", &facts, &results.rows, &tables, &results.problems)?;
+    }
+    Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
+}
+
+/// Measures data larger than memory; exit code 1 if anything went wrong with it.
+fn memory(arguments: &MemoryArguments) -> Result<ExitCode> {
+    let wish = memory::Wish {
+        data: if arguments.quick { 256 << 20 } else { 4 << 30 },
+        limit: if arguments.quick { 32 << 20 } else { 512 << 20 },
+        seconds: if arguments.quick { 1 } else { 10 },
+        level: arguments.level,
+        only: arguments.only.clone(),
+        directory: arguments.dir.clone().unwrap_or_else(std::env::temp_dir),
+    };
+    let mut facts = machine::facts(&wish.directory);
+    facts.push(("data, memory".to_owned(), format!("{} MiB, {} MiB", wish.data >> 20, wish.limit >> 20)));
+    facts.push(("durability".to_owned(), memory::name_of(wish.level).to_owned()));
+    for (name, value) in &facts {
+        println!("{name:<12} {value}");
+    }
+    let results = memory::run(&wish)?;
+    let tables = memory::tables(&results.rows);
+    show(&tables, Score::default(), &results.problems);
+    if let Some(path) = &arguments.json {
+        archive::write_rows(path, &results.rows)?;
+    }
+    if let Some(path) = &arguments.run_dir {
+        archive::write_run(
+            path,
+            "data larger than memory",
+            &facts,
+            &results.rows,
+            &tables,
+            &results.problems,
+        )?;
     }
     Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
 }

@@ -31,6 +31,7 @@ impl Cell {
     pub(crate) fn unit(&self) -> Unit {
         match self.job {
             Job::Collatz => Unit::CpuNanoseconds,
+            Job::Commit => Unit::Rate,
             _ if self.processes * self.threads == 1 => Unit::Nanoseconds,
             _ => Unit::Rate,
         }

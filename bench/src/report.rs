@@ -161,7 +161,7 @@ fn cpu(measured: &[Measured<'_>], backends: &[&str]) -> Table {
 }
 
 /// A median in few figures: `31.4`, `1240`, `4.52M`.
-fn quantity(value: f64) -> String {
+pub(crate) fn quantity(value: f64) -> String {
     match value {
         value if value >= 1e6 => format!("{:.2}M", value / 1e6),
         value if value >= 1e5 => format!("{:.0}k", value / 1e3),
@@ -171,7 +171,7 @@ fn quantity(value: f64) -> String {
 }
 
 /// A size as it is given on the command line: `10k`, `1M`.
-fn round_number(value: u64) -> String {
+pub(crate) fn round_number(value: u64) -> String {
     match value {
         value if value >= 1_000_000 && value % 1_000_000 == 0 => format!("{}M", value / 1_000_000),
         value if value >= 1_000 && value % 1_000 == 0 => format!("{}k", value / 1_000),
@@ -180,6 +180,11 @@ fn round_number(value: u64) -> String {
 }
 
 impl Table {
+    /// A table whose first row holds the names of columns.
+    pub(crate) fn new(title: &str, rows: Vec<Vec<String>>) -> Table {
+        Table { title: title.to_owned(), rows }
+    }
+
     /// Aligned by spaces.
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);

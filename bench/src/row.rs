@@ -27,6 +27,42 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// A row of one worker of `peer` that says a figure.
+    pub(crate) fn figure(
+        workload: &'static str,
+        peer: &Peer,
+        keys: u64,
+        round: usize,
+        unit: &'static str,
+        value: f64,
+    ) -> Row {
+        Row { workload, backend: peer.name, class: peer.class.name(), ..Row::bare(keys, round, unit, value) }
+    }
+
+    /// A figure of nobody yet.
+    pub(crate) fn bare(keys: u64, round: usize, unit: &'static str, value: f64) -> Row {
+        Row {
+            suite: "durability",
+            workload: "",
+            backend: "",
+            class: "",
+            keys,
+            procs: 1,
+            threads: 1,
+            round,
+            unit,
+            value,
+            wall_seconds: 0.0,
+            cpu_seconds: 0.0,
+            operations: 0,
+        }
+    }
+
+    /// Is this a row of `peer`, with its settings?
+    pub(crate) fn is_of(&self, peer: &Peer) -> bool {
+        self.backend == peer.name && self.class == peer.class.name()
+    }
+
     /// The row of a round whose workers did `outcomes`, of which there is at least one.
     pub(crate) fn new(cell: &Cell, peer: &Peer, round: usize, outcomes: &[Outcome]) -> Row {
         let start = outcomes.iter().map(|outcome| outcome.start).min().unwrap_or(0);

@@ -20,6 +20,8 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + S
 pub(crate) enum Class {
     /// Nothing: every operation is durable before it returns.
     D1,
+    /// Moments: up to a second of the latest operations, and what is left is of one moment.
+    D3,
     /// Anything since the last flush, whenever that was. What the death of the process alone loses
     /// differs between peers; their settings say it.
     D4,
@@ -30,6 +32,7 @@ impl Class {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Class::D1 => "D1",
+            Class::D3 => "D3",
             Class::D4 => "D4",
         }
     }
@@ -59,6 +62,8 @@ pub(crate) struct Peer {
     pub(crate) version: fn() -> Result<String>,
     /// Opens the database in a directory, creating it when it is missing, for so many processes.
     pub(crate) open: fn(&Path, usize) -> Result<Box<dyn Database>>,
+    /// Makes the files in a directory, which nobody has open, as small as the peer can.
+    pub(crate) compact: fn(&Path) -> Result<()>,
 }
 
 /// An open database of a peer.
@@ -150,7 +155,7 @@ pub(crate) trait Session {
     /// Walks the first `limit` entries of the tree by the peer's cursor, with values.
     fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage>;
 
-    /// Loads pairs in ascending order, as fast as the peer can.
+    /// Loads pairs, which come in ascending order as a rule, as fast as the peer can.
     fn fill(&mut self, tree: Tree, pairs: &mut dyn Iterator<Item = (u64, i64)>) -> Result<()>;
 
     /// Takes and releases the user's lock with this number.

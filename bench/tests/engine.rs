@@ -54,6 +54,32 @@ fn a_small_run_leaves_rows_tables_and_nothing_else() {
 }
 
 #[test]
+fn durability_is_measured_and_leaves_nothing() {
+    let scratch = scratch("durability");
+    let json = scratch.0.join("rows");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
+    command.args([
+        "durability",
+        "--quick",
+        "--rounds",
+        "1",
+        "--only",
+        "commits,recovery,reopen,load",
+        "--dir",
+    ]);
+    let output = command.arg(&scratch.0).arg("--json").arg(&json).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    let rows = fs::read_to_string(&json).unwrap();
+    for part in ["\"commit\"", "\"disk-again\"", "\"reopen\"", "\"load-batch\"", "\"recovery-small\""] {
+        assert!(rows.contains(part), "{part} in\n{rows}");
+    }
+    assert!(rows.lines().all(|line| line.contains("\"suite\":\"durability\"")), "{rows}");
+    let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["rows"]);
+}
+
+#[test]
 fn what_cannot_be_run_is_said() {
     let scratch = scratch("wrong");
     for (arguments, part) in [

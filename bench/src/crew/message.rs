@@ -10,6 +10,8 @@ use crate::workload::{Order, Outcome};
 pub(crate) enum Request {
     /// Load so many keys, with the values of a stamp; accounts get the same balance each.
     Fill(Tree, u64),
+    /// Load so many keys in an order without order.
+    Scatter(Tree, u64),
     /// Read one value.
     Get(Tree, u64),
     /// Walk a tree with its values.
@@ -23,7 +25,9 @@ pub(crate) enum Request {
 /// What a worker answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The database is open; or what was asked is done.
+    /// The database is open and has answered a first get; the nanoseconds that took.
+    Opened(u64),
+    /// What was asked is done.
     Done,
     Value(Option<i64>),
     Passage(Passage),

@@ -12,14 +12,18 @@ use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use crate::crew::message::{Reply, Request};
+use crate::machine;
 use crate::subject::{Passage, Peer, Result, Tree};
 use crate::workload::{Order, Outcome};
 
 /// Worker processes with one database open.
 pub(crate) struct Crew {
     members: Vec<Member>,
+    /// Nanoseconds that the first took to open the database and to get a value.
+    opened: u64,
 }
 
 impl Crew {
@@ -28,11 +32,11 @@ impl Crew {
     /// # Errors
     /// A worker cannot be started or cannot open the database.
     pub(crate) fn start(peer: &Peer, directory: &Path, processes: usize) -> Result<Crew> {
-        let mut crew = Crew { members: Vec::new() };
+        let mut crew = Crew { members: Vec::new(), opened: 0 };
         for index in 0..processes {
             crew.members.push(Member::start(peer, directory, processes)?);
             if index == 0 {
-                crew.members[0].opened()?;
+                crew.opened = crew.members[0].opened()?;
             }
         }
         for member in crew.members.iter_mut().skip(1) {
@@ -50,6 +54,30 @@ impl Crew {
             Reply::Done => Ok(()),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Loads keys in an order without order.
+    ///
+    /// # Errors
+    /// The peer's.
+    pub(crate) fn scatter(&mut self, tree: Tree, count: u64) -> Result<()> {
+        match self.ask(Request::Scatter(tree, count))? {
+            Reply::Done => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Nanoseconds that the first worker took to open the database and to get a value.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Bytes of memory of the first worker, mapped files included.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub(crate) fn memory(&self) -> Result<u64> {
+        machine::memory_of(self.members[0].child.id())
     }
 
     /// Reads one value.
@@ -95,6 +123,15 @@ impl Crew {
     /// # Errors
     /// The peer's, or a wrong result that a worker found. The crew is of no use afterwards.
     pub(crate) fn run(&mut self, order: Order) -> Result<Vec<Outcome>> {
+        self.begin(order)?;
+        let outcome = |member: &mut Member| match member.hear()? {
+            Reply::Outcome(outcome) => Ok(outcome),
+            other => Err(unexpected(&other)),
+        };
+        self.members.iter_mut().map(outcome).collect()
+    }
+
+    fn begin(&mut self, order: Order) -> Result<()> {
         for (index, member) in (0..).zip(&mut self.members) {
             let seed = order.seed.wrapping_add(index * 7_919_000_017);
             member.tell(&Request::Prepare(Order { seed, ..order }))?;
@@ -108,11 +145,23 @@ impl Crew {
         for member in &mut self.members {
             member.tell(&Request::Go)?;
         }
-        let outcome = |member: &mut Member| match member.hear()? {
-            Reply::Outcome(outcome) => Ok(outcome),
-            other => Err(unexpected(&other)),
-        };
-        self.members.iter_mut().map(outcome).collect()
+        Ok(())
+    }
+
+    /// Begins a round, and kills all workers `after` that time, in the middle of it.
+    ///
+    /// # Errors
+    /// A worker does not begin, or cannot be killed.
+    pub(crate) fn kill(mut self, order: Order, after: Duration) -> Result<()> {
+        self.begin(order)?;
+        std::thread::sleep(after);
+        for member in &mut self.members {
+            member.child.kill()?;
+        }
+        for member in &mut self.members {
+            member.child.wait()?;
+        }
+        Ok(())
     }
 
     /// Ends the workers; each closes its database first.
@@ -160,9 +209,9 @@ impl Member {
         Ok(Member { child, input, output: BufReader::new(output) })
     }
 
-    fn opened(&mut self) -> Result<()> {
+    fn opened(&mut self) -> Result<u64> {
         match self.hear()? {
-            Reply::Done => Ok(()),
+            Reply::Opened(nanoseconds) => Ok(nanoseconds),
             other => Err(unexpected(&other)),
         }
     }

@@ -24,6 +24,7 @@ pub(crate) const BALANCE: i64 = 1_000_000_000;
 pub(crate) fn serve(peer: &str, class: Class, directory: &Path, processes: usize) -> Result<()> {
     let peer = peers::all(class).into_iter().find(|known| known.name == peer);
     let peer = peer.ok_or("there is no such peer")?;
+    let begun = clock::now();
     let mut lines = Lines { input: io::stdin().lock(), line: String::new() };
     let database = match (peer.open)(directory, processes) {
         Ok(database) => database,
@@ -33,7 +34,10 @@ pub(crate) fn serve(peer: &str, class: Class, directory: &Path, processes: usize
         Ok(session) => session,
         Err(error) => return answer(&Reply::Failed(error.to_string())),
     };
-    answer(&Reply::Done)?;
+    if let Err(error) = session.get(Tree::Data, 0) {
+        return answer(&Reply::Failed(error.to_string()));
+    }
+    answer(&Reply::Opened(clock::now() - begun))?;
     while let Some(request) = lines.next()? {
         let reply = reply(&*database, &mut *session, request, &mut lines);
         answer(&reply.unwrap_or_else(|error| Reply::Failed(error.to_string())))?;
@@ -81,6 +85,10 @@ fn reply(
     match request {
         Request::Fill(tree, count) => {
             fill(session, tree, count)?;
+            Ok(Reply::Done)
+        }
+        Request::Scatter(tree, count) => {
+            session.fill(tree, &mut data::scattered(count).map(|number| (number, data::value(number, 1))))?;
             Ok(Reply::Done)
         }
         Request::Get(tree, number) => Ok(Reply::Value(session.get(tree, number)?)),

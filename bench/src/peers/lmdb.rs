@@ -27,6 +27,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: ABILITIES,
         version,
         open: |directory, _processes| open(directory, RELAXED, Keys::Bytes),
+        compact,
     },
     Peer {
         name: "lmdb-int",
@@ -35,6 +36,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: ABILITIES,
         version,
         open: |directory, _processes| open(directory, RELAXED, Keys::Integers),
+        compact,
     },
     Peer {
         name: "lmdb",
@@ -43,6 +45,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: ABILITIES,
         version,
         open: |directory, _processes| open(directory, 0, Keys::Bytes),
+        compact,
     },
 ];
 
@@ -97,6 +100,26 @@ fn open(directory: &Path, flags: c_uint, keys: Keys) -> Result<Box<dyn Database>
         check(functions, (functions.txn_commit)(txn))?;
     }
     Ok(Box::new(opened))
+}
+
+/// Replaces the file by a copy without free pages: LMDB has no other way.
+fn compact(directory: &Path) -> Result<()> {
+    let f = functions()?;
+    let copy = directory.join("copy");
+    std::fs::create_dir(&copy)?;
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (from, to) = (path(directory)?, path(&copy)?);
+    let mut opened = Opened { functions: f, env: ptr::null_mut(), table: 0, keys: Keys::Bytes };
+    // SAFETY: an environment is made, set up and opened once; both paths end in 0.
+    unsafe {
+        check(f, (f.env_create)(&mut opened.env))?;
+        check(f, (f.env_set_mapsize)(opened.env, MAP_BYTES))?;
+        check(f, (f.env_open)(opened.env, from.as_ptr(), library::NO_TLS, 0o600))?;
+        check(f, (f.env_copy2)(opened.env, to.as_ptr(), library::COPY_COMPACT))?;
+    }
+    drop(opened);
+    std::fs::rename(copy.join("data.mdb"), directory.join("data.mdb"))?;
+    Ok(std::fs::remove_dir(copy)?)
 }
 
 struct Opened {

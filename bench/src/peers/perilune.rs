@@ -1,26 +1,60 @@
 //! Perilune by its Rust API: a node for each tree, the number as its subscript.
 
+use std::path::Path;
+
 use perilune::{
-    Cursor, Database as Store, Durability, KeyMark, LockMode, Neighbour, Node, OpenOptions,
+    Batch, Cursor, Database as Store, Durability, KeyMark, LockMode, Neighbour, Node, OpenOptions,
     Session as StoreSession, Subscript, TransactionOptions,
 };
 
 use crate::data::essence;
 use crate::subject::{missing, Abilities, Class, Database, Pair, Passage, Peer, Result, Session, Tree};
 
-/// This version has the durability level `none` only: it takes part in D4 alone.
-pub(crate) const PEERS: &[Peer] = &[Peer {
+/// The database in a directory of the suite.
+pub(crate) const FILE: &str = "bench.db";
+
+/// Nodes of a batch when loading.
+const BATCH: usize = 16_384;
+
+const NONE: Peer = Peer {
     name: super::OURS,
     class: Class::D4,
     settings: "durability none, file mapping",
     abilities: Abilities { processes: true, threads: true, locks: true },
     version: || Ok(env!("CARGO_PKG_VERSION").to_owned()),
-    open: |directory, _processes| {
-        // The directory may be on any file system; the report says which.
-        let options = OpenOptions::default().durability(Durability::None).allow_any_filesystem(true);
-        Ok(Box::new(Opened(options.open(directory.join("bench.db"))?)))
+    open: |directory, _processes| open(directory, Durability::None),
+    compact,
+};
+
+pub(crate) const PEERS: &[Peer] = &[
+    NONE,
+    Peer {
+        class: Class::D3,
+        settings: "durability periodic: a prefix, at most 50 ms old",
+        open: |directory, _processes| open(directory, Durability::Periodic),
+        ..NONE
     },
-}];
+    Peer {
+        class: Class::D1,
+        settings: "durability fsync, group commit",
+        open: |directory, _processes| open(directory, Durability::Fsync),
+        ..NONE
+    },
+];
+
+/// Options for a directory on any file system; the report says which.
+pub(crate) fn options() -> OpenOptions {
+    OpenOptions::default().allow_any_filesystem(true)
+}
+
+fn open(directory: &Path, durability: Durability) -> Result<Box<dyn Database>> {
+    Ok(Box::new(Opened(options().durability(durability).open(directory.join(FILE))?)))
+}
+
+fn compact(directory: &Path) -> Result<()> {
+    options().compact(directory.join(FILE), |_, _| ())?;
+    Ok(())
+}
 
 struct Opened(Store);
 
@@ -149,10 +183,17 @@ impl Session for Open {
     }
 
     fn fill(&mut self, tree: Tree, pairs: &mut dyn Iterator<Item = (u64, i64)>) -> Result<()> {
+        let mut batch = Batch::new();
         for (number, value) in pairs {
-            self.set(tree, number, value)?;
+            batch.push(node(&mut self.trees, tree, number)?, value)?;
+            if batch.len() == BATCH {
+                batch.sort();
+                self.session.set_each(&batch)?;
+                batch.clear();
+            }
         }
-        Ok(())
+        batch.sort();
+        Ok(self.session.set_each(&batch)?)
     }
 
     fn lock_unlock(&mut self, _number: u64) -> Result<()> {

@@ -18,6 +18,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: Abilities { processes: false, threads: true, locks: false },
         version: || Ok(super::locked_version("redb")),
         open: |directory, processes| open(&directory.join("bench.redb"), processes, Durability::None),
+        compact,
     },
     Peer {
         name: "redb",
@@ -27,6 +28,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: Abilities { processes: true, threads: true, locks: false },
         version: || Ok(super::locked_version("redb")),
         open: |directory, processes| open(&directory.join("bench.redb"), processes, Durability::Immediate),
+        compact,
     },
 ];
 
@@ -39,6 +41,12 @@ fn open(path: &std::path::Path, processes: usize, durability: Durability) -> Res
     let opened = Opened { store: builder.create(path)?, durability };
     Open(&opened).writing(|_| Ok(()))?;
     Ok(Box::new(opened))
+}
+
+fn compact(directory: &std::path::Path) -> Result<()> {
+    let mut store = Builder::new().create(directory.join("bench.redb"))?;
+    while store.compact()? {}
+    Ok(())
 }
 
 struct Opened {

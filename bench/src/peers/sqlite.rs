@@ -2,7 +2,7 @@
 
 mod library;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::data::essence;
 use crate::subject::{missing, Abilities, Class, Database, Pair, Passage, Peer, Result, Session, Tree};
@@ -18,6 +18,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: ABILITIES,
         version: library::version,
         open: |directory, _processes| open(directory.join("bench.sqlite"), "OFF"),
+        compact,
     },
     Peer {
         name: "sqlite",
@@ -26,6 +27,7 @@ pub(crate) const PEERS: &[Peer] = &[
         abilities: ABILITIES,
         version: library::version,
         open: |directory, _processes| open(directory.join("bench.sqlite"), "FULL"),
+        compact,
     },
 ];
 
@@ -34,6 +36,12 @@ fn open(path: PathBuf, synchronous: &'static str) -> Result<Box<dyn Database>> {
     let create = "CREATE TABLE IF NOT EXISTS bench (k INTEGER PRIMARY KEY, v INTEGER NOT NULL)";
     opened.connect()?.execute(create)?;
     Ok(Box::new(opened))
+}
+
+fn compact(directory: &Path) -> Result<()> {
+    let connection = Connection::open(&directory.join("bench.sqlite"))?;
+    connection.execute("VACUUM")?;
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 struct Opened {

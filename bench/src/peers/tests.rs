@@ -8,7 +8,7 @@ use crate::subject::{Class, Passage, Peer, Session, Tree};
 /// Runs `body` with a session on a fresh database of each peer.
 fn each(name: &str, body: impl Fn(&Peer, &mut dyn Session)) {
     let mut tested = 0;
-    for peer in [Class::D1, Class::D4].into_iter().flat_map(all) {
+    for peer in [Class::D1, Class::D3, Class::D4].into_iter().flat_map(all) {
         if let Err(why) = (peer.version)() {
             println!("{} is left out: {why}", peer.name);
             continue;

@@ -31,6 +31,8 @@ pub(crate) enum Job {
     GetLeaf,
     /// Sets of random keys that exist, each its own transaction.
     Set,
+    /// Sets of random keys that exist, with a look at the clock after each: for what waits for a disk.
+    Commit,
     /// The number after, by a search from the number before, through the first `walk` keys.
     Next,
     /// The first `walk` keys and values by the cursor.
@@ -172,6 +174,11 @@ impl<'a> Work<'a> {
                 self.session.set_each(Tree::Data, &self.keys[..WRITES], stamp)?;
                 Ok(WRITES as u64)
             }
+            Job::Commit => {
+                self.pick(0, keys, 1);
+                self.session.set_each(Tree::Data, &self.keys[..1], stamp)?;
+                Ok(1)
+            }
             Job::Next => self.whole(|session, limit| Ok(session.walk(Tree::Data, limit)?.entries)),
             Job::Scan => self.whole(|session, limit| Ok(session.scan(Tree::Data, limit)?.entries)),
             Job::Increment => {
@@ -221,10 +228,12 @@ impl<'a> Work<'a> {
 
     /// What was set last reads as it was written: by this worker, or by another in the same round.
     fn check_last_writes(&mut self) -> Result<()> {
-        if self.order.job != Job::Set {
-            return Ok(());
-        }
-        for number in &self.keys[..WRITES] {
+        let last = match self.order.job {
+            Job::Set => WRITES,
+            Job::Commit => 1,
+            _ => return Ok(()),
+        };
+        for number in &self.keys[..last] {
             let found = self.session.get(Tree::Data, *number)?.ok_or_else(|| missing(*number))?;
             let wanted = value(*number, self.order.stamp);
             if found != wanted {

@@ -29,6 +29,7 @@ pub(crate) const WRITE_MAP: c_uint = 0x8_0000;
 pub(crate) const NO_TLS: c_uint = 0x20_0000;
 pub(crate) const INTEGER_KEY: c_uint = 0x08;
 pub(crate) const NEXT: c_uint = 8;
+pub(crate) const COPY_COMPACT: c_uint = 1;
 pub(crate) const SET_RANGE: c_uint = 17;
 
 macro_rules! functions {
@@ -51,6 +52,7 @@ functions! {
     env_create: b"mdb_env_create\0" fn(*mut Env) -> c_int;
     env_set_mapsize: b"mdb_env_set_mapsize\0" fn(Env, usize) -> c_int;
     env_open: b"mdb_env_open\0" fn(Env, *const c_char, c_uint, c_uint) -> c_int;
+    env_copy2: b"mdb_env_copy2\0" fn(Env, *const c_char, c_uint) -> c_int;
     env_close: b"mdb_env_close\0" fn(Env);
     txn_begin: b"mdb_txn_begin\0" fn(Env, Txn, c_uint, *mut Txn) -> c_int;
     txn_commit: b"mdb_txn_commit\0" fn(Txn) -> c_int;
