@@ -18,6 +18,7 @@
 //!
 //! Deliberately absent: who calls [`tend`]; how the log is written.
 
+use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,11 +120,14 @@ pub(crate) fn heal(image: &Arc<Image>, disk: &dyn Disk) {
 
 fn run(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -> Result<bool> {
     if stays_open && image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
-        return Err(Error::WritesStopped);
+        return Err(image.stopped());
     }
-    let failed = |_: &Error| {
+    let failed = |error: &Error| {
         if stays_open && image.shm.word(REWRITE).load(Acquire) != 0 {
-            handshake::stop_writes(image);
+            match error {
+                Error::Io { source, .. } => handshake::stop_writes(image, None, source),
+                _ => handshake::stop_writes(image, None, &io::Error::from_raw_os_error(28)),
+            }
         }
     };
     checkpoint(image, disk, but, stays_open).inspect_err(failed)

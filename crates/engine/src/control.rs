@@ -13,6 +13,7 @@
 //! Checked by the exhaustive model in `tests/model_handshake.rs` and, on atomics, by
 //! `tests/loom_handshake.rs`; both find their canaries.
 
+use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -104,8 +105,11 @@ fn root_at_end(image: &Image, generation: u32) -> u32 {
     }
 }
 
-/// Stops all writing for good: what a failed `fdatasync` has left on the disk nobody knows.
-pub(crate) fn stop_writes(image: &Arc<Image>) {
+/// Stops all writing for good: what a failed `fdatasync` has left on the disk nobody knows. It was that of the
+/// log's segment in slot `log`, or of the database file.
+pub(crate) fn stop_writes(image: &Arc<Image>, log: Option<u32>, source: &io::Error) {
+    // NB: before the flag, for whoever sees that tells this.
+    image.note_failure(log, source);
     raise_flag(image, FLAG_FAILED);
 }
 

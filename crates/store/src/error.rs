@@ -91,8 +91,13 @@ pub enum Error {
         /// Why not, and what to do.
         why: String,
     },
-    /// Writing has stopped after an I/O error whose outcome is unknown; reads go on.
-    WritesStopped,
+    /// A sync has failed, and what is on disk is unknown: nobody writes any more, reads go on.
+    WritesStopped {
+        /// The file that could not be synced.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// Bytes in the database contradict its format; the text names the place.
     Corrupt {
         /// Which page or record, and what is wrong with it.
@@ -159,9 +164,12 @@ impl fmt::Display for Error {
             Error::NotDurable { why } => {
                 write!(f, "committed, but not yet on disk (a crash of the machine may take it back): {why}")
             }
-            Error::WritesStopped => write!(
+            Error::WritesStopped { path, source } => write!(
                 f,
-                "writing has stopped after an I/O error: check the disk, close the database everywhere and open it again"
+                "{}: writing has stopped since fdatasync failed ({source}): nothing committed is lost while the \
+                 machine runs; see to the disk, close the database in all processes (`perilune processes` \
+                 names them) and open it again, which writes everything anew",
+                path.display()
             ),
             Error::Corrupt { place } => write!(f, "the database is damaged: {place}: run `perilune check`"),
             Error::Refused(why) => f.write_str(why),
@@ -174,7 +182,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io { source, .. } => Some(source),
+            Error::Io { source, .. } | Error::WritesStopped { source, .. } => Some(source),
             _ => None,
         }
     }

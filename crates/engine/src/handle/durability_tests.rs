@@ -373,13 +373,19 @@ fn the_disk_fails_at_every_call() {
             if let Some(error) = &failed {
                 let text = error.to_string();
                 assert!(
-                    matches!(error, Error::NotDurable { .. } | Error::WritesStopped | Error::NoSpace { .. }),
+                    matches!(
+                        error,
+                        Error::NotDurable { .. } | Error::WritesStopped { .. } | Error::NoSpace { .. }
+                    ),
                     "{text}"
                 );
             }
             if flags & FLAG_FAILED != 0 {
                 stopped += 1;
-                assert!(matches!(session.set(b"more", b""), Err(Error::WritesStopped)));
+                let stopped = session.set(b"more", b"").unwrap_err();
+                let Error::WritesStopped { path, source } = &stopped else { panic!("{stopped}") };
+                assert!(path.to_str().is_some_and(|path| path.contains("x.db-wal.")), "{stopped}");
+                assert!([5, 28].contains(&source.raw_os_error().unwrap()), "{stopped}");
             } else {
                 retry(|| session.set(b"more", b"works"));
                 assert!(replay(&scratch.db(), first).0.contains_key(b"more".as_slice()));

@@ -86,6 +86,10 @@ pub(crate) mod control {
     /// Checkpoints taken, and syncs of the database file, for `stat`.
     pub(crate) const CHECKPOINTS: usize = 920;
     pub(crate) const FILE_SYNCS: usize = 928;
+    /// The sync that stopped writing: bit 63, the log's slot + 1 (0: the database file) << 32, error number.
+    pub(crate) const FAILURE: usize = 936;
+    /// When anything was last written or flushed, as far as somebody has looked: monotonic clock in ns.
+    pub(crate) const ACTIVE_AT: usize = 944;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;
     /// Futex that is bumped when the lease is given back.

@@ -12,6 +12,7 @@
 mod advice;
 mod alloc;
 pub(crate) mod bell;
+mod failure;
 pub(crate) mod layout;
 
 use std::fs::File;
@@ -30,6 +31,7 @@ use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERV
 use crate::page::Page;
 pub(crate) use advice::Advice;
 use layout::{
+pub(crate) use failure::log_path;
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
     PROCESS_PID,
 };

@@ -40,7 +40,7 @@ pub(super) fn write(image: &Arc<Image>) -> Result<u64> {
 
 fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<u64> {
     if image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
-        return Err(Error::WritesStopped);
+        return Err(image.stopped());
     }
     // NB: the level changes only under this duty. At none the tails are the sessions' own.
     if level(image) == Durability::None {
@@ -140,7 +140,7 @@ fn sync_files(image: &Arc<Image>, position: &Position) -> Result<()> {
             let path = segment::path(&image.path, slot);
             let synced = image.disk.open(&path, true).and_then(|file| file.sync_data());
             if let Err(source) = synced {
-                crate::control::raise_flag(image, FLAG_FAILED);
+                crate::control::stop_writes(image, Some(slot), &source);
                 return Err(space_error("sync the log", &path, source));
             }
         }

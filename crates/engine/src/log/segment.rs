@@ -11,14 +11,8 @@ use perilune_disk::Disk;
 use perilune_store::Result;
 
 use crate::image::io_error;
+pub(super) use crate::image::log_path as path;
 use crate::limits::{LOG_SEGMENT, LOG_SEGMENT_LEAST, LOG_SLOTS};
-
-/// The file of slot `slot` of the database at `path`.
-pub(super) fn path(database: &Path, slot: u32) -> PathBuf {
-    let mut name = database.as_os_str().to_owned();
-    name.push(format!("-wal.{slot}"));
-    PathBuf::from(name)
-}
 
 /// Bytes of the file of slot `slot`.
 pub(super) fn bytes(slot: u32) -> u64 {

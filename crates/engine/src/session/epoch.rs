@@ -58,7 +58,7 @@ impl Epoch {
     #[cold]
     fn admits_slowly(&self, image: &Image, id: u16) -> Attempt<()> {
         if self.flags & FLAG_FAILED != 0 {
-            return Err(Stop::Fail(Error::WritesStopped));
+            return Err(Stop::Fail(image.stopped()));
         }
         if self.flags & FLAG_FULL != 0 {
             return Err(Stop::Fail(Error::NoSpace { path: image.path.clone() }));

@@ -351,15 +351,15 @@ fn when_fsync_fails_writes_stop_and_reads_go_on() {
         // The sync that fails first may be that of the log's next segment, which holds nothing yet: then
         // commits are refused before they are published, and it is made again.
         let is_unmade = matches!(&error, Error::Io { path, .. } if path.to_string_lossy().contains("-wal."));
-        let is_stopped = matches!(error, Error::WritesStopped | Error::NotDurable { .. });
+        let is_stopped = matches!(error, Error::WritesStopped { .. } | Error::NotDurable { .. });
         assert!(is_stopped || is_unmade, "{level:?}: {error}");
         if is_stopped {
             assert!(
-                matches!(commit(&mut session, number + 2, number + 2), Err(Error::WritesStopped)),
+                matches!(commit(&mut session, number + 2, number + 2), Err(Error::WritesStopped { .. })),
                 "{level:?}"
             );
             disk.fail(Failing::Nothing);
-            assert!(matches!(session.set(b"x", b"y"), Err(Error::WritesStopped)), "no silent retry");
+            assert!(matches!(session.set(b"x", b"y"), Err(Error::WritesStopped { .. })), "no silent retry");
         }
         disk.fail(Failing::Nothing);
         let there = count(&database);
