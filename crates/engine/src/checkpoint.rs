@@ -92,6 +92,23 @@ pub(crate) fn take(image: &Arc<Image>, disk: &dyn Disk, but: u16) -> Result<bool
     run(image, disk, but, true)
 }
 
+/// Sees to it that a checkpoint contains generation `generation`, which others may see to, too: one does for
+/// all who wait. So a commit is made durable without a log.
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn cover(image: &Arc<Image>, disk: &dyn Disk, generation: u32) -> Result<()> {
+    let is_durable = || image.control(control::DURABLE_GEN).load(Acquire) >= generation.into();
+    if is_durable() && !log::is_unnamed(image) {
+        return Ok(());
+    }
+    let _duty = duty::take(image, control::CHECKPOINT_OWNER)?;
+    if is_durable() && !log::is_unnamed(image) {
+        return Ok(());
+    }
+    run(image, disk, 0, true).map(drop)
+}
+
 /// Takes a checkpoint and writes into meta that the file is closed. The caller is the only process
 /// attached, holds the `open` lock, and has no session.
 ///

@@ -37,7 +37,9 @@ pub struct TransactionOptions {
     pub read_only: bool,
     /// Time limit of all tries and waits together; 10 s if not told otherwise.
     pub timeout: Duration,
-    /// What the commit waits for; None = the database's level.
+    /// What the commit waits for; None = the database's level. `Fsync`: until it is on disk, in the log or,
+    /// where the database has none, in a checkpoint. Else nothing: how soon it gets there is the
+    /// database's affair.
     pub durability: Option<Durability>,
 }
 

@@ -296,12 +296,68 @@ fn a_transaction_says_what_it_waits_for() {
     transact(&mut session, &fsync, |session| session.set(b"a", b"1")).unwrap();
     let durable = image.control(control::DURABLE_FLUSH).load(Ordering::Acquire);
     assert!(durable >= session.access.seat.flush());
-    drop((session, image));
-    database.close().unwrap();
+}
+
+/// Without a log the commit waits for a checkpoint, and one of them does for many.
+#[test]
+fn an_fsync_transaction_without_a_log_is_in_a_checkpoint() {
+    const THREADS: u64 = 4;
+    let scratch = Scratch::new();
     let database = scratch.open(Durability::None);
     let mut session = database.session().unwrap();
-    let refused = transact(&mut session, &fsync, |session| session.set(b"b", b"1")).unwrap_err();
-    assert!(refused.to_string().contains("durability=periodic"), "{refused}");
+    transact(&mut session, &periodic, |session| session.set(b"periodic", b"waits for nothing")).unwrap();
+    assert!(
+        image.control(control::DURABLE_GEN).load(Ordering::Acquire) < session.access.seat.generation().into()
+    );
+    transact(&mut session, &fsync, |session| session.set(b"a", b"1")).unwrap();
+    let copy = crashed(&scratch);
+    assert_eq!(content(&mut copy.open(Durability::None).session().unwrap()), content(&mut session));
+    let before = image.generation();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (database, fsync) = (&database, &fsync);
+            scope.spawn(move || {
+                let mut session = database.session().unwrap();
+                for number in 0..20 {
+                    let key = key(number * THREADS + thread);
+                    transact(&mut session, fsync, |session| session.set(&key, b"1")).unwrap();
+                }
+            });
+        }
+    });
+    let taken = u64::from(image.generation() - before);
+    assert!(taken <= 20 * THREADS, "{taken} checkpoints");
+    let copy = crashed(&scratch);
+    let again = copy.open(Durability::None);
+    assert_eq!(content(&mut again.session().unwrap()).len() as u64, 2 + 20 * THREADS);
+    again.verify().unwrap();
+}
+
+/// Threads of two handles, which are two processes to the database, rest again and again, and are woken by
+/// one's or the other's write.
+#[test]
+fn what_is_written_after_a_rest_is_flushed_as_soon_as_ever() {
+    let scratch = Scratch::new();
+    let databases = [(); 2].map(|()| scratch.open(Durability::Periodic));
+    let image = databases[0].image();
+    let mut sessions = databases.each_ref().map(|database| database.session().unwrap());
+    let until = |what: &str, is_done: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !is_done() {
+            // Far below the time after which a thread looks although nobody has rung.
+            assert!(begun.elapsed() < IDLE_REST / 3, "{what}");
+            std::thread::yield_now();
+        }
+    };
+    for round in 0..60 {
+        let flags = image.control(control::FLAGS);
+        until("nobody rests", &|| flags.load(Ordering::Acquire) & FLAG_IDLE != 0);
+        let session = &mut sessions[round % 2];
+        session.set(&key(round as u64), b"1").unwrap();
+        let flush = session.access.seat.flush();
+        let durable = image.control(control::DURABLE_FLUSH);
+        until("nobody flushes", &|| durable.load(Ordering::Acquire) >= flush);
+    }
 }
 
 #[test]

@@ -178,15 +178,14 @@ impl Session {
     #[cold]
     fn await_durable(&self) -> Result<()> {
         let seat = &self.access.seat;
-        if log::level(&seat.image) == Durability::None {
-            return Err(Error::NotDurable {
-                why: "the database is at durability none: open it with durability=periodic or fsync".into(),
-            });
+        let has_log = log::level(&seat.image) != Durability::None;
+        // NB: unnamed, whoever has begun the log was killed, or is still at it: no recovery would look for it.
+        if !has_log || log::is_unnamed(&seat.image) {
+            let covered = checkpoint::cover(&seat.image, self.attachment.disk(), seat.generation());
+            covered.map_err(|why| Error::NotDurable { why: why.to_string() })?;
         }
-        if log::is_unnamed(&seat.image) {
-            // Whoever has begun the log was killed, or is still at it: no recovery would look for it.
-            let taken = checkpoint::take(&seat.image, self.attachment.disk(), 0);
-            taken.map_err(|why| Error::NotDurable { why: why.to_string() })?;
+        if !has_log {
+            return Ok(());
         }
         log::wait(&seat.image, seat.flush())
     }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use perilune_store::{CommitHook, Durability, Error, Result, TransactionOptions};
+use perilune_store::{CommitHook, Error, Result, TransactionOptions};
 
 use super::hook::HookWrites;
 use super::{Running, Session};
 use crate::access::Access;
 use crate::limits::TRANSACTION_DEPTH;
-use crate::log;
 use crate::message;
 use crate::txn::{Series, Transaction};
 
@@ -30,15 +29,6 @@ impl Session {
             }
             running.txn.overlay.push();
             return Ok(());
-        }
-        if options.durability == Some(Durability::Fsync)
-            && log::level(&self.access.seat.image) == Durability::None
-        {
-            return Err(Error::Invalid(
-                "durability fsync needs a log, and the database is at level none: open it with \
-                 durability=periodic or fsync"
-                    .into(),
-            ));
         }
         let series = self.series.take().unwrap_or_else(|| Series::new(options.timeout.min(LONGEST)));
         let lease = series.lease(&self.access)?;

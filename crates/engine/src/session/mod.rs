@@ -91,6 +91,8 @@ pub(crate) struct Seat {
     room: Cell<u64>,
     /// The flush number of the last record.
     flush: Cell<u64>,
+    /// Its generation.
+    generation: Cell<u32>,
 }
 
 impl Seat {
@@ -98,7 +100,8 @@ impl Seat {
     pub(crate) fn new(image: Arc<Image>, id: u16) -> Seat {
         let base = SESSIONS_AT + usize::from(id) * SESSION_BYTES;
         let cursor = Cell::new(crate::limits::SEGMENT_RESERVED);
-        Seat { image, id, base, cursor, room: Cell::new(0), flush: Cell::new(0) }
+        let (room, flush, generation) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        Seat { image, id, base, cursor, room, flush, generation }
     }
 
     #[inline(always)]
@@ -552,13 +555,19 @@ impl Seat {
     }
 
     #[inline(always)]
-    fn note_flush(&self, flush: u64) {
+    fn note_epoch(&self, generation: u32, flush: u64) {
+        self.generation.set(generation);
         self.flush.set(flush);
     }
 
     /// The flush number of the last record written here.
     pub(crate) fn flush(&self) -> u64 {
         self.flush.get()
+    }
+
+    /// The generation of the last record written here.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation.get()
     }
 
     /// Looks whether the ring has room for `need` bytes.

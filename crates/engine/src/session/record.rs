@@ -141,7 +141,7 @@ impl Seat {
             }
         }
         let len = (at - start) as u64;
-        self.note_flush(flush);
+        self.note_epoch(generation, flush);
         let mixed = if ops.iter().all(Op::is_plain) { 0 } else { MIXED };
         let flags = if runs.is_empty() { mixed } else { LONG | MIXED };
         words::put_u64(ring, start & (RING - 1), len | u64::from(generation) << 32);

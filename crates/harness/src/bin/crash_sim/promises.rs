@@ -154,9 +154,11 @@ fn party() {
     let mut session = database.session().unwrap();
     for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
         match line.split_once(' ') {
-            Some(("commit", range)) => {
+            Some((what, range)) => {
                 let (from, to) = range.split_once(' ').unwrap();
-                commit(&mut session, from.parse().unwrap(), to.parse().unwrap()).unwrap();
+                let durability = (what == "sync").then_some(Durability::Fsync);
+                let options = TransactionOptions { durability, ..TransactionOptions::default() };
+                commit_as(&options, &mut session, from.parse().unwrap(), to.parse().unwrap()).unwrap();
             }
             _ => drop(database.checkpoint().unwrap()),
         }
@@ -170,9 +172,13 @@ fn key(number: u64) -> Vec<u8> {
 
 /// Commits numbers, one after the other.
 fn commit(session: &mut Session, from: u64, to: u64) -> Result<()> {
+    commit_as(&TransactionOptions::default(), session, from, to)
+}
+
+fn commit_as(options: &TransactionOptions, session: &mut Session, from: u64, to: u64) -> Result<()> {
     for number in from..=to {
         let value = vec![number as u8; 20 + (number as usize * 97) % 3_000];
-        transact(session, &TransactionOptions::default(), |session| {
+        transact(session, options, |session| {
             session.set(&key(number), &value)?;
             session.set(b"last", &number.to_le_bytes())
         })?;
@@ -221,6 +227,18 @@ fn power_loss_while_a_process_is_attached() {
             }
             Durability::Fsync => assert_eq!(place.after_power_loss(), 90),
         }
+        party.kill();
+    }
+}
+
+#[test]
+fn power_loss_after_a_transaction_with_fsync() {
+    for level in LEVELS {
+        let mut place = Place::new();
+        let mut party = place.party(level);
+        party.tell("commit 1 30");
+        party.tell("sync 31 33");
+        assert_eq!(place.after_power_loss(), 33, "{level:?}");
         party.kill();
     }
 }

@@ -174,14 +174,9 @@ impl Thread {
         Ok(last)
     }
 
-    /// What the operation's transaction asks for; without a log there is nothing to ask for.
-    fn asks(&self, operation: &Operation) -> Option<Durability> {
-        operation.level.filter(|_| self.level != Durability::None)
-    }
-
     /// Whether the operation, once acknowledged, is on disk.
     fn promises(&self, operation: &Operation) -> bool {
-        self.asks(operation).unwrap_or(self.level) == Durability::Fsync
+        operation.level.unwrap_or(self.level) == Durability::Fsync
     }
 
     fn look(&mut self, operation: &Operation) -> Result<Vec<Seen>> {
@@ -199,7 +194,7 @@ impl Thread {
     fn perform(&mut self, operation: &Operation, number: u64) -> Result<Vec<Seen>> {
         if operation.is_transaction {
             let options = TransactionOptions {
-                durability: self.asks(operation),
+                durability: operation.level,
                 timeout: Duration::from_secs(60),
                 ..TransactionOptions::default()
             };
