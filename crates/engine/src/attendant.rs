@@ -6,69 +6,54 @@
 //!
 //! Deliberately absent: what a round does (`warden`, `upkeep`).
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use perilune_shm::fork::ForkMark;
-use perilune_shm::{futex, platform};
+use perilune_shm::platform;
 use perilune_store::Result;
 
-use crate::image::{io_error, Image};
+use crate::image::{io_error, wakeup, Image};
 
 /// A thread of this process; ended when dropped.
 pub(crate) struct Attendant {
-    signal: Arc<Signal>,
+    image: Arc<Image>,
+    /// Whether the thread is to end.
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     mark: ForkMark,
-}
-
-/// How the thread is told to end.
-#[derive(Default)]
-struct Signal {
-    stop: AtomicBool,
-    bell: AtomicU32,
-}
-
-impl Signal {
-    /// Sleeps; true when the thread is to end.
-    fn sleep(&self, time: Duration) -> bool {
-        let rung = self.bell.load(Acquire);
-        if !self.stop.load(Acquire) {
-            futex::wait(&self.bell, rung, Some(time));
-        }
-        self.stop.load(Acquire)
-    }
 }
 
 impl Attendant {
     /// Starts a thread called `name` (at most 15 bytes), which looks after `image`: this process is attached to it
     /// for writing, and stays so until the thread has ended. `work` is run there once and answers what a round
-    /// does; a round answers how long to sleep before the next.
+    /// does; a round ends with a sleep (`wakeup::doze`, `idle::rest`), from which the end of the thread wakes it.
     ///
     /// # Errors
     /// `Io` when no thread is to be had.
-    pub(crate) fn start<R: FnMut() -> Duration>(
+    pub(crate) fn start<R: FnMut(&AtomicBool)>(
         image: Arc<Image>,
         name: &str,
         work: impl FnOnce(Arc<Image>) -> R + Send + 'static,
     ) -> Result<Attendant> {
-        let signal = Arc::new(Signal::default());
+        let stop = Arc::new(AtomicBool::new(false));
         let path = image.path.clone();
         let thread = {
-            let signal = signal.clone();
+            let (image, stop) = (image.clone(), stop.clone());
             std::thread::Builder::new()
                 .name(name.to_owned())
                 .spawn(move || {
                     platform::block_all_signals_in_this_thread();
                     let mut round = work(image);
-                    while !signal.sleep(round()) {}
+                    while !stop.load(Acquire) {
+                        round(&stop);
+                    }
                 })
                 .map_err(|source| io_error("start a thread that looks after", &path, source))?
         };
-        Ok(Attendant { signal, thread: Some(thread), mark: ForkMark::current() })
+        Ok(Attendant { image, stop, thread: Some(thread), mark: ForkMark::current() })
     }
 }
 
@@ -80,9 +65,8 @@ impl Drop for Attendant {
             std::mem::forget(thread);
             return;
         }
-        self.signal.stop.store(true, Release);
-        self.signal.bell.fetch_add(1, AcqRel);
-        futex::wake(&self.signal.bell, u32::MAX);
+        self.stop.store(true, Release);
+        wakeup::ring_own(&self.image);
         if let Some(thread) = thread {
             // Its panic, if any, has been reported where it happened.
             let _ = thread.join();

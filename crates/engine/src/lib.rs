@@ -16,6 +16,7 @@ mod error;
 #[cfg(test)]
 mod fuzz;
 mod handle;
+mod idle;
 mod image;
 #[cfg(feature = "instrument")]
 #[doc(hidden)]

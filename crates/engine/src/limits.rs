@@ -107,6 +107,13 @@ pub(crate) const SALVAGE_NAMED: usize = 10_000;
 /// How often the warden looks for dead processes.
 pub(crate) const WARDEN_PERIOD: Duration = Duration::from_millis(50);
 
+/// Threads of upkeep sleep for long when nothing has been written for so long.
+pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
+/// How often they look all the same, where nobody rings.
+pub(crate) const IDLE_LOOK: Duration = Duration::from_secs(1);
+/// How long the thread that flushes rests, unless it is rung.
+pub(crate) const IDLE_REST: Duration = Duration::from_secs(60);
+
 /// The highest version of a page, and generation of a file, before it must be reopened.
 pub(crate) const VERSION_MAX: u64 = (1 << 48) - (1 << 20);
 /// See [`VERSION_MAX`].

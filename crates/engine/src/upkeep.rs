@@ -13,9 +13,9 @@ use std::sync::Arc;
 use perilune_store::Result;
 
 use crate::attendant::Attendant;
-use crate::image::Image;
-use crate::limits::{CHECKPOINT_LOOK, FLUSH_AGE, LOG_CHECKPOINT};
-use crate::{checkpoint, log};
+use crate::image::{wakeup, Image};
+use crate::limits::{CHECKPOINT_LOOK, FLUSH_AGE, IDLE_LOOK, IDLE_REST, LOG_CHECKPOINT};
+use crate::{checkpoint, idle, log};
 
 /// Starts the thread that flushes. `image` is attached to for writing, and stays so until this is dropped.
 ///
@@ -24,7 +24,10 @@ use crate::{checkpoint, log};
 pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-flush", |image| {
         // What fails now (a full disk, say) is tried again in the next round.
-        move || log::tend(&image).unwrap_or(FLUSH_AGE)
+        move |stop| match log::tend(&image).unwrap_or(Some(FLUSH_AGE)) {
+            Some(time) => wakeup::doze(&image, stop, time, time),
+            None => idle::rest(&image, stop, IDLE_REST, || !log::is_settled(&image)),
+        }
     })
 }
 
@@ -34,13 +37,13 @@ pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
 /// As [`flushing`].
 pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-keep", |image| {
-        move || {
+        move |stop| {
             image.follow_growth();
             if log::size(&image) > LOG_CHECKPOINT || log::is_unnamed(&image) {
                 checkpoint::want(&image);
             }
             let _ = checkpoint::tend(&image, &*image.disk);
-            CHECKPOINT_LOOK
+            wakeup::doze(&image, stop, CHECKPOINT_LOOK, IDLE_LOOK);
         }
     })
 }

@@ -1,7 +1,8 @@
 //! The one thread of all processes that looks after the dead.
 //!
 //! Each process that writes runs a thread; the one that gets the lock on the `warden` byte of the
-//! database file is the warden, the others try again every 50 ms. The warden repairs dead processes,
+//! database file is the warden, the others try again every 50 ms, or
+//! every second while nothing is written. The warden repairs dead processes,
 //! removes their locks and places in queues, corrects counts of waiters and shrinks the filter of
 //! watched keys. Nothing waits for it: the dead's entries are absent anyway, and who waits for a dead
 //! process repairs it himself. So it may be late, but not wrong.
@@ -20,12 +21,12 @@ use perilune_store::Result;
 
 use crate::access::Access;
 use crate::attendant::Attendant;
-use crate::image::Image;
-use crate::limits::{LOCK_BUCKETS, PROCESSES, WARDEN_PERIOD};
+use crate::image::{wakeup, Image};
+use crate::limits::{IDLE_LOOK, LOCK_BUCKETS, PROCESSES, WARDEN_PERIOD};
 use crate::lock::{self, tag};
 use crate::open::{claim_session, release_session, WARDEN};
 use crate::repair;
-use crate::session::Seat;
+use crate::session::{head_of_session, Seat};
 use crate::tree::{Neighbour, Which};
 use crate::watch;
 
@@ -39,7 +40,7 @@ pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
         // NB: a try costs a thread (see `Anchor`), a look microseconds: of a thousand processes at rest the
         // tries alone would fill two processors.
         let probe = Probe::new(&image.path).ok();
-        move || {
+        move |stop| {
             let is_taken = || probe.as_ref().is_some_and(|probe| probe.is_held(WARDEN).unwrap_or(false));
             if duty.is_none() && !is_taken() {
                 // An error (no descriptors left, say) is one of the moment: the next try may succeed.
@@ -50,7 +51,7 @@ pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
                 // What fails now (a full disk, say) is tried again in the next round.
                 let _ = duty.round.run();
             }
-            WARDEN_PERIOD
+            wakeup::doze(&image, stop, WARDEN_PERIOD, IDLE_LOOK);
         }
     })
 }
@@ -61,12 +62,14 @@ struct Duty {
     _byte: Anchor,
 }
 
-/// What is done every 50 ms.
+/// What is done every 50 ms, or every second while nothing is written.
 struct Round {
     image: Arc<Image>,
     /// Digest of the process words as of the last removal of entries of the dead.
     swept: Option<u64>,
     waiters: Vec<Seen>,
+    /// Sum of the positions of all rings.
+    written: u64,
 }
 
 /// A bucket's word of waiters in the round before.
@@ -79,12 +82,13 @@ struct Seen {
 
 impl Round {
     fn new(image: Arc<Image>) -> Round {
-        Round { image, swept: None, waiters: vec![Seen::default(); LOCK_BUCKETS] }
+        Round { image, swept: None, waiters: vec![Seen::default(); LOCK_BUCKETS], written: 0 }
     }
 
     /// # Errors
     /// What repairing or writing can answer.
     fn run(&mut self) -> Result<()> {
+        self.note_activity();
         repair::dead_processes(&self.image)?;
         watch::shrink_filter(&self.image);
         // Reading takes no session.
@@ -96,6 +100,15 @@ impl Round {
             self.swept = Some(digest);
         }
         self.correct_waiters(&reader)
+    }
+
+    /// Tells the threads of all processes whether anything is being written.
+    fn note_activity(&mut self) {
+        let positions = (1..=repair::sessions_high(&self.image)).map(|id| head_of_session(&self.image, id));
+        let written = positions.fold(0, u64::wrapping_add);
+        if std::mem::replace(&mut self.written, written) != written {
+            wakeup::note_activity(&self.image);
+        }
     }
 
     /// Differs whenever a process has come or gone.

@@ -177,6 +177,7 @@ pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("duty", "what one thread at a time does for everybody: checkpoint, log, cut"),
     ("control", "control words, the publication handshake, generations, lease"),
     ("log", "records from the rings, in batches, on disk"),
+    ("idle", "long sleep that no write is missed by"),
     ("pin", "generations kept as they were, and the cut that makes one"),
     ("snapshot", "reading a generation that is kept"),
     ("access", "attempts repeated until they succeed"),

@@ -13,8 +13,8 @@ use perilune_store::{
 
 use super::{Database, Session};
 use crate::duty;
-use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
-use crate::limits::RECORD_INLINE_MAX;
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_IDLE};
+use crate::limits::{IDLE_REST, RECORD_INLINE_MAX};
 use crate::log::{self, End};
 use crate::meta;
 use crate::open::{Attachment, OpenOptions};
@@ -304,6 +304,10 @@ fn an_fsync_transaction_without_a_log_is_in_a_checkpoint() {
     const THREADS: u64 = 4;
     let scratch = Scratch::new();
     let database = scratch.open(Durability::None);
+    let image = database.image();
+    let fsync = TransactionOptions { durability: Some(Durability::Fsync), ..TransactionOptions::default() };
+    let periodic =
+        TransactionOptions { durability: Some(Durability::Periodic), ..TransactionOptions::default() };
     let mut session = database.session().unwrap();
     transact(&mut session, &periodic, |session| session.set(b"periodic", b"waits for nothing")).unwrap();
     assert!(

@@ -108,6 +108,10 @@ pub(crate) const FLAG_FAILED: u64 = 1;
 pub(crate) const FLAG_FULL: u64 = 2;
 /// Bit of the FLAGS word: the log has begun, and meta does not name it yet: no recovery would look for it.
 pub(crate) const FLAG_UNNAMED: u64 = 4;
+/// FLAGS: threads of upkeep rest: ring before publishing (`idle`).
+pub(crate) const FLAG_IDLE: u64 = 8;
+/// FLAGS: one more of those that went to rest, in the upper half.
+pub(crate) const FLAG_IDLE_COUNT: u64 = 1 << 32;
 /// Bits of the FLAGS word: the database's durability level, 0 = none, no log.
 pub(crate) const FLAG_LEVEL: u64 = 3 << 8;
 
@@ -133,6 +137,8 @@ pub(crate) const PROCESS_VERSION: usize = 32;
 pub(crate) const PROCESS_SINCE: usize = 40;
 /// Where in a process's entry its bell, a 32-bit futex, lies.
 pub(crate) const PROCESS_BELL: usize = 16;
+/// Where in a process's entry the futex lies on which its threads of upkeep sleep.
+pub(crate) const PROCESS_UPKEEP: usize = 48;
 /// Where in a process's entry the bits lie that it needs in the filter of watched keys.
 pub(crate) const PROCESS_FILTER: usize = 24;
 

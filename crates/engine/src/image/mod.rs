@@ -14,6 +14,7 @@ mod alloc;
 pub(crate) mod bell;
 mod failure;
 pub(crate) mod layout;
+pub(crate) mod wakeup;
 
 use std::fs::File;
 use std::io;
@@ -30,8 +31,8 @@ use perilune_store::Error;
 use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERVED};
 use crate::page::Page;
 pub(crate) use advice::Advice;
-use layout::{
 pub(crate) use failure::log_path;
+use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
     PROCESS_PID,
 };

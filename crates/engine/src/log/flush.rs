@@ -22,8 +22,9 @@ use super::slots::{self, Files};
 use super::{gather, segment};
 use crate::control::freeze;
 use crate::duty::{self, Duty};
+use crate::idle;
 use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
-use crate::image::{space_error, Image};
+use crate::image::{space_error, wakeup, Image};
 use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, RING, WAIT_SLICE};
 use crate::repair::Patience;
 use crate::session::Seat;
@@ -100,10 +101,10 @@ pub(crate) fn wait(image: &Arc<Image>, flush: u64) -> Result<()> {
         }
         match duty::try_take(image, control::SYNC_OWNER) {
             Some(duty) => {
-                let led = if durable.load(Acquire) >= flush { Ok(()) } else { lead(image) };
-                drop(duty);
-                bell.fetch_add(1, AcqRel);
-                futex::wake(bell, u32::MAX);
+                let led = match durable.load(Acquire) >= flush {
+                    true => Ok(()),
+                    false => lead_for_all(image, duty),
+                };
                 led.map_err(|why| Error::NotDurable { why: why.to_string() })?;
             }
             None => {
@@ -111,6 +112,16 @@ pub(crate) fn wait(image: &Arc<Image>, flush: u64) -> Result<()> {
             }
         }
     }
+}
+
+/// Writes and syncs, and wakes who waits for that.
+fn lead_for_all(image: &Arc<Image>, duty: Duty) -> Result<()> {
+    let led = lead(image);
+    drop(duty);
+    let bell = image.shm.word32(control::DURABLE_FUTEX);
+    bell.fetch_add(1, AcqRel);
+    futex::wake(bell, u32::MAX);
+    led
 }
 
 /// Writes and syncs. The caller has the duty `sync`.
@@ -204,14 +215,19 @@ fn note_full(image: &Arc<Image>, error: &Error) {
 }
 
 /// One round of looking after the log: flushes if it is time, sees to spare segments, and lets writers go
-/// on once there is space again. Answers how long the next round may wait.
+/// on once there is space again. Answers how long the next round may wait; None: until something is written.
 ///
 /// # Errors
 /// What flushing answers; the next round tries again.
-pub(crate) fn tend(image: &Arc<Image>) -> Result<Duration> {
+pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
     let flags = image.control(control::FLAGS).load(Acquire);
+    let is_quiet = wakeup::is_quiet(image);
+    if !is_quiet {
+        // Whoever else was rung may have died before he could.
+        idle::end(image);
+    }
     if level(image) == Durability::None || flags & FLAG_FAILED != 0 {
-        return Ok(FLUSH_AGE);
+        return Ok(if is_quiet { None } else { Some(FLUSH_AGE) });
     }
     if flags & FLAG_FULL != 0 || slots::wants_spare(image) {
         match slots::provide(image) {
@@ -224,12 +240,25 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Duration> {
     let since = platform::monotonic_nanos().saturating_sub(image.control(control::FLUSHED_AT).load(Acquire));
     let since = Duration::from_nanos(since);
     if since < pause {
-        return Ok(pause - since);
+        return Ok(Some(pause - since));
     }
+    // NB: one looks for all: with thousands of sessions and hundreds of processes that is what takes time.
+    let Some(duty) = duty::try_take(image, control::SYNC_OWNER) else { return Ok(Some(FLUSH_PAUSE_LEAST)) };
+    let looked = platform::monotonic_nanos();
     if has_work(image) {
-        sync(image)?;
+        wakeup::note_activity(image);
+        idle::end(image);
+        lead_for_all(image, duty)?;
+        return Ok(Some(pause));
     }
-    Ok(pause)
+    image.control(control::FLUSHED_AT).store(looked, Release);
+    Ok(if is_quiet { None } else { Some(pause) })
+}
+
+/// Whether flushing would do nothing, at whatever level.
+pub(crate) fn is_settled(image: &Arc<Image>) -> bool {
+    let flags = image.control(control::FLAGS).load(Acquire);
+    level(image) == Durability::None || flags & FLAG_FAILED != 0 || !has_work(image)
 }
 
 /// Whether anything is not yet written, or not yet durable.

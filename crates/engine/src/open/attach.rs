@@ -28,7 +28,7 @@ use crate::image::layout::{
     control, Owner, ProcessState, FLAG_FAILED, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, PROCESS_SINCE,
     PROCESS_VERSION,
 };
-use crate::image::{io_error, Image, Liveness};
+use crate::image::{io_error, wakeup, Image, Liveness};
 use crate::limits::PROCESSES;
 use crate::recover::RecoveryReport;
 use crate::session::Seat;
@@ -266,6 +266,8 @@ fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Ent
         if !gate.is_at(&site.path) {
             return Err(moved(site));
         }
+        // For a second its threads look often.
+        wakeup::note_activity(&image);
         repair::dead_processes(&image)?;
         if is_alone(&image) {
             if let Some(level) = options.durability {

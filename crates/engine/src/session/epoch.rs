@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use perilune_store::{Durability, Error};
 
 use crate::error::{Attempt, Stop};
-use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_LEVEL};
-use crate::image::Image;
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_IDLE, FLAG_LEVEL};
+use crate::image::{wakeup, Image};
 
 /// Number of the flush and generation an operation belongs to, and what may keep it from going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Epoch {
     /// Somebody else's lease, or writing has stopped.
     #[inline(always)]
     pub(crate) fn admits(&self, image: &Image, id: u16) -> Attempt<()> {
-        if self.lease | self.flags & (FLAG_FAILED | FLAG_FULL) == 0 {
+        if self.lease | self.flags & (FLAG_FAILED | FLAG_FULL | FLAG_IDLE) == 0 {
             return Ok(());
         }
         self.admits_slowly(image, id)
@@ -65,6 +65,9 @@ impl Epoch {
         }
         if self.lease != 0 && lease_session(self.lease) != id {
             return Err(Stop::Lease);
+        }
+        if self.flags & FLAG_IDLE != 0 {
+            wakeup::ring(image);
         }
         Ok(())
     }
