@@ -278,7 +278,7 @@ PERILUNE_API int perilune_number_add(const perilune_value *a, const perilune_val
 /* -------------------------------------------------------------- databases and sessions --- */
 
 enum perilune_durability {
-    PERILUNE_DURABILITY_DEFAULT = 0,  /* of the database; as its option: none */
+    PERILUNE_DURABILITY_DEFAULT = 0,  /* of the database; a new one: periodic */
     PERILUNE_DURABILITY_NONE = 1,     /* survives the death of all processes, not of the machine */
     PERILUNE_DURABILITY_PERIODIC = 2, /* on disk within 50 ms */
     PERILUNE_DURABILITY_FSYNC = 3     /* on disk when the commit returns */

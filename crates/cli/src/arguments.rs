@@ -185,7 +185,7 @@ pub(crate) struct CollatzOptions {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::CommandName)]
     pub(crate) lua: Option<PathBuf>,
     /// What commits wait for: none, periodic or fsync
-    #[arg(long, default_value = "none", value_parser = ["none", "periodic", "fsync"])]
+    #[arg(long, default_value = "periodic", value_parser = ["none", "periodic", "fsync"])]
     pub(crate) durability: String,
     /// Appends the rows to FILE as JSON Lines
     #[arg(long, value_name = "FILE")]

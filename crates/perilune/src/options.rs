@@ -56,7 +56,8 @@ impl OpenOptions {
         self
     }
 
-    /// What commits wait for; if not told, what $PERILUNE_DURABILITY says, or else none.
+    /// What commits wait for; if not told, what $PERILUNE_DURABILITY says, or else the level of
+    /// the database, which is periodic for a new one.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
         self

@@ -9,9 +9,9 @@ use crate::{Error, Result, Session};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// In shared memory: survives the death of all processes, not of the machine.
-    #[default]
     None,
-    /// On disk within 50 ms.
+    /// On disk within 50 ms: what a new database has unless told otherwise.
+    #[default]
     Periodic,
     /// On disk.
     Fsync,

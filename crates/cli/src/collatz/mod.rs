@@ -43,7 +43,7 @@ pub(crate) fn run(options: &CollatzOptions, given: Option<&Path>) -> Result<()> 
     let block = options.block.unwrap_or((options.n / 100).clamp(1, 10_000));
     let scratch = Scratch::new("collatz")?;
     let mut rows = Vec::new();
-    println!("3n+1 for 1 to {}, blocks of {block}", options.n);
+    println!("3n+1 for 1 to {}, blocks of {block}, durability {}", options.n, options.durability);
     println!("{}", row::HEAD);
     for (round, &procs) in
         (1..=options.rounds).flat_map(|round| options.procs.iter().map(move |n| (round, n)))

@@ -15,7 +15,8 @@ pub struct OpenOptions {
     pub create: bool,
     /// Whether to open for reading only, which needs no permission to write and writes nothing.
     pub read_only: bool,
-    /// What commits of this process wait for; None: the level of the database. Whoever opens it alone
+    /// What commits of this process wait for; None: the level of the database, which is `Periodic` for
+    /// a new one. Whoever opens it alone
     /// sets that level by this; while others are attached it can only be raised. See
     /// [`Durability`].
     pub durability: Option<Durability>,

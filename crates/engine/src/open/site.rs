@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use perilune_disk::Disk;
 use perilune_shm::platform::{self, FileSystem};
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use super::gate;
 use super::OpenOptions;
@@ -125,7 +125,7 @@ impl Site {
         // Exactly what was asked for, whatever the umask.
         file.set_permissions(Permissions::from_mode(options.file_mode)).map_err(space)?;
         platform::allocate(file, 0, INITIAL_PAGES * PAGE as u64).map_err(space)?;
-        write_empty(new, disk)?;
+        write_empty(new, options.durability.unwrap_or_default(), disk)?;
         disk.rename(new, &self.path).map_err(|source| io_error("create", &self.path, source))?;
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
@@ -148,7 +148,7 @@ impl Site {
 }
 
 /// Writes an empty database into an allocated file of zeros, and makes it durable.
-fn write_empty(path: &Path, disk: &dyn Disk) -> Result<()> {
+fn write_empty(path: &Path, level: Durability, disk: &dyn Disk) -> Result<()> {
     let write_error = |source| space_error("create", path, source);
     let file = disk.open(path, true).map_err(write_error)?;
     let leaf = page::empty_leaf(0);
@@ -168,7 +168,8 @@ fn write_empty(path: &Path, disk: &dyn Disk) -> Result<()> {
         info_sum.add(FIRST_GENERATION);
     }
     let info_sum = info_sum.value();
-    let meta = Meta { root: ROOT, height: 1, npages: INITIAL_PAGES, info_sum, ..Meta::of_new_file() };
+    let (height, npages, level) = (1, INITIAL_PAGES, level as u32);
+    let meta = Meta { root: ROOT, height, npages, info_sum, level, ..Meta::of_new_file() };
     meta::write(&*file, path, 0, &meta)
 }
 
