@@ -91,6 +91,16 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
     },
+    /// Stays attached, so that what is written gets to disk in time although nobody else does
+    ///
+    /// A database is flushed and checkpointed by the processes that have it open. When all of them are killed
+    /// at once, what they wrote last stays in memory until the next one opens it; while `keep` runs, it is on
+    /// disk within 50 ms (level `periodic`). SIGTERM, SIGINT and SIGHUP end it and close the database.
+    Keep {
+        /// The database, instead of --db
+        #[arg(value_hint = ValueHint::FilePath)]
+        path: Option<PathBuf>,
+    },
     /// Copies a database, as it is now, while others use it
     Backup(BackupOptions),
     /// Writes a database anew, without the space that nothing uses

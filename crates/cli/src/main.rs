@@ -14,6 +14,7 @@ mod chart;
 mod collatz;
 mod exchange;
 mod inspect;
+mod keep;
 mod manual;
 mod other_lua;
 mod repl;
@@ -77,6 +78,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Command::Dump(options)) => exchange::dump(&options),
         Some(Command::Load(options)) => exchange::load(&options),
         Some(Command::Checkpoint { path }) => inspect::checkpoint(path.as_deref()),
+        Some(Command::Keep { path }) => keep::keep(path.as_deref()),
         Some(Command::Backup(options)) => upkeep::backup(&options),
         Some(Command::Compact(options)) => upkeep::compact(&options),
         Some(Command::Salvage(options)) => upkeep::salvage(&options),

@@ -123,6 +123,16 @@ impl Database {
         self.backend.recovery()
     }
 
+    /// Closes the database, as dropping its last clone and session does, and answers what dropping hides. While
+    /// others are left nothing happens.
+    ///
+    /// # Errors
+    /// What kept the last process of all from taking its checkpoint: `NoSpace`, I/O, `CannotOpen` (it waited too
+    /// long). Nothing is lost as long as the machine runs: open and close it again.
+    pub fn close(self) -> Result<()> {
+        Ok(self.backend.close()?)
+    }
+
     /// The path it was opened at.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -78,7 +78,8 @@ fn open_to_read(path: &Path) -> perilune::Result<Database> {
     })
 }
 
-fn existing(path: Option<&Path>) -> Result<PathBuf> {
+/// The path of an existing database.
+pub(crate) fn existing(path: Option<&Path>) -> Result<PathBuf> {
     let path = match path {
         Some(path) => path.to_owned(),
         None => Database::default_path()?,

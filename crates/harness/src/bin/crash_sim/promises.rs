@@ -297,6 +297,25 @@ fn power_loss_after_all_were_killed_and_after_the_next_open() {
 }
 
 #[test]
+fn power_loss_after_all_were_killed_but_one_who_only_stays() {
+    for level in LEVELS {
+        let mut place = Place::new();
+        // As `perilune keep` does.
+        let (keeper, mut party) = (place.open(level), place.party(level));
+        party.tell("commit 1 30");
+        party.tell("checkpoint");
+        party.tell("commit 31 90");
+        party.kill();
+        match level {
+            Durability::None => assert!((30..=90).contains(&place.after_power_loss())),
+            Durability::Periodic => place.until_durable(90),
+            Durability::Fsync => assert_eq!(place.after_power_loss(), 90),
+        }
+        keeper.0.close().unwrap();
+    }
+}
+
+#[test]
 fn when_the_disk_is_full_nothing_is_written_and_space_heals_it() {
     for level in LEVELS {
         let mut place = Place::new();

@@ -1,0 +1,28 @@
+//! `keep`: stays attached, so that a database is flushed and checkpointed while nobody else has it open.
+//!
+//! Invariants
+//! - It ends by SIGTERM, SIGINT or SIGHUP as by an end of its own: the database is closed.
+//! - It has no session and writes nothing.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use perilune::Database;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::failure::{doing, Result};
+use crate::inspect;
+
+/// Keeps the database until it is told to end.
+pub(crate) fn keep(path: Option<&Path>) -> Result<()> {
+    // NB: before it opens, so that no signal ends it with the database open.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(doing("wait for signals"))?;
+    let database = Database::options().create(false).open(inspect::existing(path)?)?;
+    let told = writeln!(io::stdout(), "keeping {}: SIGTERM or SIGINT ends it", database.path().display());
+    // NB: who waits for the line reads a pipe; if nobody does, the database is kept all the same.
+    let _ = told.and_then(|()| io::stdout().flush());
+    signals.forever().next();
+    database.close()?;
+    Ok(())
+}
