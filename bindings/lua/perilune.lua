@@ -81,6 +81,7 @@
 ---@field data fun(self: perilune.Database, node: perilune.Node|string, ...: perilune.Subscript): integer
 ---@field get_many fun(self: perilune.Database, nodes: perilune.Node[]): table
 ---@field set_many fun(self: perilune.Database, nodes: perilune.Node[], values: table)
+---@field set_each fun(self: perilune.Database, nodes: perilune.Node[], values: table)
 ---@field lock fun(self: perilune.Database, nodes?: perilune.Node[], timeout?: number): boolean
 ---@field names fun(self: perilune.Database, private?: boolean): fun(): string
 ---@field post fun(self: perilune.Database, channel: string, message: string): integer

@@ -215,6 +215,19 @@ static void trees(perilune_session *session)
     EXPECT(values[1].type == PERILUNE_STRING && values[1].as.s.n == 10);
     EXPECT(values[2].type == PERILUNE_ABSENT);
 
+    /* Each by itself, and nothing of a list that is not good. */
+    values[2] = perilune_int(7);
+    CHECK(session, perilune_set_each(session, nodes, 3, values));
+    CHECK(session, perilune_get_many(session, nodes, 3, values));
+    EXPECT(values[1].type == PERILUNE_STRING && values[2].type == PERILUNE_INT && values[2].as.i == 7);
+    values[0] = perilune_int(1);
+    values[2] = perilune_absent();
+    EXPECT(perilune_set_each(session, nodes, 3, values) == PERILUNE_INVALID);
+    CHECK(session, perilune_get(session, nodes[0], &values[0]));
+    EXPECT(same_text(&values[0], PERILUNE_DECIMAL, "2.5"));
+    CHECK(session, perilune_delete(session, nodes[2]));
+    CHECK(session, perilune_get_many(session, nodes, 3, values));
+
     /* What a session gave may be given back to it. */
     CHECK(session, perilune_get(session, nodes[1], &values[1]));
     EXPECT(perilune_cas(session, nodes[1], &values[1], NULL) == PERILUNE_OK);

@@ -114,7 +114,7 @@ return function(spec)
 
   spec('functions on what is no database', function(db, t)
     for _, name in ipairs {'close', 'path', 'stat', 'verify', 'names', 'transaction', 'get', 'set', 'incr', 'data',
-      'get_many', 'set_many', 'post', 'receive', 'follow', 'snapshot', 'checkpoint'} do
+      'get_many', 'set_many', 'set_each', 'post', 'receive', 'follow', 'snapshot', 'checkpoint'} do
       for _, bad in ipairs(junk(t.perilune)) do t.equal(pcall(db[name], bad, 1, 2, 3), false, name) end
       t.equal(pcall(db[name]), false, name)
       -- What looks like a name must not be searched in what is no database.

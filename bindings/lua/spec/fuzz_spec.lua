@@ -46,7 +46,7 @@ return function(spec)
     add('node:', getmetatable(n), node)
     local methods = {}
     for name in ('close path stat verify names transaction rollback restart restarts level lock post receive follow get set incr data '
-      .. 'get_many set_many node'):gmatch '%S+' do methods[name] = db[name] end
+      .. 'get_many set_many set_each node'):gmatch '%S+' do methods[name] = db[name] end
     add('db:', methods, function() return databases[random(#databases)] end)
     add('watch:', {wait = watches[1].wait, descriptor = watches[1].descriptor, close = watches[1].close},
       function() return watches[random(#watches)] end)

@@ -184,6 +184,7 @@ return function(spec)
       return db:get(n, 'q', 1), db:get('^e', 'q'), db:data(n, 'q')
     end
     all['db:get_many'] = function() db:set_many({n.a, n[1], n.c}, {'x', nil, 5}) return db:get_many {n.a, n[1], n.c} end
+    all['db:set_each'] = function() db:set_each({n.a, n[1], n.c}, {'x', 2.5, 5}) end
     all['db:transaction'] = function()
       db:transaction(function(tx)
         n.t.__ = tx:level()

@@ -410,8 +410,9 @@ static int database_get_many(lua_State *L)
     return 1;
 }
 
-/* db:set_many(nodes, values): all or none; a value that is nil deletes. */
-static int database_set_many(lua_State *L)
+typedef int set_all(perilune_session *, const perilune_node *const *, size_t, const perilune_value *);
+
+static int set_by(lua_State *L, set_all *set)
 {
     size_t count;
     int status;
@@ -428,13 +429,26 @@ static int database_set_many(lua_State *L)
         to_value(L, -1, what, &values[i]);
         lua_pop(L, 1); /* the table at 3 keeps its string */
     }
-    TRY(status, L, db, NULL, perilune_set_many(db->live, keys, count, values));
+    TRY(status, L, db, NULL, set(db->live, keys, count, values));
     return 0;
+}
+
+/* db:set_many(nodes, values): all or none; a value that is nil deletes. */
+static int database_set_many(lua_State *L)
+{
+    return set_by(L, perilune_set_many);
+}
+
+/* db:set_each(nodes, values): one after the other, fast where nodes ascend. */
+static int database_set_each(lua_State *L)
+{
+    return set_by(L, perilune_set_each);
 }
 
 const luaL_Reg batch_functions[] = {{"get", database_get},           {"set", database_set},
                                     {"incr", database_incr},         {"data", database_data},
                                     {"get_many", database_get_many}, {"set_many", database_set_many},
+                                    {"set_each", database_set_each},
                                     {NULL, NULL}};
 
 /* NB: the order is part of the form of light nodes within one process; at most 63. */

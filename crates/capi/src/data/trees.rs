@@ -4,7 +4,7 @@
 
 use std::ffi::c_int;
 
-use perilune::NodeRef;
+use perilune::{Batch, NodeRef};
 
 use crate::edge::{array, place};
 use crate::node::{Head, View};
@@ -138,6 +138,33 @@ pub unsafe extern "C" fn perilune_set_many(
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe { call(session, |open| set_many(open.inner, &nodes_of(nodes, count)?, array(values, count)?)) }
 }
+
+/// `perilune_set_each`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_set_each(
+    session: *mut Session,
+    nodes: *const *const Head,
+    count: usize,
+    values: *const Value,
+) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe {
+        call(session, |open| {
+            let mut batch = Batch::new();
+            for (node, value) in array(nodes, count)?.iter().zip(array(values, count)?) {
+                let value = value.given()?.ok_or(NOTHING_TO_SET)?;
+                batch.push(node_of(&View::of(*node)?), value)?;
+            }
+            open.inner.set_each(&batch)?;
+            Ok(OK)
+        })
+    }
+}
+
+const NOTHING_TO_SET: Failure = Failure::invalid(c"a value to be set is absent: perilune_set_many deletes");
 
 /// # Safety
 /// The bytes of the values are good for reading.
