@@ -168,8 +168,10 @@ impl Replay<'_> {
                 Ok(Some(batch))
             }
             Err(Flaw::Broken(why)) => {
+                // A batch may have begun in another segment than the chunk that cannot be read.
+                let flaw = (self.at, self.offset);
                 (self.at, self.offset) = (at, offset);
-                self.end = Some(self.judge(why)?);
+                self.end = Some(self.judge(why, flaw)?);
                 Ok(None)
             }
             Err(Flaw::Failed(error)) => Err(error),
@@ -219,12 +221,12 @@ impl Replay<'_> {
         let broken = |why: &str| Flaw::Broken(why.to_owned());
         if let Some(segment) = self.segments.get(self.at) {
             if self.offset >= segment.head.bytes {
-                let sequence = segment.head.sequence;
-                self.at += 1;
-                self.offset = BLOCK as u64;
-                if self.segments.get(self.at).is_none_or(|next| next.head.sequence != sequence + 1) {
+                let next = self.segments.get(self.at + 1);
+                if next.is_none_or(|next| next.head.sequence != segment.head.sequence + 1) {
                     return Err(broken("the next segment is missing"));
                 }
+                self.at += 1;
+                self.offset = BLOCK as u64;
             }
         }
         let segment = self.segments.get(self.at).ok_or_else(|| broken("there is no log"))?;
@@ -283,16 +285,16 @@ impl Replay<'_> {
         }
     }
 
-    /// Finds out whether what ends the log at the present place is damage.
-    fn judge(&self, why: String) -> Result<End> {
+    /// Finds out whether what ends the log at the present place is damage; `flaw`: where it was found.
+    fn judge(&self, why: String, flaw: (usize, u64)) -> Result<End> {
         let (highest, durable) = self.survey()?;
         let dropped = (highest + 1).saturating_sub(self.expected);
-        let Some(segment) = self.segments.get(self.at) else {
+        let Some(segment) = self.segments.get(flaw.0) else {
             return self.over(None, 0, highest);
         };
         let damage = (durable >= self.expected).then(|| Damage {
             file: segment.path.to_path_buf(),
-            offset: self.offset,
+            offset: flaw.1,
             why: format!("batch {} cannot be read ({why}), but it had been on disk", self.expected),
         });
         let dropped = if damage.is_some() { durable + 1 - self.expected } else { dropped };

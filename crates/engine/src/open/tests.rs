@@ -60,8 +60,9 @@ impl Drop for Scratch {
     }
 }
 
+/// At level none, so that nothing but the test takes checkpoints.
 pub(super) fn options() -> OpenOptions {
-    OpenOptions { max_size: 1 << 30, ..OpenOptions::default() }
+    OpenOptions { max_size: 1 << 30, durability: Some(Durability::None), ..OpenOptions::default() }
 }
 
 pub(super) fn reading() -> OpenOptions {
