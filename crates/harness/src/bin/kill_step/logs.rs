@@ -83,9 +83,8 @@ fn expected(name: &str) -> Expected {
     let (living, crashed) = match name {
         "level-raised" | "log-checkpoint" | "log-close" => ((2, 2), (2, 2)),
         "level-lowered" | "log-recover" | "log-recover-torn" => ((2, 2), (2, 2)),
-        "backup" | "backup-again" => ((2, 2), (1, 1)),
         // It begins with a checkpoint.
-        "backup-newer" => ((2, 2), (1, 2)),
+        "backup" | "backup-again" | "backup-newer" => ((2, 2), (1, 2)),
         _ => ((1, 2), (1, 2)),
     };
     let crashed = if name == "level-raised" { (1, 2) } else { crashed };

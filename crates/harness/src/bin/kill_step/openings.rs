@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use perilune_engine::Database;
-use perilune_store::{Result, Session as _};
+use perilune_store::{Durability, Result, Session as _};
 
 use crate::play::{broken, Pace, Report, SECONDS_MAX};
 use crate::records::{self, fill, key};
@@ -47,7 +47,8 @@ pub(crate) fn play(name: &str, pace: &Pace) -> Report {
         let path = directory.path().join(DATABASE);
         let copies = Directory::new().map_err(broken)?;
         if name != "create" {
-            records::create(&path, None)?;
+            // Without a log, of which `logs` has cases.
+            records::create(&path, Some(Durability::None))?;
         }
         if name == "recover" {
             let database = open(&path)?;
