@@ -255,7 +255,7 @@ impl Database {
             free_bytes: report::free_bytes(image),
             generation: image.generation().into(),
             durable_generation: image.control(control::DURABLE_GEN).load(Relaxed),
-            snapshots: image.pinned().count() as u64,
+            snapshots: image.snapshots().count() as u64,
             snapshot_bytes: kept.by_pins * PAGE as u64,
             checkpoint_bytes: kept.by_checkpoint * PAGE as u64,
         })

@@ -55,14 +55,23 @@ impl Image {
 
     /// The generations held by pins.
     pub(crate) fn pinned(&self) -> impl Iterator<Item = u32> + '_ {
+        self.pinned_from(0)
+    }
+
+    /// The generations held by snapshots: by all pins but the first, which is the checkpoint's.
+    pub(crate) fn snapshots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.pinned_from(1)
+    }
+
+    fn pinned_from(&self, first: usize) -> impl Iterator<Item = u32> + '_ {
         let high = (self.control(control::PINS_HIGH).load(Acquire) as usize).min(PINS);
         let generation = |pin: usize| self.shm.word(PINS_AT + pin * PIN_BYTES).load(Acquire) as u32;
-        (0..high).map(generation).filter(|generation| *generation != 0)
+        (first..high).map(generation).filter(|generation| *generation != 0)
     }
 
     /// Counts the dead pages that older generations still need.
     pub(crate) fn kept(&self) -> Kept {
-        let pinned: Vec<u32> = self.pinned().collect();
+        let snapshots: Vec<u32> = self.snapshots().collect();
         let durable = self.control(control::DURABLE_GEN).load(Acquire) as u32;
         let frontier = self.control(control::FRONTIER).load(Acquire).min(self.npages());
         let mut kept = Kept::default();
@@ -73,7 +82,7 @@ impl Image {
             }
             if durable != 0 && life.is_in(durable) {
                 kept.by_checkpoint += 1;
-            } else if pinned.iter().any(|generation| life.is_in(*generation)) {
+            } else if snapshots.iter().any(|generation| life.is_in(*generation)) {
                 kept.by_pins += 1;
             }
         }
