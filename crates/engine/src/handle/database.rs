@@ -256,7 +256,7 @@ impl Database {
             generation: image.generation().into(),
             durable_generation: image.control(control::DURABLE_GEN).load(Relaxed),
             snapshots: image.snapshots().count() as u64,
-            snapshot_bytes: kept.by_pins * PAGE as u64,
+            snapshot_bytes: kept.by_snapshots * PAGE as u64,
             checkpoint_bytes: kept.by_checkpoint * PAGE as u64,
         })
     }

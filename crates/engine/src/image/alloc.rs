@@ -25,7 +25,7 @@ const POPULATE: u64 = (2 << 20) / PAGE as u64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) by_checkpoint: u64,
-    pub(crate) by_pins: u64,
+    pub(crate) by_snapshots: u64,
 }
 
 impl Image {
@@ -83,7 +83,7 @@ impl Image {
             if durable != 0 && life.is_in(durable) {
                 kept.by_checkpoint += 1;
             } else if snapshots.iter().any(|generation| life.is_in(*generation)) {
-                kept.by_pins += 1;
+                kept.by_snapshots += 1;
             }
         }
         kept

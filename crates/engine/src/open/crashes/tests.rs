@@ -16,6 +16,7 @@ use crate::image::layout::{control, header, Owner, ProcessState, FLAG_FAILED, PI
 use crate::limits::PAGE;
 use crate::meta::info::ENTRIES;
 use crate::meta::sums::{checkpoint_pages, CheckpointPages};
+use crate::pin::{self, Purpose};
 use crate::{checkpoint, duty, verify};
 
 /// Fills every page of the file with garbage that the last checkpoint does not need.
@@ -288,6 +289,21 @@ fn a_checkpoint_waits_for_the_pin_of_a_dead_one() {
 }
 
 #[test]
+fn a_checkpoint_under_way_is_no_snapshot() {
+    let scratch = Scratch::new();
+    let attachment = scratch.open();
+    let image = attachment.image().unwrap();
+    fill(&attachment, 1);
+    take(&attachment);
+    fill(&attachment, 2);
+    let pin = pin::cut(image, 0, Purpose::Checkpoint).unwrap();
+    fill(&attachment, 3);
+    assert_eq!((image.pinned().count(), image.snapshots().count()), (1, 0));
+    assert_eq!(image.kept().by_snapshots, 0);
+    drop(pin);
+}
+
+#[test]
 fn a_snapshot_goes_with_its_process() {
     let scratch = Scratch::new();
     let attachment = scratch.open();
@@ -295,10 +311,10 @@ fn a_snapshot_goes_with_its_process() {
     let mut second = Second::start("snapshot", &scratch.db());
     take(&attachment);
     assert_eq!(image.pinned().count(), 1);
-    assert!(image.kept().by_pins > 5);
+    assert!(image.kept().by_snapshots > 5);
     second.kill();
     crate::repair::dead_processes(image).unwrap();
-    assert_eq!((image.pinned().count(), image.kept().by_pins), (0, 0));
+    assert_eq!((image.pinned().count(), image.kept().by_snapshots), (0, 0));
     assert_eq!(round_of(&attachment), 5);
 }
 
