@@ -15,7 +15,7 @@ use crate::failure;
 use crate::keyspace::{clock, Keys};
 use crate::limits::QUEUE_BYTES;
 use crate::server::Server;
-use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, WRITE};
+use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, KEEPS, WRITE};
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
@@ -87,7 +87,7 @@ impl Context<'_> {
                 return Ok(());
             }
         }
-        let writes = command.is(WRITE);
+        let writes = command.is(WRITE | KEEPS);
         let options = TransactionOptions { read_only: !writes, ..TransactionOptions::default() };
         self.session.transaction_with(&options, |session| {
             replies.rewind(start);
@@ -111,7 +111,7 @@ impl Context<'_> {
             Run::Keys(handler) => {
                 let database = self.client.database;
                 self.session.transaction(|session| {
-                    let mut keys = Keys::new(session, database, now, command.is(WRITE));
+                    let mut keys = Keys::new(session, database, now, command.is(WRITE | KEEPS));
                     Ok(handler(&mut keys, arguments, replies)?)
                 })
             }
@@ -152,8 +152,11 @@ fn unknown_word(container: &str, word: &[u8]) -> String {
     format!("ERR unknown subcommand '{}'. Try {} HELP.", shown(word, 128), container.to_ascii_uppercase())
 }
 
-/// The refusal of a name that no command has, with the words of Redis.
+/// The refusal of a name that no command has, with the words of Redis; of what is absent on purpose, why.
 fn unknown(arguments: Arguments<'_>) -> String {
+    if let Some(reason) = table::absent(&arguments[0]) {
+        return reason.to_owned();
+    }
     let mut text = format!("ERR unknown command '{}', with args beginning with: ", shown(&arguments[0], 128));
     let mut room = 128;
     for argument in arguments.from(1).iter() {

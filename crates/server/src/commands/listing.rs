@@ -5,7 +5,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
 use crate::numbers::lower;
-use crate::table::{self, Command};
+use crate::table::{self, Command, MOVABLE};
 
 pub(crate) fn command(
     _: &mut Context<'_>,
@@ -13,18 +13,18 @@ pub(crate) fn command(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let Some(word) = arguments.get(1) else {
-        return infos(table::COMMANDS.iter().map(Some), replies);
+        return infos(table::commands().iter().copied().map(Some), replies);
     };
     let named = arguments.from(2);
     match &*lower(word) {
-        b"count" if named.is_empty() => replies.count(table::COMMANDS.len()),
-        b"info" if named.is_empty() => return infos(table::COMMANDS.iter().map(Some), replies),
+        b"count" if named.is_empty() => replies.count(table::commands().len()),
+        b"info" if named.is_empty() => return infos(table::commands().iter().copied().map(Some), replies),
         b"info" => return infos(named.iter().map(table::find), replies),
-        b"docs" if named.is_empty() => docs(table::COMMANDS.iter(), replies),
+        b"docs" if named.is_empty() => docs(table::commands().iter().copied(), replies),
         b"docs" => docs(named.iter().filter_map(table::find), replies),
         b"list" if named.is_empty() => {
-            replies.array(table::COMMANDS.len());
-            for command in table::COMMANDS {
+            replies.array(table::commands().len());
+            for command in table::commands() {
                 replies.bulk(command.name.as_bytes());
             }
         }
@@ -59,8 +59,11 @@ fn infos<'c>(
         for place in [first, last, step] {
             replies.integer(place);
         }
-        replies.set(1);
-        replies.simple(&format!("@{}", command.group));
+        let categories = command.categories();
+        replies.set(categories.len());
+        for category in categories {
+            replies.simple(&format!("@{category}"));
+        }
         // Tips, key specifications, subcommands: none are told.
         for _ in 0..3 {
             replies.array(0);
@@ -84,18 +87,18 @@ fn docs<'c>(commands: impl Iterator<Item = &'c Command>, replies: &mut Replies<'
 
 fn keys(arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let Some(command) = table::find(&arguments[0]) else { return refuse("ERR Invalid command specified") };
-    if command.keys.0 == 0 {
+    if command.keys.0 == 0 && !command.is(MOVABLE) {
         return refuse("ERR The command has no key arguments");
     }
     if !command.takes(arguments.len()) {
         return refuse("ERR Invalid number of arguments specified for command");
     }
-    let (first, last, step) = command.keys;
-    let last = if last < 0 { arguments.len() as i64 + last } else { last };
-    let places: Vec<i64> = (first..=last).step_by(step.max(1) as usize).collect();
+    let Some(places) = command.key_places(arguments) else {
+        return refuse("ERR Invalid arguments specified for command");
+    };
     replies.array(places.len());
     for place in places {
-        replies.bulk(arguments.get(place as usize).unwrap_or_default());
+        replies.bulk(arguments.get(place).unwrap_or_default());
     }
     Ok(())
 }

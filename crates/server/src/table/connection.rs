@@ -1,0 +1,18 @@
+//! Rows of the connection.
+
+use super::row::*;
+use crate::commands::connection;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Command] = &[
+    on_connection("auth", -2, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::auth, "Gives the password"),
+    on_connection("client", -2, 0, "connection", connection::client, "ID, GETNAME, SETNAME and INFO of the connection")
+        .with(&["id", "getname", "setname", "info"]),
+    on_connection("echo", 2, FAST, "connection", connection::echo, "Answers what it is told"),
+    on_connection("hello", -1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::hello, "Chooses the protocol"),
+    on_connection("ping", -1, FAST, "connection", connection::ping, "Answers PONG, or what it is told"),
+    on_connection("quit", -1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::quit, "Ends the connection"),
+    on_connection("reset", 1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::reset,
+        "As if the client had just connected"),
+    on_connection("select", 2, FAST, "connection", connection::select, "Chooses the database"),
+];

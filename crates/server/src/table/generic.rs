@@ -1,0 +1,29 @@
+//! Rows of keys, whatever they hold.
+
+use super::row::*;
+use crate::commands::{expiry, keys, scan};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Command] = &[
+    on_keys("copy", -3, WRITE | GROWS, TWO, "generic", keys::copy, "Copies a key"),
+    on_keys("del", -2, WRITE, ALL, "generic", keys::del, "Removes keys"),
+    on_keys("exists", -2, READ | FAST, ALL, "generic", keys::exists, "Counts which of the keys exist"),
+    on_keys("expire", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets in how many seconds a key expires"),
+    on_keys("expireat", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets at which second a key expires"),
+    on_keys("expiretime", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says at which second a key expires"),
+    on_keys("keys", 2, READ | DANGEROUS, NONE, "generic", keys::keys, "Lists keys by a pattern"),
+    on_keys("move", 3, WRITE | FAST, ONE, "generic", keys::shift, "Moves a key to another database"),
+    on_keys("persist", 2, WRITE | FAST, ONE, "generic", expiry::persist, "Makes a key live for ever"),
+    on_keys("pexpire", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets in how many milliseconds a key expires"),
+    on_keys("pexpireat", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets at which millisecond a key expires"),
+    on_keys("pexpiretime", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says at which millisecond a key expires"),
+    on_keys("pttl", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says in how many milliseconds a key expires"),
+    on_keys("randomkey", 1, READ, NONE, "generic", keys::randomkey, "Answers any key"),
+    on_keys("rename", 3, WRITE, TWO, "generic", keys::rename, "Renames a key"),
+    on_keys("renamenx", 3, WRITE | FAST, TWO, "generic", keys::rename, "Renames a key if the new name is free"),
+    on_keys("scan", -2, READ | KEEPS, NONE, "generic", scan::scan, "Goes through the keys in pieces"),
+    on_keys("touch", -2, READ | FAST, ALL, "generic", keys::exists, "Counts which of the keys exist"),
+    on_keys("ttl", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says in how many seconds a key expires"),
+    on_keys("type", 2, READ | FAST, ONE, "generic", keys::kind, "Says what a key holds"),
+    on_keys("unlink", -2, WRITE | FAST, ALL, "generic", keys::del, "Removes keys"),
+];

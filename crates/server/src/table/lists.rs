@@ -1,0 +1,26 @@
+//! Rows of lists.
+
+use super::row::*;
+use crate::commands::lists;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Command] = &[
+    on_keys("lindex", 3, READ, ONE, "list", lists::lindex, "Reads an element"),
+    on_keys("linsert", 5, WRITE | GROWS, ONE, "list", lists::linsert, "Inserts an element beside another"),
+    on_keys("llen", 2, READ | FAST, ONE, "list", lists::llen, "Says how many elements there are"),
+    on_keys("lmove", 5, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),
+    on_keys("lmpop", -4, WRITE, NONE, "list", lists::lmpop, "Takes elements off the first list that has any")
+        .finder(counted_first),
+    on_keys("lpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the left end"),
+    on_keys("lpos", -3, READ, ONE, "list", lists::lpos, "Finds elements"),
+    on_keys("lpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end"),
+    on_keys("lpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end of a list that exists"),
+    on_keys("lrange", 4, READ, ONE, "list", lists::lrange, "Reads elements"),
+    on_keys("lrem", 4, WRITE, ONE, "list", lists::lrem, "Removes elements by value"),
+    on_keys("lset", 4, WRITE | GROWS, ONE, "list", lists::lset, "Replaces an element"),
+    on_keys("ltrim", 4, WRITE, ONE, "list", lists::ltrim, "Removes all elements outside a range"),
+    on_keys("rpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the right end"),
+    on_keys("rpoplpush", 3, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),
+    on_keys("rpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the right end"),
+    on_keys("rpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the right end of a list that exists"),
+];

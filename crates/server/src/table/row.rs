@@ -1,0 +1,213 @@
+//! A row of the table: what is known of a command.
+
+use perilune_resp::{Arguments, Replies};
+
+use crate::failure::Result;
+use crate::gate::Context;
+use crate::keyspace::Keys;
+
+/// Changes keys: runs in a transaction that may write.
+pub(crate) const WRITE: u32 = 1;
+/// Reads keys and changes none.
+pub(crate) const READ: u32 = 1 << 1;
+/// May need more memory.
+pub(crate) const GROWS: u32 = 1 << 2;
+/// Takes the same time whatever is stored.
+pub(crate) const FAST: u32 = 1 << 3;
+/// For whoever operates the server.
+pub(crate) const ADMIN: u32 = 1 << 4;
+/// Runs before the client has authenticated.
+pub(crate) const ADMITTED: u32 = 1 << 5;
+/// Runs at once behind MULTI.
+pub(crate) const IMMEDIATE: u32 = 1 << 6;
+/// Reads keys, but keeps something of its own in the tree (a cursor): its transaction may write.
+pub(crate) const KEEPS: u32 = 1 << 7;
+/// May park the client.
+pub(crate) const BLOCKING: u32 = 1 << 8;
+/// Is about messages.
+pub(crate) const PUBSUB: u32 = 1 << 9;
+/// Not for scripts.
+pub(crate) const NOSCRIPT: u32 = 1 << 10;
+/// Where its keys are depends on its arguments: it has a finder.
+pub(crate) const MOVABLE: u32 = 1 << 11;
+/// Not behind MULTI.
+pub(crate) const NO_MULTI: u32 = 1 << 12;
+/// Harmful in the wrong hands, though not for operators alone.
+pub(crate) const DANGEROUS: u32 = 1 << 13;
+/// Works with keys whatever they hold, though its group says something else.
+pub(crate) const KEYSPACE: u32 = 1 << 14;
+/// Needs no key though it may have some.
+pub(crate) const KEYLESS: u32 = 1 << 15;
+
+/// How COMMAND INFO names the flags; the others are ours, or categories.
+const FLAG_NAMES: [(u32, &str); 12] = [
+    (WRITE, "write"),
+    (READ, "readonly"),
+    (GROWS, "denyoom"),
+    (ADMIN, "admin"),
+    (PUBSUB, "pubsub"),
+    (NOSCRIPT, "noscript"),
+    (BLOCKING, "blocking"),
+    (FAST, "fast"),
+    (ADMITTED, "no_auth"),
+    (NO_MULTI, "no_multi"),
+    (MOVABLE, "movablekeys"),
+    (KEYLESS, "no_mandatory_keys"),
+];
+
+/// A command that works with keys, inside a transaction.
+pub(crate) type Handler = fn(&mut Keys<'_>, Arguments<'_>, &mut Replies<'_>) -> Result<()>;
+/// The same outside a transaction, by one operation; false if that cannot answer.
+pub(crate) type Quick = fn(&mut Keys<'_>, Arguments<'_>, &mut Replies<'_>) -> Result<bool>;
+/// A command that works with the connection or the server.
+pub(crate) type ConnectionHandler = fn(&mut Context<'_>, Arguments<'_>, &mut Replies<'_>) -> Result<()>;
+/// Which of the arguments are keys; none if they are wrong.
+pub(crate) type KeyFinder = fn(Arguments<'_>) -> Option<Vec<usize>>;
+/// Where the first and the last key are (negative: from the end), and their distance; 0: no keys.
+pub(crate) type Places = (i64, i64, i64);
+
+/// What runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    Keys(Handler),
+    Connection(ConnectionHandler),
+}
+
+/// One command.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    /// Arguments with the name; negative: at least so many.
+    pub(crate) arity: i64,
+    flags: u32,
+    pub(crate) keys: Places,
+    finder: Option<KeyFinder>,
+    pub(crate) group: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) run: Run,
+    pub(crate) quick: Option<Quick>,
+    /// The words that may follow it, if it is a container of commands.
+    pub(crate) words: &'static [&'static str],
+}
+
+impl Command {
+    /// Whether it has one of these flags.
+    pub(crate) fn is(&self, flags: u32) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Whether it takes so many arguments.
+    pub(crate) fn takes(&self, count: usize) -> bool {
+        let count = count as i64;
+        count == self.arity || self.arity < 0 && count >= -self.arity
+    }
+
+    /// Its flags, as COMMAND INFO names them.
+    pub(crate) fn flag_names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        FLAG_NAMES.iter().filter(|(flag, _)| self.is(*flag)).map(|(_, name)| *name)
+    }
+
+    /// The categories of ACL that it belongs to, without their `@`.
+    pub(crate) fn categories(&self) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        let mut add = |wanted: bool, name| {
+            if wanted {
+                all.push(name);
+            }
+        };
+        add(self.group == "generic" || self.is(KEYSPACE), "keyspace");
+        add(self.is(READ) && self.group != "connection", "read");
+        add(self.is(WRITE), "write");
+        add(self.group == "set", "set");
+        add(self.group == "sorted-set", "sortedset");
+        add(self.group == "list", "list");
+        add(self.group == "hash", "hash");
+        add(self.group == "string", "string");
+        add(self.group == "bitmap", "bitmap");
+        add(self.is(ADMIN), "admin");
+        add(self.is(PUBSUB), "pubsub");
+        add(self.is(FAST), "fast");
+        add(!self.is(FAST), "slow");
+        add(self.is(BLOCKING), "blocking");
+        add(self.is(ADMIN | DANGEROUS), "dangerous");
+        add(self.group == "connection", "connection");
+        add(self.group == "transactions", "transaction");
+        add(self.group == "scripting", "scripting");
+        all
+    }
+
+    /// Which of the arguments are keys; none if they are not as they have to be.
+    pub(crate) fn key_places(&self, arguments: Arguments<'_>) -> Option<Vec<usize>> {
+        if let Some(finder) = self.finder {
+            return finder(arguments);
+        }
+        let (first, last, step) = self.keys;
+        if first <= 0 {
+            return Some(Vec::new());
+        }
+        let last = if last < 0 { arguments.len() as i64 + last } else { last };
+        Some((first..=last).step_by(step.max(1) as usize).map(|place| place as usize).collect())
+    }
+
+    /// The words that may follow it.
+    pub(super) const fn with(mut self, words: &'static [&'static str]) -> Command {
+        self.words = words;
+        self
+    }
+
+    /// What is tried first, outside a transaction.
+    pub(super) const fn quick(mut self, quick: Quick) -> Command {
+        self.quick = Some(quick);
+        self
+    }
+
+    /// What finds its keys.
+    pub(super) const fn finder(mut self, finder: KeyFinder) -> Command {
+        self.finder = Some(finder);
+        self.flags |= MOVABLE;
+        self
+    }
+}
+
+pub(super) const fn on_keys(
+    name: &'static str,
+    arity: i64,
+    flags: u32,
+    keys: Places,
+    group: &'static str,
+    handler: Handler,
+    summary: &'static str,
+) -> Command {
+    let run = Run::Keys(handler);
+    Command { name, arity, flags, keys, finder: None, group, summary, run, quick: None, words: &[] }
+}
+
+pub(super) const fn on_connection(
+    name: &'static str,
+    arity: i64,
+    flags: u32,
+    group: &'static str,
+    handler: ConnectionHandler,
+    summary: &'static str,
+) -> Command {
+    let run = Run::Connection(handler);
+    Command { name, arity, flags, keys: NONE, finder: None, group, summary, run, quick: None, words: &[] }
+}
+
+pub(super) const NONE: Places = (0, 0, 0);
+pub(super) const ONE: Places = (1, 1, 1);
+pub(super) const TWO: Places = (1, 2, 1);
+pub(super) const ALL: Places = (1, -1, 1);
+pub(super) const PAIRS: Places = (1, -1, 2);
+
+/// A number of keys at `at`, and the keys behind it.
+pub(super) fn counted(arguments: Arguments<'_>, at: usize) -> Option<Vec<usize>> {
+    let count = perilune_resp::parse_integer(arguments.get(at)?)?;
+    let count = usize::try_from(count).ok().filter(|count| *count > 0 && *count < arguments.len() - at)?;
+    Some((at + 1..=at + count).collect())
+}
+
+/// The number of keys is the first argument.
+pub(super) fn counted_first(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+    counted(arguments, 1)
+}

@@ -1,0 +1,17 @@
+//! Rows of the server and its databases.
+
+use super::row::*;
+use crate::commands::{keys, listing, server};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Command] = &[
+    on_connection("command", -1, 0, "server", listing::command, "Says which commands there are")
+        .with(&["count", "docs", "getkeys", "info", "list"]),
+    on_connection("config", -2, 0, "server", server::config, "GET: says what is configured").with(&["get"]),
+    on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, one by one"),
+    on_keys("flushall", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of all databases"),
+    on_keys("flushdb", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of the database"),
+    on_connection("info", -1, DANGEROUS, "server", server::info, "Says what there is to know of the server"),
+    on_connection("shutdown", -1, ADMIN | NOSCRIPT | NO_MULTI, "server", server::shutdown, "Ends this server"),
+    on_connection("time", 1, FAST, "server", server::time, "Says what time it is"),
+];

@@ -1,0 +1,34 @@
+//! Rows of sorted sets.
+
+use super::row::*;
+use crate::commands::{zranges, zsets};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Command] = &[
+    on_keys("zadd", -4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zadd, "Adds members, or changes their scores"),
+    on_keys("zcard", 2, READ | FAST, ONE, "sorted-set", zsets::zcard, "Says how many members there are"),
+    on_keys("zcount", 4, READ | FAST, ONE, "sorted-set", zranges::zcount, "Counts members by score"),
+    on_keys("zincrby", 4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zincrby, "Adds to a member's score"),
+    on_keys("zlexcount", 4, READ | FAST, ONE, "sorted-set", zranges::zcount, "Counts members by their bytes"),
+    on_keys("zmpop", -4, WRITE, NONE, "sorted-set", zsets::zmpop, "Takes members off the first sorted set that has any")
+        .finder(counted_first),
+    on_keys("zmscore", -3, READ | FAST, ONE, "sorted-set", zsets::zmscore, "Reads the scores of members"),
+    on_keys("zpopmax", -2, WRITE | FAST, ONE, "sorted-set", zsets::zpop, "Takes off the members with the highest scores"),
+    on_keys("zpopmin", -2, WRITE | FAST, ONE, "sorted-set", zsets::zpop, "Takes off the members with the lowest scores"),
+    on_keys("zrandmember", -2, READ, ONE, "sorted-set", zsets::zrandmember, "Answers any members"),
+    on_keys("zrange", -4, READ, ONE, "sorted-set", zranges::zrange, "Reads members by rank, score or bytes"),
+    on_keys("zrangebylex", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by their bytes"),
+    on_keys("zrangebyscore", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by score"),
+    on_keys("zrangestore", -5, WRITE | GROWS, TWO, "sorted-set", zranges::zrangestore, "Stores a range of members"),
+    on_keys("zrank", 3, READ | FAST, ONE, "sorted-set", zsets::zrank, "Says the rank of a member, by counting"),
+    on_keys("zrem", -3, WRITE | FAST, ONE, "sorted-set", zsets::zrem, "Removes members"),
+    on_keys("zremrangebylex", 4, WRITE, ONE, "sorted-set", zranges::zremrange, "Removes members by their bytes"),
+    on_keys("zremrangebyrank", 4, WRITE, ONE, "sorted-set", zranges::zremrange, "Removes members by rank"),
+    on_keys("zremrangebyscore", 4, WRITE, ONE, "sorted-set", zranges::zremrange, "Removes members by score"),
+    on_keys("zrevrange", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by rank, from the highest"),
+    on_keys("zrevrangebylex", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by their bytes, from the highest"),
+    on_keys("zrevrangebyscore", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by score, from the highest"),
+    on_keys("zrevrank", 3, READ | FAST, ONE, "sorted-set", zsets::zrank, "Says the rank of a member from the highest, by counting"),
+    on_keys("zscan", -3, READ | KEEPS, ONE, "sorted-set", zsets::zscan, "Goes through the members in pieces"),
+    on_keys("zscore", 3, READ | FAST, ONE, "sorted-set", zsets::zscore, "Reads a member's score"),
+];
