@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use perilune_resp::{ArgumentsBuf, Protocol};
 
+use crate::mailbox::Seat;
 use crate::table::Command;
 
 /// One client.
@@ -11,6 +12,8 @@ use crate::table::Command;
 pub(crate) struct Client {
     /// Unique over all servers of the database.
     pub(crate) id: i64,
+    /// Where it is served.
+    pub(crate) seat: Seat,
     pub(crate) address: String,
     pub(crate) name: Vec<u8>,
     pub(crate) protocol: Protocol,
@@ -23,6 +26,22 @@ pub(crate) struct Client {
     pub(crate) watched: Vec<Watched>,
     /// No further command is read, and the connection ends when its replies are sent.
     pub(crate) closing: bool,
+    /// A command of it is not answered yet, and no further one is run until it is.
+    pub(crate) parked: Option<Box<Parked>>,
+    /// Of the parking before this one.
+    last_ticket: u64,
+}
+
+/// Why a connection waits, and for how long.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    /// Of this parking: an answer to an earlier one comes too late.
+    pub(crate) ticket: u64,
+    pub(crate) until: Option<Instant>,
+    /// What it is told then.
+    pub(crate) too_late: Vec<u8>,
+    /// It ends with its client: the command has no effect that anybody else waits for.
+    pub(crate) gives_up: bool,
 }
 
 /// Commands behind MULTI.
@@ -46,6 +65,7 @@ impl Client {
     pub(crate) fn new(id: i64, address: String, authenticated: bool) -> Client {
         Client {
             id,
+            seat: Seat { client: id, ..Seat::default() },
             address,
             name: Vec::new(),
             protocol: Protocol::Resp2,
@@ -55,7 +75,28 @@ impl Client {
             queue: None,
             watched: Vec::new(),
             closing: false,
+            parked: None,
+            last_ticket: 0,
         }
+    }
+
+    /// Parks the connection behind the command that runs; an answer names the ticket.
+    pub(crate) fn park(&mut self) -> &mut Parked {
+        self.last_ticket += 1;
+        self.parked.insert(Box::new(Parked {
+            ticket: self.last_ticket,
+            until: None,
+            too_late: Vec::new(),
+            gives_up: false,
+        }))
+    }
+
+    /// Ends the parking on `ticket`, if that is what it waits on.
+    pub(crate) fn unpark(&mut self, ticket: u64) -> Option<Parked> {
+        if self.parked.as_ref().is_none_or(|parked| parked.ticket != ticket) {
+            return None;
+        }
+        self.parked.take().map(|parked| *parked)
     }
 
     /// As if it had just connected, but for its number.

@@ -4,20 +4,19 @@
 //! - While [`PENDING_BYTES`] of replies wait, nothing more is read or run: a client that does not read
 //!   its replies stops itself, and costs no more memory.
 //! - An idle connection keeps no buffers.
+//! - While the client is parked nothing of it is read or run: what it sends waits in the kernel.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
-use perilune::Session;
 use perilune_resp::{Progress, Replies, RequestParser};
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::client::Client;
-use crate::gate::Context;
 use crate::limits::{PENDING_BYTES, READ_BYTES, TURNS};
-use crate::server::Server;
+use crate::worker::Desk;
 
 /// Either kind of socket.
 #[derive(Debug)]
@@ -89,14 +88,18 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) client: Client,
     parser: RequestParser,
-    /// The part of a request that has arrived.
+    /// What has arrived and has not been run.
     input: Vec<u8>,
+    /// There may be whole requests in it.
+    unrun: bool,
     /// Replies that the kernel has not taken yet, from `sent` on.
     output: Vec<u8>,
     sent: usize,
     /// The kernel may have more to read, or room to write.
     pub(crate) readable: bool,
     pub(crate) writable: bool,
+    /// The client will send no more.
+    pub(crate) hung_up: bool,
 }
 
 impl Connection {
@@ -106,17 +109,19 @@ impl Connection {
             client,
             parser: RequestParser::default(),
             input: Vec::new(),
+            unrun: false,
             output: Vec::new(),
             sent: 0,
             readable: true,
             writable: true,
+            hung_up: false,
         }
     }
 
     /// Reads, runs and answers as much as there is, for a while.
-    pub(crate) fn serve(&mut self, server: &Server, session: &mut Session, lent: &mut Lent) -> Outcome {
+    pub(crate) fn serve(&mut self, desk: &mut Desk) -> Outcome {
         for _ in 0..TURNS {
-            match self.turn(server, session, lent) {
+            match self.turn(desk) {
                 Ok(Outcome::Again) => {}
                 Ok(outcome) => return outcome,
                 Err(_) => return Outcome::Ended,
@@ -125,7 +130,7 @@ impl Connection {
         Outcome::Again
     }
 
-    fn turn(&mut self, server: &Server, session: &mut Session, lent: &mut Lent) -> io::Result<Outcome> {
+    fn turn(&mut self, desk: &mut Desk) -> io::Result<Outcome> {
         self.send()?;
         if self.pending() > PENDING_BYTES {
             return Ok(Outcome::Waits);
@@ -133,24 +138,25 @@ impl Connection {
         if self.client.closing {
             return Ok(if self.pending() == 0 { Outcome::Ended } else { Outcome::Waits });
         }
-        // Requests that were not run because too many replies waited come before new ones.
-        let waiting = std::mem::take(&mut self.input);
-        let held = waiting.len();
-        let (mut bytes, fresh) = if held > 0 && self.parser.missing(held) == 0 && !self.readable {
-            (waiting, false)
-        } else if !self.readable {
-            self.input = waiting;
-            return Ok(Outcome::Waits);
-        } else {
-            match self.receive(waiting, lent)? {
-                Some(bytes) => (bytes, true),
+        if let Some(parked) = &self.client.parked {
+            return Ok(if parked.gives_up && self.hung_up { Outcome::Ended } else { Outcome::Waits });
+        }
+        // Requests that were not run because the connection had to wait come before new ones.
+        let mut bytes = if self.unrun {
+            std::mem::take(&mut self.input)
+        } else if self.readable {
+            let kept = std::mem::take(&mut self.input);
+            match self.receive(kept, &mut desk.lent)? {
+                Some(bytes) => bytes,
                 None => return Ok(if self.client.closing { Outcome::Again } else { Outcome::Waits }),
             }
+        } else {
+            return Ok(Outcome::Waits);
         };
-        let (used, stopped) = self.run(server, session, &bytes, lent);
-        self.keep(&mut bytes, used, lent);
+        let used = self.run(desk, &bytes);
+        self.keep(&mut bytes, used, &mut desk.lent);
         self.send()?;
-        let more = stopped || fresh && self.readable || self.client.closing;
+        let more = self.unrun || self.readable || self.client.closing;
         Ok(if more { Outcome::Again } else { Outcome::Waits })
     }
 
@@ -197,22 +203,14 @@ impl Connection {
         Ok(None)
     }
 
-    /// Runs the requests in `bytes`; how many bytes they took, and whether it stopped before the end.
-    fn run(
-        &mut self,
-        server: &Server,
-        session: &mut Session,
-        bytes: &[u8],
-        lent: &mut Lent,
-    ) -> (usize, bool) {
-        if self.output.is_empty() {
-            std::mem::swap(&mut self.output, &mut lent.output);
-        }
+    /// Runs the requests in `bytes`, and answers how many bytes they took.
+    fn run(&mut self, desk: &mut Desk, bytes: &[u8]) -> usize {
+        self.borrow(&mut desk.lent);
         let (mut used, mut commands) = (0, 0);
-        let mut stopped = false;
+        self.unrun = false;
         while used < bytes.len() && !self.client.closing {
-            if self.output.len() - self.sent > PENDING_BYTES {
-                stopped = true;
+            if self.client.parked.is_some() || self.pending() > PENDING_BYTES {
+                self.unrun = true;
                 break;
             }
             match self.parser.parse(&bytes[used..], self.client.authenticated) {
@@ -221,8 +219,8 @@ impl Connection {
                     let arguments = self.parser.arguments(&bytes[used..]);
                     used += length;
                     if !arguments.is_empty() {
-                        let client = &mut self.client;
-                        Context { server, session, client }.execute(arguments, &mut self.output);
+                        desk.context(&mut self.client).execute(arguments, &mut self.output);
+                        desk.carry_out(&self.client);
                         commands += 1;
                     }
                 }
@@ -233,8 +231,45 @@ impl Connection {
                 }
             }
         }
-        server.figures.commands.fetch_add(commands, std::sync::atomic::Ordering::Relaxed);
-        (used, stopped)
+        desk.server.figures.commands.fetch_add(commands, std::sync::atomic::Ordering::Relaxed);
+        used
+    }
+
+    /// Takes the thread's buffer for replies, if it has none of its own.
+    fn borrow(&mut self, lent: &mut Lent) {
+        if self.output.is_empty() {
+            std::mem::swap(&mut self.output, &mut lent.output);
+        }
+    }
+
+    /// Appends the reply to the command that it is parked on; false if it is not, on that ticket.
+    pub(crate) fn answer(&mut self, ticket: u64, reply: Vec<u8>) -> bool {
+        if self.client.unpark(ticket).is_none() {
+            return false;
+        }
+        if self.output.is_empty() {
+            self.output = reply;
+        } else {
+            self.output.extend_from_slice(&reply);
+        }
+        true
+    }
+
+    /// Appends the answer of a command that has waited long enough.
+    pub(crate) fn time_out(&mut self, ticket: u64) -> bool {
+        match &mut self.client.parked {
+            Some(parked) if parked.ticket == ticket => {
+                let reply = std::mem::take(&mut parked.too_late);
+                self.answer(ticket, reply)
+            }
+            _ => false,
+        }
+    }
+
+    /// Appends what belongs to no request. A client that lets more than `limit` bytes wait is cut off: false.
+    pub(crate) fn push(&mut self, bytes: &[u8], limit: u64) -> bool {
+        self.output.extend_from_slice(bytes);
+        self.pending() as u64 <= limit
     }
 
     /// Keeps what is left of `bytes`, and gives the thread its buffer back.

@@ -1,30 +1,69 @@
 //! The one gate: every command of every client is looked up, checked and run here.
 //!
 //! Invariants
-//! - Each command appends exactly one reply, whatever happens.
+//! - Each command appends exactly one reply, whatever happens; one that parks its connection does so later.
 //! - A command that works with keys runs as one transaction, again when it meets a concurrent change;
 //!   its reply is that of the run that was committed.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Replies};
 
-use crate::client::Client;
+use crate::client::{Client, Parked};
+use crate::effects::Effects;
 use crate::failure;
 use crate::keyspace::{clock, Keys};
 use crate::limits::QUEUE_BYTES;
+use crate::mailbox::Later;
 use crate::server::Server;
 use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, KEEPS, WRITE};
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
-    pub(crate) server: &'c Server,
+    pub(crate) server: &'c Arc<Server>,
     pub(crate) session: &'c mut Session,
     pub(crate) client: &'c mut Client,
+    /// What happens when the command has committed.
+    pub(crate) effects: &'c mut Effects,
+    /// False inside EXEC and scripts, where nothing may wait.
+    pub(crate) may_park: bool,
 }
 
 impl Context<'_> {
+    /// Parks the connection: the command's reply comes by a letter or a timer, and until then the client's
+    /// further requests wait. None where nothing may wait.
+    pub(crate) fn park(&mut self) -> Option<&mut Parked> {
+        self.may_park.then(|| self.client.park())
+    }
+
+    /// The same, the reply coming from whoever has the [`Later`], on any thread.
+    #[expect(dead_code, reason = "scripts park by it")]
+    pub(crate) fn park_for_later(&mut self) -> Option<Later> {
+        let ticket = self.park()?.ticket;
+        Some(Later::new(self.server, self.client.seat, ticket))
+    }
+
+    /// Runs `body` as one transaction of the database. What it wants done besides, once it has committed,
+    /// goes into the effects.
+    pub(crate) fn transaction(
+        &mut self,
+        options: &TransactionOptions,
+        mut body: impl FnMut(&mut Session, &mut Client, &mut Effects) -> perilune::Result<()>,
+    ) -> perilune::Result<()> {
+        let Context { session, client, effects, .. } = self;
+        let before = effects.mark();
+        let outcome = session.transaction_with(options, |session| {
+            effects.rewind(before);
+            body(session, client, effects)
+        });
+        if outcome.is_err() {
+            effects.rewind(before);
+        }
+        outcome
+    }
+
     /// Runs one command and appends its reply to `out`.
     pub(crate) fn execute(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {
         let mut replies = Replies::new(out, self.client.protocol);
@@ -82,16 +121,16 @@ impl Context<'_> {
     ) -> perilune::Result<()> {
         let (start, database, now) = (replies.position(), self.client.database, clock());
         if let Some(quick) = command.quick {
-            let mut keys = Keys::new(self.session, database, now, false);
+            let mut keys = Keys::new(self.session, self.effects, database, now, false);
             if quick(&mut keys, arguments, replies)? {
                 return Ok(());
             }
         }
         let writes = command.is(WRITE | KEEPS);
         let options = TransactionOptions { read_only: !writes, ..TransactionOptions::default() };
-        self.session.transaction_with(&options, |session| {
+        self.transaction(&options, |session, _, effects| {
             replies.rewind(start);
-            let mut keys = Keys::new(session, database, now, writes);
+            let mut keys = Keys::new(session, effects, database, now, writes);
             Ok(handler(&mut keys, arguments, replies)?)
         })
     }
@@ -105,13 +144,13 @@ impl Context<'_> {
         now: i64,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
-        let start = replies.position();
+        let (start, before) = (replies.position(), self.effects.mark());
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => {
-                let database = self.client.database;
+                let (database, effects) = (self.client.database, &mut *self.effects);
                 self.session.transaction(|session| {
-                    let mut keys = Keys::new(session, database, now, command.is(WRITE | KEEPS));
+                    let mut keys = Keys::new(session, effects, database, now, command.is(WRITE | KEEPS));
                     Ok(handler(&mut keys, arguments, replies)?)
                 })
             }
@@ -119,6 +158,7 @@ impl Context<'_> {
         match outcome {
             Err(error) if error.is_retry() => Err(error),
             Err(error) => {
+                self.effects.rewind(before);
                 replies.rewind(start);
                 replies.error(&failure::text_of(&error));
                 Ok(())

@@ -17,16 +17,19 @@
 mod client;
 mod commands;
 mod connection;
+mod effects;
 mod failure;
 mod gate;
 mod keyspace;
 mod limits;
 mod listener;
+mod mailbox;
 mod numbers;
 mod pattern;
 mod random;
 mod server;
 mod table;
+mod timers;
 mod worker;
 
 pub use crate::server::{Running, Settings, StartError, Stopper};

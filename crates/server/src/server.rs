@@ -5,18 +5,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mio::Waker;
 use perilune::{node, Database, Durability, LockMode, Session};
 use sha2::{Digest, Sha256};
 
 use crate::keyspace::{clock, sweep};
-use crate::limits::{DATABASES, SWEPT_AT_ONCE};
+use crate::limits::{DATABASES, OUTPUT_BYTES, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
-use crate::worker::{Mailbox, Worker};
+use crate::mailbox::Mailbox;
+use crate::worker::Worker;
 
 /// How a server is to run. The names are those of `redis.conf` where they mean the same.
 #[derive(Clone, Debug)]
@@ -170,7 +170,10 @@ pub(crate) struct Server {
     pub(crate) started: Instant,
     pub(crate) figures: Figures,
     stopping: AtomicBool,
-    wakers: Mutex<Vec<Arc<Waker>>>,
+    /// One for each event loop.
+    pub(crate) mailboxes: Vec<Mailbox>,
+    /// Bytes of pushes and replies that may wait for a client; beyond, it is cut off.
+    pub(crate) output_limit: AtomicU64,
 }
 
 impl Server {
@@ -181,11 +184,7 @@ impl Server {
     /// Asks all threads to finish what they are at.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        let wakers = self.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for waker in wakers.iter() {
-            // A thread that cannot be woken looks at the flag within a second.
-            let _ = waker.wake();
-        }
+        self.mailboxes.iter().for_each(Mailbox::wake);
     }
 }
 
@@ -224,18 +223,15 @@ impl Running {
             started: Instant::now(),
             figures: Figures::default(),
             stopping: AtomicBool::new(false),
-            wakers: Mutex::new(Vec::new()),
+            mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
+            output_limit: AtomicU64::new(OUTPUT_BYTES),
             settings,
         });
-        let mailboxes =
-            (0..server.settings.threads.max(1)).map(|_| Mailbox::new()).collect::<io::Result<Vec<_>>>()?;
-        let mailboxes = Arc::new(mailboxes);
         let mut threads = Vec::new();
         let mut listeners = Some(listeners);
-        for index in 0..mailboxes.len() {
+        for index in 0..server.mailboxes.len() {
             let session = database.session()?;
-            let worker = Worker::new(&server, &mailboxes, index, session, listeners.take())?;
-            server.wakers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(worker.waker());
+            let worker = Worker::new(&server, index, session, listeners.take())?;
             threads.push(thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?);
         }
         let (session, shared) = (database.session()?, Arc::clone(&server));

@@ -3,23 +3,28 @@
 //! Invariants
 //! - A connection stays with its thread. The first thread accepts, and gives each one to the thread that
 //!   has fewest.
-//! - No thread waits for another; a command runs to its end before the next event.
+//! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
+//!   next event. A parked one goes on by a letter or a timer.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::{node, Session};
 
 use crate::client::Client;
 use crate::connection::{Connection, Lent, Outcome, Stream};
+use crate::effects::Effects;
+use crate::gate::Context;
 use crate::limits::EVENTS;
 use crate::listener::Listeners;
+use crate::mailbox::{Letter, Seat};
 use crate::server::Server;
+use crate::timers::Timers;
 
 const WAKE: Token = Token(usize::MAX);
 const UNIX: Token = Token(usize::MAX - 1);
@@ -33,49 +38,78 @@ const DENIED: &[u8] =
 machine are served. Set `requirepass`, or give --protected-mode no if the network is trusted.\r\n";
 const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// Where other threads put connections for a thread.
+/// What a thread lends to the connection that it serves.
 #[derive(Debug)]
-pub(crate) struct Mailbox {
-    waker: Mutex<Option<Arc<Waker>>>,
-    arrived: Mutex<Vec<(Stream, Client)>>,
-    /// Connections that the thread has, or is about to.
-    load: AtomicUsize,
+pub(crate) struct Desk {
+    pub(crate) server: Arc<Server>,
+    pub(crate) session: Session,
+    pub(crate) lent: Lent,
+    effects: Effects,
+    timers: Timers,
+    /// Which of the server's loops this is.
+    thread: usize,
 }
 
-impl Mailbox {
-    pub(crate) fn new() -> io::Result<Mailbox> {
-        Ok(Mailbox { waker: Mutex::new(None), arrived: Mutex::new(Vec::new()), load: AtomicUsize::new(0) })
+impl Desk {
+    /// What a command of `client` works with.
+    pub(crate) fn context<'d>(&'d mut self, client: &'d mut Client) -> Context<'d> {
+        Context {
+            server: &self.server,
+            session: &mut self.session,
+            client,
+            effects: &mut self.effects,
+            may_park: true,
+        }
+    }
+
+    /// Sees to what a command of `client` wants done, now that it has committed.
+    pub(crate) fn carry_out(&mut self, client: &Client) {
+        if let Some(parked) = &client.parked {
+            if let Some(until) = parked.until {
+                self.timers.set(until, client.seat.token, parked.ticket);
+            }
+        }
+        if !self.effects.is_empty() {
+            self.send_letters();
+        }
+    }
+
+    #[cold]
+    fn send_letters(&mut self) {
+        for (thread, letter) in self.effects.letters.drain(..) {
+            match self.server.mailboxes.get(thread) {
+                Some(mailbox) if thread == self.thread => mailbox.keep(letter),
+                Some(mailbox) => mailbox.post(letter),
+                None => {}
+            }
+        }
     }
 }
 
 /// The thread's state.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    server: Arc<Server>,
-    mailboxes: Arc<Vec<Mailbox>>,
-    index: usize,
+    desk: Desk,
     poll: Poll,
-    waker: Arc<Waker>,
-    session: Session,
     listeners: Option<Listeners>,
     /// By token.
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     /// Connections with more to do than one visit allowed.
     again: VecDeque<usize>,
-    lent: Lent,
+    /// Connections that letters have given something to send.
+    given: Vec<usize>,
 }
 
 impl Worker {
     pub(crate) fn new(
         server: &Arc<Server>,
-        mailboxes: &Arc<Vec<Mailbox>>,
-        index: usize,
+        thread: usize,
         session: Session,
         mut listeners: Option<Listeners>,
     ) -> io::Result<Worker> {
         let poll = Poll::new()?;
-        let waker = Arc::new(Waker::new(poll.registry(), WAKE)?);
+        server.mailboxes[thread].attend(Waker::new(poll.registry(), WAKE)?);
         if let Some(listeners) = &mut listeners {
             for (number, listener) in listeners.tcp.iter_mut().enumerate() {
                 poll.registry().register(listener, Token(TCP - number), Interest::READABLE)?;
@@ -84,31 +118,32 @@ impl Worker {
                 poll.registry().register(listener, UNIX, Interest::READABLE)?;
             }
         }
-        *mailboxes[index].waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&waker));
-        Ok(Worker {
+        let desk = Desk {
             server: Arc::clone(server),
-            mailboxes: Arc::clone(mailboxes),
-            index,
-            poll,
-            waker,
             session,
+            lent: Lent::new(),
+            effects: Effects::default(),
+            timers: Timers::default(),
+            thread,
+        };
+        Ok(Worker {
+            desk,
+            poll,
             listeners,
             connections: Vec::new(),
             free: Vec::new(),
             again: VecDeque::new(),
-            lent: Lent::new(),
+            given: Vec::new(),
         })
-    }
-
-    pub(crate) fn waker(&self) -> Arc<Waker> {
-        Arc::clone(&self.waker)
     }
 
     /// Serves until the server stops.
     pub(crate) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS);
-        while !self.server.is_stopping() {
-            let wait = if self.again.is_empty() { Duration::from_secs(1) } else { Duration::ZERO };
+        while !self.desk.server.is_stopping() {
+            let busy = !self.again.is_empty() || self.desk.server.mailboxes[self.desk.thread].is_waiting();
+            let most = if busy { Duration::ZERO } else { Duration::from_secs(1) };
+            let wait = self.desk.timers.sleep(most);
             match self.poll.poll(&mut events, Some(wait)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -117,7 +152,7 @@ impl Worker {
             }
             for event in &events {
                 match event.token() {
-                    WAKE => self.take_arrived(),
+                    WAKE => {}
                     UNIX => self.accept_unix(),
                     Token(token) if token > LISTENERS => self.accept_tcp(TCP - token),
                     Token(token) => {
@@ -125,11 +160,14 @@ impl Worker {
                             connection.readable |=
                                 event.is_readable() || event.is_read_closed() || event.is_error();
                             connection.writable |= event.is_writable();
+                            connection.hung_up |= event.is_read_closed() || event.is_error();
                             self.serve(token);
                         }
                     }
                 }
             }
+            self.read_letters();
+            self.ring_timers();
             for _ in 0..self.again.len() {
                 if let Some(token) = self.again.pop_front() {
                     self.serve(token);
@@ -143,8 +181,8 @@ impl Worker {
 
     fn serve(&mut self, token: usize) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
-        let outcome = connection.serve(&self.server, &mut self.session, &mut self.lent);
-        connection.settle(&mut self.lent);
+        let outcome = connection.serve(&mut self.desk);
+        connection.settle(&mut self.desk.lent);
         match outcome {
             Outcome::Waits => {}
             Outcome::Again => self.again.push_back(token),
@@ -158,9 +196,14 @@ impl Worker {
             // It is closed in any case; then the kernel forgets it too.
             let _ = self.poll.registry().deregister(connection.stream.source());
             self.free.push(token);
-            self.mailboxes[self.index].load.fetch_sub(1, Ordering::Relaxed);
-            self.server.figures.connected.fetch_sub(1, Ordering::Relaxed);
+            self.forget_one();
         }
+    }
+
+    fn forget_one(&self) {
+        let server = &self.desk.server;
+        server.mailboxes[self.desk.thread].load.fetch_sub(1, Ordering::Relaxed);
+        server.figures.connected.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn accept_tcp(&mut self, number: usize) {
@@ -185,7 +228,7 @@ impl Worker {
         while let Some(listener) = self.listeners.as_ref().and_then(|listeners| listeners.unix.as_ref()) {
             match listener.accept() {
                 Ok((stream, _)) => {
-                    let path = self.server.settings.unix_socket.as_ref();
+                    let path = self.desk.server.settings.unix_socket.as_ref();
                     let address = path.map_or_else(String::new, |path| format!("{}:0", path.display()));
                     self.admit(Stream::Unix(stream), address, true);
                 }
@@ -196,7 +239,8 @@ impl Worker {
     }
 
     fn admit(&mut self, mut stream: Stream, address: String, local: bool) {
-        let (figures, settings) = (&self.server.figures, &self.server.settings);
+        let server = &self.desk.server;
+        let (figures, settings) = (&server.figures, &server.settings);
         figures.connections.fetch_add(1, Ordering::Relaxed);
         let full = figures.connected.load(Ordering::Relaxed) >= settings.max_clients;
         let denied = !local && settings.protected_mode && settings.password.is_none();
@@ -207,40 +251,78 @@ impl Worker {
         }
         figures.connected.fetch_add(1, Ordering::Relaxed);
         stream.prepare();
-        let id = client_id(&mut self.session);
+        let id = client_id(&mut self.desk.session);
         let client = Client::new(id, address, settings.password.is_none());
-        let Some(target) = self.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
+        let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
         else {
             return;
         };
         target.load.fetch_add(1, Ordering::Relaxed);
-        target.arrived.lock().unwrap_or_else(PoisonError::into_inner).push((stream, client));
-        if let Some(waker) = &*target.waker.lock().unwrap_or_else(PoisonError::into_inner) {
-            let _ = waker.wake();
+        target.post(Letter::Arrived(Box::new((stream, client))));
+    }
+
+    fn read_letters(&mut self) {
+        for letter in self.desk.server.mailboxes[self.desk.thread].empty() {
+            match letter {
+                Letter::Arrived(arrived) => self.arrive(*arrived),
+                Letter::Reply { seat, ticket, bytes } => {
+                    if self.at(seat).is_some_and(|connection| connection.answer(ticket, bytes)) {
+                        self.given.push(seat.token);
+                    }
+                }
+                Letter::Push { seat, bytes } => self.push(seat, &bytes),
+                Letter::Close { seat } => {
+                    if self.at(seat).is_some() {
+                        self.end(seat.token);
+                    }
+                }
+            }
+        }
+        while let Some(token) = self.given.pop() {
+            self.serve(token);
         }
     }
 
-    fn take_arrived(&mut self) {
-        let arrived = {
-            let mailboxes = Arc::clone(&self.mailboxes);
-            let mut arrived = mailboxes[self.index].arrived.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *arrived)
-        };
-        for (mut stream, client) in arrived {
-            let token = self.free.pop().unwrap_or_else(|| {
-                self.connections.push(None);
-                self.connections.len() - 1
-            });
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            if self.poll.registry().register(stream.source(), Token(token), interest).is_err() {
-                self.free.push(token);
-                self.mailboxes[self.index].load.fetch_sub(1, Ordering::Relaxed);
-                self.server.figures.connected.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            self.connections[token] = Some(Connection::new(stream, client));
-            self.serve(token);
+    /// The connection of a client that is still there.
+    fn at(&mut self, seat: Seat) -> Option<&mut Connection> {
+        let connection = self.connections.get_mut(seat.token)?.as_mut()?;
+        (connection.client.id == seat.client).then_some(connection)
+    }
+
+    fn push(&mut self, seat: Seat, bytes: &[u8]) {
+        let limit = self.desk.server.output_limit.load(Ordering::Relaxed);
+        let Some(connection) = self.at(seat) else { return };
+        if connection.push(bytes, limit) {
+            self.given.push(seat.token);
+        } else {
+            self.end(seat.token);
         }
+    }
+
+    fn ring_timers(&mut self) {
+        let now = Instant::now();
+        while let Some((token, ticket)) = self.desk.timers.take_due(now) {
+            let connection = self.connections.get_mut(token).and_then(Option::as_mut);
+            if connection.is_some_and(|connection| connection.time_out(ticket)) {
+                self.serve(token);
+            }
+        }
+    }
+
+    fn arrive(&mut self, (mut stream, mut client): (Stream, Client)) {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if self.poll.registry().register(stream.source(), Token(token), interest).is_err() {
+            self.free.push(token);
+            self.forget_one();
+            return;
+        }
+        client.seat = Seat { thread: self.desk.thread, token, client: client.id };
+        self.connections[token] = Some(Connection::new(stream, client));
+        self.serve(token);
     }
 }
 

@@ -168,3 +168,44 @@ fn shutdown_answers_what_was_asked() {
     assert_eq!(replies, b"+OK\r\n:2\r\n");
     drop(ours);
 }
+
+/// A parked connection runs nothing, keeps the order of its replies, and goes on when its time is over.
+#[test]
+fn a_parked_connection_goes_on_in_order() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let start = std::time::Instant::now();
+    client.send(b"SET k 1\r\nWAIT 1 150\r\nINCR k\r\n");
+    // What comes while it is parked waits as well, in any amount.
+    client.send(&b"GET k\r\n".repeat(20_000));
+    let mut other = Client::connect(&ours.socket);
+    assert_eq!(client.receive(), Some(ok()));
+    assert_eq!(other.line("get k"), Answer::Bulk(b"1".to_vec()));
+    assert_eq!(client.receive(), Some(Answer::Integer(0)));
+    assert!(start.elapsed() >= std::time::Duration::from_millis(150));
+    assert_eq!(client.receive(), Some(Answer::Integer(2)));
+    for _ in 0..20_000 {
+        assert_eq!(client.receive(), Some(Answer::Bulk(b"2".to_vec())));
+    }
+    // Inside EXEC nothing waits.
+    client.send(b"MULTI\r\nWAIT 1 0\r\nEXEC\r\n");
+    assert_eq!((client.receive(), client.receive()), (Some(ok()), Some(Answer::Simple(b"QUEUED".to_vec()))));
+    assert_eq!(client.receive(), Some(Answer::Array(vec![Answer::Integer(0)])));
+    // Who leaves while waiting is forgotten.
+    let mut leaving = Client::connect(&ours.socket);
+    leaving.send(b"WAIT 1 0\r\n");
+    drop(leaving);
+    let start = std::time::Instant::now();
+    while connected(&mut other) != 2 {
+        assert!(start.elapsed().as_secs() < 20, "a parked client that has left is still there");
+        std::thread::yield_now();
+    }
+}
+
+fn connected(client: &mut Client) -> usize {
+    let Answer::Bulk(text) = client.line("info clients") else { panic!("a text") };
+    let text = String::from_utf8(text).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:"));
+    line.and_then(|number| number.parse().ok()).expect("a number of clients")
+}

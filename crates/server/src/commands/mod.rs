@@ -1,6 +1,7 @@
 //! What the commands do, a file for each group of them. The table names them all.
 
 pub(crate) mod bits;
+pub(crate) mod blocking;
 pub(crate) mod connection;
 pub(crate) mod expiry;
 pub(crate) mod hashes;

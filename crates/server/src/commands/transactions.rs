@@ -11,6 +11,7 @@ use perilune_resp::{Arguments, Replies};
 use sha2::{Digest, Sha256};
 
 use crate::client::{Queue, Watched};
+use crate::effects::Effects;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
 use crate::keyspace::{clock, Keys};
@@ -41,10 +42,10 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
         return refuse("EXECABORT Transaction discarded because of previous errors.");
     }
     // A run that is not the last may have changed the client: SELECT, CLIENT SETNAME, HELLO.
-    let client = &mut *context.client;
+    let client = &*context.client;
     let before = (client.database, client.protocol, client.name.clone(), client.authenticated);
     let (start, server, now) = (replies.position(), context.server, clock());
-    context.session.transaction_with(&TransactionOptions::default(), |session| {
+    context.transaction(&TransactionOptions::default(), |session, client, effects| {
         replies.rewind(start);
         client.database = before.0;
         client.protocol = before.1;
@@ -58,7 +59,7 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
             }
         }
         replies.array(queue.commands.len());
-        let mut inside = Context { server, session, client: &mut *client };
+        let mut inside = Context { server, session, client, effects, may_park: false };
         for (command, arguments) in &queue.commands {
             inside.run_queued(command, arguments.as_arguments(), now, replies)?;
         }
@@ -108,7 +109,8 @@ pub(crate) fn unwatch(
 
 /// What a key holds, in 32 bytes: all its nodes, with their lengths between them.
 fn digest(session: &mut Session, database: i64, name: &[u8], now: i64) -> Result<[u8; 32]> {
-    let mut keys = Keys::new(session, database, now, false);
+    let mut effects = Effects::default();
+    let mut keys = Keys::new(session, &mut effects, database, now, false);
     let key = keys.key(name)?;
     let mut digest = Sha256::new();
     if keys.open(&key)?.is_none() {

@@ -24,6 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use perilune::{IntoValue, Node, NodeRef, Session, ValueRef};
 
+use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
 use crate::limits::KEY_BYTES;
 
@@ -107,6 +108,9 @@ pub(crate) fn clock() -> i64 {
 #[derive(Debug)]
 pub(crate) struct Keys<'s> {
     pub(crate) session: &'s mut Session,
+    /// What happens when the command has committed.
+    #[expect(dead_code, reason = "PUBLISH is yet to come")]
+    pub(crate) effects: &'s mut Effects,
     /// The number given to SELECT.
     pub(crate) database: i64,
     /// The command's time, in milliseconds since 1970.
@@ -116,8 +120,14 @@ pub(crate) struct Keys<'s> {
 }
 
 impl<'s> Keys<'s> {
-    pub(crate) fn new(session: &'s mut Session, database: i64, now: i64, writes: bool) -> Keys<'s> {
-        Keys { session, database, now, writes }
+    pub(crate) fn new(
+        session: &'s mut Session,
+        effects: &'s mut Effects,
+        database: i64,
+        now: i64,
+        writes: bool,
+    ) -> Keys<'s> {
+        Keys { session, effects, database, now, writes }
     }
 
     /// The node of this database.

@@ -1,7 +1,7 @@
 //! Rows of keys, whatever they hold.
 
 use super::row::*;
-use crate::commands::{expiry, keys, scan};
+use crate::commands::{blocking, expiry, keys, scan};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -26,4 +26,5 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("ttl", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says in how many seconds a key expires"),
     on_keys("type", 2, READ | FAST, ONE, "generic", keys::kind, "Says what a key holds"),
     on_keys("unlink", -2, WRITE | FAST, ALL, "generic", keys::del, "Removes keys"),
+    on_connection("wait", 3, NOSCRIPT, "connection", blocking::wait, "Waits for replicas, of which there are none"),
 ];

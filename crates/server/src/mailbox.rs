@@ -1,0 +1,130 @@
+//! What reaches an event loop from elsewhere: connections, replies that were made on another thread, pushes.
+//!
+//! Invariants
+//! - A letter names its client by number as well as by place: one that is gone gets nothing.
+//! - A [`Later`] answers exactly once, also if whoever holds it forgets to or panics: no parked
+//!   connection is left hanging.
+//! - Who posts never waits: a mailbox takes everything, and is emptied before its loop sleeps.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mio::Waker;
+
+use crate::client::Client;
+use crate::connection::Stream;
+use crate::server::Server;
+
+/// Where a client is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seat {
+    /// Which event loop.
+    pub(crate) thread: usize,
+    /// Which of its connections; taken again by another client when this one is gone.
+    pub(crate) token: usize,
+    /// The client's number.
+    pub(crate) client: i64,
+}
+
+/// One thing for an event loop to do.
+#[derive(Debug)]
+#[expect(dead_code, reason = "scripts and pub/sub post all of them")]
+pub(crate) enum Letter {
+    /// A new connection.
+    Arrived(Box<(Stream, Client)>),
+    /// The reply that a parked connection waits for.
+    Reply { seat: Seat, ticket: u64, bytes: Vec<u8> },
+    /// Bytes that belong to no request.
+    Push { seat: Seat, bytes: Arc<[u8]> },
+    /// The connection ends.
+    Close { seat: Seat },
+}
+
+/// Where other threads put letters for a loop.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    waker: OnceLock<Waker>,
+    letters: Mutex<Vec<Letter>>,
+    /// There are letters, and the loop knows or has been woken.
+    waiting: AtomicBool,
+    /// Connections that the thread has, or is about to.
+    pub(crate) load: AtomicUsize,
+}
+
+impl Mailbox {
+    /// Says how its loop is woken.
+    pub(crate) fn attend(&self, waker: Waker) {
+        let _ = self.waker.set(waker);
+    }
+
+    /// Puts a letter in, and wakes the loop.
+    pub(crate) fn post(&self, letter: Letter) {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
+        if !self.waiting.swap(true, Ordering::AcqRel) {
+            self.wake();
+        }
+    }
+
+    /// The same for letters of the loop's own thread, which looks before it sleeps.
+    pub(crate) fn keep(&self, letter: Letter) {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
+        self.waiting.store(true, Ordering::Release);
+    }
+
+    /// Wakes the loop to look around.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.waker.get() {
+            // A loop that cannot be woken looks around within a second.
+            let _ = waker.wake();
+        }
+    }
+
+    /// Whether there are letters.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire)
+    }
+
+    /// Takes all letters out.
+    pub(crate) fn empty(&self) -> Vec<Letter> {
+        if !self.waiting.swap(false, Ordering::AcqRel) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The right, and the duty, to answer a command whose connection is parked. It may be used on any thread.
+#[derive(Debug)]
+pub(crate) struct Later {
+    server: Arc<Server>,
+    seat: Seat,
+    ticket: u64,
+    answered: bool,
+}
+
+#[expect(dead_code, reason = "scripts answer by it")]
+impl Later {
+    pub(crate) fn new(server: &Arc<Server>, seat: Seat, ticket: u64) -> Later {
+        Later { server: Arc::clone(server), seat, ticket, answered: false }
+    }
+
+    /// Sends the reply, exactly one, in the client's protocol; the connection goes on with its next request.
+    pub(crate) fn reply(mut self, bytes: Vec<u8>) {
+        self.send(bytes);
+    }
+
+    fn send(&mut self, bytes: Vec<u8>) {
+        self.answered = true;
+        if let Some(mailbox) = self.server.mailboxes.get(self.seat.thread) {
+            mailbox.post(Letter::Reply { seat: self.seat, ticket: self.ticket, bytes });
+        }
+    }
+}
+
+impl Drop for Later {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.send(b"-ERR the server has dropped this command: try again\r\n".to_vec());
+        }
+    }
+}
