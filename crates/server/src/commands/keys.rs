@@ -4,7 +4,7 @@ use perilune::Node;
 use perilune_resp::{Arguments, Replies};
 
 use crate::failure::{refuse, Result, NO_KEY, SYNTAX};
-use crate::keyspace::{Keys, NAME};
+use crate::keyspace::{readdress, Keys, NAME};
 use crate::limits::DATABASES;
 use crate::numbers::{integer, lower};
 use crate::pattern;
@@ -178,6 +178,32 @@ pub(crate) fn flush(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
             let root = Node::new(NAME)?.with(database)?;
             keys.session.delete_tree(&root)?;
         }
+    }
+    replies.simple("OK");
+    Ok(())
+}
+
+/// SWAPDB: by copying, so that `^redis(db)` stays what it says; takes as long as there are keys.
+pub(crate) fn swap(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let number = |index: usize, refusal| match perilune_resp::parse_integer(&arguments[index]) {
+        None => refuse(refusal),
+        Some(number) => Ok(number),
+    };
+    let first = number(1, "ERR invalid first DB index")?;
+    let second = number(2, "ERR invalid second DB index")?;
+    if [first, second].iter().any(|number| !(0..DATABASES).contains(number)) {
+        return refuse("ERR DB index is out of range");
+    }
+    if first != second {
+        let one = Node::new(NAME)?.with(first)?;
+        let other = Node::new(NAME)?.with(second)?;
+        let spare = Node::new("redis")?;
+        let session = &mut *keys.session;
+        session.copy(&one, &spare)?;
+        session.copy(&other, &one)?;
+        session.copy(&spare, &other)?;
+        session.delete_tree(&spare)?;
+        readdress(session, first, second)?;
     }
     replies.simple("OK");
     Ok(())

@@ -2,15 +2,20 @@
 
 pub(crate) mod bits;
 pub(crate) mod blocking;
+pub(crate) mod combine;
 pub(crate) mod connection;
+pub(crate) mod dump;
 pub(crate) mod expiry;
 pub(crate) mod hashes;
 pub(crate) mod keys;
+pub(crate) mod lcs;
 pub(crate) mod listing;
 pub(crate) mod lists;
+pub(crate) mod object;
 pub(crate) mod scan;
 pub(crate) mod server;
 pub(crate) mod sets;
+pub(crate) mod sort;
 pub(crate) mod strings;
 pub(crate) mod transactions;
 pub(crate) mod zranges;

@@ -14,7 +14,7 @@ use crate::random;
 type Members = BTreeSet<Vec<u8>>;
 
 /// A set, open.
-struct Set<'n> {
+pub(super) struct Set<'n> {
     key: Key<'n>,
     entry: Option<Entry>,
     members: Names,
@@ -22,13 +22,13 @@ struct Set<'n> {
 }
 
 impl<'n> Set<'n> {
-    fn open(keys: &mut Keys<'_>, name: &'n [u8]) -> Result<Set<'n>> {
+    pub(super) fn open(keys: &mut Keys<'_>, name: &'n [u8]) -> Result<Set<'n>> {
         let (key, entry) = keys.find(name, Kind::Set)?;
         let members = Names::below(key.part(Kind::Set)?);
         Ok(Set { key, entry, members, count: entry.map_or(0, |entry| entry.figure) })
     }
 
-    fn has(&mut self, keys: &mut Keys<'_>, member: &[u8]) -> Result<bool> {
+    pub(super) fn has(&mut self, keys: &mut Keys<'_>, member: &[u8]) -> Result<bool> {
         Ok(self.entry.is_some() && self.members.get(keys.session, member)?.is_some())
     }
 
@@ -54,7 +54,12 @@ impl<'n> Set<'n> {
         keys.set_count(&self.key, self.entry.as_ref(), Kind::Set, self.count)
     }
 
-    fn all(&mut self, keys: &mut Keys<'_>) -> Result<Vec<Vec<u8>>> {
+    /// How many members there are.
+    pub(super) fn count(&self) -> i64 {
+        self.count
+    }
+
+    pub(super) fn all(&mut self, keys: &mut Keys<'_>) -> Result<Vec<Vec<u8>>> {
         let mut all = Vec::new();
         if self.entry.is_some() {
             let mut walk = self.members.walk();

@@ -3,7 +3,7 @@
 use perilune_resp::{Arguments, Replies};
 
 use super::expiry::{deadline, Unit};
-use crate::failure::{refuse, refuse_with, Failure, Result, SYNTAX, TOO_LONG, WRONG_TYPE};
+use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG, WRONG_TYPE};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind};
 use crate::limits::VALUE_BYTES;
@@ -340,65 +340,4 @@ pub(crate) fn setrange(
     }
     replies.count(bytes.len());
     Ok(())
-}
-
-/// The length of the longest common subsequence, or itself.
-pub(crate) fn lcs(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let only_length = match arguments.from(3).iter().map(lower).collect::<Vec<_>>().as_slice() {
-        [] => false,
-        [word] if *word == &b"len"[..] => true,
-        _ => return refuse("ERR only LCS key key and LCS key key LEN are supported"),
-    };
-    let mut strings = [Vec::new(), Vec::new()];
-    for (string, name) in strings.iter_mut().zip(arguments.from(1).iter()) {
-        let found = keys.find(name, Kind::String);
-        let Ok((key, entry)) = found else {
-            return match found {
-                Err(Failure::Reply(_)) => refuse("ERR The specified keys must contain string values"),
-                Err(other) => Err(other),
-                Ok(_) => Ok(()),
-            };
-        };
-        *string = load(keys, &key, entry.as_ref())?;
-    }
-    let common = longest_common(&strings[0], &strings[1])?;
-    if only_length {
-        replies.count(common.len());
-    } else {
-        replies.bulk(&common);
-    }
-    Ok(())
-}
-
-fn longest_common(left: &[u8], right: &[u8]) -> Result<Vec<u8>> {
-    let width = right.len() + 1;
-    if (left.len() + 1).saturating_mul(width) > VALUE_BYTES / 4 {
-        return refuse("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
-    }
-    let mut lengths = vec![0_u32; (left.len() + 1) * width];
-    for (row, byte) in left.iter().enumerate() {
-        for (column, other) in right.iter().enumerate() {
-            let at = (row + 1) * width + column + 1;
-            lengths[at] = if byte == other {
-                lengths[at - width - 1] + 1
-            } else {
-                lengths[at - width].max(lengths[at - 1])
-            };
-        }
-    }
-    let (mut row, mut column, mut common) = (left.len(), right.len(), Vec::new());
-    while row > 0 && column > 0 {
-        let at = row * width + column;
-        if left[row - 1] == right[column - 1] {
-            common.push(left[row - 1]);
-            row -= 1;
-            column -= 1;
-        } else if lengths[at - width] > lengths[at - 1] {
-            row -= 1;
-        } else {
-            column -= 1;
-        }
-    }
-    common.reverse();
-    Ok(common)
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use perilune::{Node, NodeRef, Session, SubscriptBuf};
+use perilune::{Cursor, Node, NodeRef, Session, SubscriptBuf};
 
 use super::{Key, Keys, NAME};
 use crate::failure::Result;
@@ -15,7 +15,7 @@ fn index() -> Result<Node> {
     Ok(Node::new(NAME)?.with("expiry")?)
 }
 
-fn place(keys: &Keys<'_>, key: &Key<'_>, expires: i64) -> Result<Node> {
+pub(super) fn place(keys: &Keys<'_>, key: &Key<'_>, expires: i64) -> Result<Node> {
     let mut node = index()?.with(expires)?.with(keys.database)?;
     let subscript = NodeRef::from(&key.node).last()?.unwrap_or_else(|| SubscriptBuf::from_bytes(b""));
     node.push(&subscript)?;
@@ -33,6 +33,31 @@ pub(super) fn note(keys: &mut Keys<'_>, key: &Key<'_>, expires: i64) -> Result<(
 pub(super) fn forget(keys: &mut Keys<'_>, key: &Key<'_>, expires: i64) -> Result<()> {
     let place = place(keys, key, expires)?;
     keys.session.delete_value(&place)?;
+    Ok(())
+}
+
+/// What the index says of database `first` it says of `second` from now on, and the other way round.
+pub(crate) fn readdress(session: &mut Session, first: i64, second: i64) -> Result<()> {
+    let mut cursor = Cursor::subtree(&index()?);
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    while cursor.next(session)? {
+        let entry = cursor.node()?;
+        if let [_, time, database, key] = &entry.subscripts()?[..] {
+            let other = match database.as_i64() {
+                Some(database) if database == first => second,
+                Some(database) if database == second => first,
+                _ => continue,
+            };
+            added.push(index()?.with(time)?.with(other)?.with(key)?);
+            removed.push(entry);
+        }
+    }
+    for entry in &removed {
+        session.delete_value(entry)?;
+    }
+    for entry in &added {
+        session.set(entry, true)?;
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Deliberately absent: replies. Commands are in `commands`.
 
+mod contents;
 mod expiry;
 mod name;
 mod names;
@@ -28,7 +29,8 @@ use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
 use crate::limits::KEY_BYTES;
 
-pub(crate) use self::expiry::sweep;
+pub(crate) use self::contents::Contents;
+pub(crate) use self::expiry::{readdress, sweep};
 pub(crate) use self::names::Names;
 pub(crate) use self::zset::{Edge, Scored, SortedSet};
 

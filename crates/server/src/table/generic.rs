@@ -1,7 +1,7 @@
 //! Rows of keys, whatever they hold.
 
 use super::row::*;
-use crate::commands::{blocking, expiry, keys, scan};
+use crate::commands::{blocking, dump, expiry, keys, object, scan, sort};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -27,4 +27,12 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("type", 2, READ | FAST, ONE, "generic", keys::kind, "Says what a key holds"),
     on_keys("unlink", -2, WRITE | FAST, ALL, "generic", keys::del, "Removes keys"),
     on_connection("wait", 3, NOSCRIPT, "connection", blocking::wait, "Waits for replicas, of which there are none"),
+    on_keys("dump", 2, READ, ONE, "generic", dump::dump, "Answers what a key holds, for RESTORE"),
+    on_keys("object", -2, READ | KEYLESS, (2, 2, 1), "generic", object::object, "Says how a key lies in memory")
+        .with(&["encoding", "freq", "help", "idletime", "refcount"]),
+    on_keys("restore", -4, WRITE | GROWS | DANGEROUS, ONE, "generic", dump::restore, "Makes a key of what DUMP answered"),
+    on_keys("sort", -2, WRITE | GROWS | DANGEROUS | COLLECTIONS, ONE, "generic", sort::sort, "Sorts elements, and stores them if told to")
+        .finder(sort_keys),
+    on_keys("sort_ro", -2, READ | DANGEROUS | COLLECTIONS, ONE, "generic", sort::sort, "Sorts elements")
+        .finder(sort_keys),
 ];

@@ -39,6 +39,9 @@ pub(crate) const KEYSPACE: u32 = 1 << 14;
 /// Needs no key though it may have some.
 pub(crate) const KEYLESS: u32 = 1 << 15;
 
+/// Works with lists, sets and sorted sets alike, though its group says something else.
+pub(crate) const COLLECTIONS: u32 = 1 << 16;
+
 /// How COMMAND INFO names the flags; the others are ours, or categories.
 const FLAG_NAMES: [(u32, &str); 12] = [
     (WRITE, "write"),
@@ -115,12 +118,13 @@ impl Command {
                 all.push(name);
             }
         };
-        add(self.group == "generic" || self.is(KEYSPACE), "keyspace");
+        let collections = self.is(COLLECTIONS);
+        add(self.group == "generic" && !collections || self.is(KEYSPACE), "keyspace");
         add(self.is(READ) && self.group != "connection", "read");
         add(self.is(WRITE), "write");
-        add(self.group == "set", "set");
-        add(self.group == "sorted-set", "sortedset");
-        add(self.group == "list", "list");
+        add(self.group == "set" || collections, "set");
+        add(self.group == "sorted-set" || collections, "sortedset");
+        add(self.group == "list" || collections, "list");
         add(self.group == "hash", "hash");
         add(self.group == "string", "string");
         add(self.group == "bitmap", "bitmap");
@@ -210,4 +214,17 @@ pub(super) fn counted(arguments: Arguments<'_>, at: usize) -> Option<Vec<usize>>
 /// The number of keys is the first argument.
 pub(super) fn counted_first(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     counted(arguments, 1)
+}
+
+/// A target, and behind it the number of keys.
+pub(super) fn target_and_counted(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+    let mut places = vec![1];
+    places.extend(counted(arguments, 2)?);
+    Some(places)
+}
+
+/// What SORT sorts, and where it stores.
+pub(super) fn sort_keys(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+    let store = (2..arguments.len()).rev().find(|place| arguments[*place - 1].eq_ignore_ascii_case(b"store"));
+    Some(std::iter::once(1).chain(store.filter(|place| *place > 2)).collect())
 }

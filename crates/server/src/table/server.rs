@@ -14,4 +14,5 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("info", -1, DANGEROUS, "server", server::info, "Says what there is to know of the server"),
     on_connection("shutdown", -1, ADMIN | NOSCRIPT | NO_MULTI, "server", server::shutdown, "Ends this server"),
     on_connection("time", 1, FAST, "server", server::time, "Says what time it is"),
+    on_keys("swapdb", 3, WRITE | FAST | DANGEROUS | KEYSPACE, NONE, "server", keys::swap, "Exchanges two databases, by copying"),
 ];

@@ -1,7 +1,7 @@
 //! Rows of sorted sets.
 
 use super::row::*;
-use crate::commands::{zranges, zsets};
+use crate::commands::{combine, zranges, zsets};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -31,4 +31,18 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("zrevrank", 3, READ | FAST, ONE, "sorted-set", zsets::zrank, "Says the rank of a member from the highest, by counting"),
     on_keys("zscan", -3, READ | KEEPS, ONE, "sorted-set", zsets::zscan, "Goes through the members in pieces"),
     on_keys("zscore", 3, READ | FAST, ONE, "sorted-set", zsets::zscore, "Reads a member's score"),
+    on_keys("zdiff", -3, READ, NONE, "sorted-set", combine::combined, "Subtracts sorted sets from the first")
+        .finder(counted_first),
+    on_keys("zdiffstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Subtracts sorted sets and stores the result")
+        .finder(target_and_counted),
+    on_keys("zinter", -3, READ, NONE, "sorted-set", combine::combined, "Intersects sorted sets")
+        .finder(counted_first),
+    on_keys("zintercard", -3, READ, NONE, "sorted-set", combine::zintercard, "Counts the intersection of sorted sets")
+        .finder(counted_first),
+    on_keys("zinterstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Intersects sorted sets and stores the result")
+        .finder(target_and_counted),
+    on_keys("zunion", -3, READ, NONE, "sorted-set", combine::combined, "Unites sorted sets")
+        .finder(counted_first),
+    on_keys("zunionstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Unites sorted sets and stores the result")
+        .finder(target_and_counted),
 ];

@@ -1,7 +1,7 @@
 //! Rows of strings and bitmaps.
 
 use super::row::*;
-use crate::commands::{bits, strings};
+use crate::commands::{bits, lcs, strings};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("incr", 2, WRITE | GROWS | FAST, ONE, "string", strings::incr, "Adds 1 to an integer"),
     on_keys("incrby", 3, WRITE | GROWS | FAST, ONE, "string", strings::incrby, "Adds a number to an integer"),
     on_keys("incrbyfloat", 3, WRITE | GROWS | FAST, ONE, "string", strings::incrbyfloat, "Adds a number to a number"),
-    on_keys("lcs", -3, READ, TWO, "string", strings::lcs, "Finds the longest common subsequence"),
+    on_keys("lcs", -3, READ, TWO, "string", lcs::lcs, "Finds the longest common subsequence"),
     on_keys("mget", -2, READ | FAST, ALL, "string", strings::mget, "Reads strings"),
     on_keys("mset", -3, WRITE | GROWS, PAIRS, "string", strings::mset, "Sets strings"),
     on_keys("msetnx", -3, WRITE | GROWS, PAIRS, "string", strings::mset, "Sets strings if none of the keys exists"),

@@ -1,0 +1,149 @@
+//! Keys as wholes: DUMP and RESTORE, SWAPDB, and what COMMAND says of each command beside redis-server.
+
+mod peer;
+
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place, Redis};
+use perilune::node;
+use perilune_resp::Answer;
+use perilune_server::Settings;
+
+fn settings() -> Settings {
+    Settings { threads: 1, ..Settings::default() }
+}
+
+fn ok() -> Answer {
+    Answer::Simple(b"OK".to_vec())
+}
+
+/// A key of each kind, with names around every limit.
+fn fill(client: &mut Client, length: usize) {
+    let name = vec![b'n'; length];
+    client.line("flushall");
+    client.call([b"SET", &b"s"[..], &name]);
+    client.call([b"RPUSH", &b"l"[..], &name, b"", b"x", &name]);
+    client.call([b"HSET", &b"h"[..], &name, &name, b"7", b"seven", b"", b"empty"]);
+    client.call([b"SADD", &b"S"[..], &name, b"7", b"", b"007"]);
+    client.call([b"ZADD", &b"z"[..], b"-inf", &name, b"2.5", b"7", b"-1", b"", b"inf", b"last"]);
+}
+
+const READS: [&str; 6] =
+    ["get s", "lrange l 0 -1", "hgetall h", "smembers S", "zrange z 0 -1 withscores", "zscore z 7"];
+
+#[test]
+fn what_is_dumped_is_restored() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    for length in [1, 1_000, 1_900, 65_536] {
+        fill(&mut client, length);
+        let before = READS.map(|read| client.line(read));
+        let long = vec![b'k'; length];
+        for key in ["s", "l", "h", "S", "z"] {
+            let Answer::Bulk(payload) = client.call([&b"DUMP"[..], key.as_bytes()]) else {
+                panic!("a payload")
+            };
+            let refused = client.call([&b"RESTORE"[..], key.as_bytes(), b"0", &payload]);
+            assert_eq!(refused, Answer::Error(b"BUSYKEY Target key name already exists.".to_vec()));
+            let expires: &[&[u8]] = &[b"RESTORE", &long, b"100000", &payload, b"REPLACE", b"IDLETIME", b"5"];
+            assert_eq!(client.call(expires), ok());
+            assert!(matches!(client.call([&b"PTTL"[..], &long[..]]), Answer::Integer(1..=100_000)));
+            assert_eq!(client.call([&b"RESTORE"[..], key.as_bytes(), b"0", &payload, b"REPLACE"]), ok());
+            assert_eq!(client.call([&b"TTL"[..], key.as_bytes()]), Answer::Integer(-1));
+            // Past its time a key is not made, and what was there is gone.
+            assert_eq!(client.call([&b"RESTORE"[..], &long, b"1", &payload, b"REPLACE", b"ABSTTL"]), ok());
+            assert_eq!(client.call([&b"EXISTS"[..], &long[..]]), Answer::Integer(0));
+            let mut damaged = payload.clone();
+            *damaged.last_mut().expect("bytes") ^= 1;
+            assert!(client.call([&b"RESTORE"[..], b"new", b"0", &damaged]).is_error());
+        }
+        assert_eq!(READS.map(|read| client.line(read)), before, "{length}");
+    }
+}
+
+/// The databases are exchanged, and keys expire where they are now.
+#[test]
+fn databases_are_swapped_with_their_expiries() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    fill(&mut client, 1_900);
+    let before = READS.map(|read| client.line(read));
+    client.line("set soon x px 300");
+    client.line("select 3");
+    client.line("set here 1");
+    client.line("set later x ex 1000");
+    assert_eq!(client.line("swapdb 0 3"), ok());
+    assert_eq!(READS.map(|read| client.line(read)), before);
+    client.line("select 0");
+    let there = [Answer::Bulk(b"1".to_vec()), Answer::Bulk(b"x".to_vec()), Answer::Null];
+    assert_eq!(client.line("mget here later s"), Answer::Array(there.to_vec()));
+    assert!(matches!(client.line("ttl later"), Answer::Integer(990..=1_000)));
+    // `soon` is swept from database 3 without anybody asking for it.
+    let mut session = ours.database.session()?;
+    let start = Instant::now();
+    while session.data(&node!("^redis", 3, "soon")?)? != perilune::Data::Nothing {
+        assert!(start.elapsed() < Duration::from_secs(20), "nobody sweeps");
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Of the commands with keys that both have: arity, flags, places of keys, categories.
+#[test]
+fn command_says_what_redis_says() {
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, settings()), Redis::start(&place));
+    let (mut here, mut there) = (Client::connect(&ours.socket), Client::connect(&redis.socket));
+    let rows = |answer: Answer| match answer {
+        Answer::Array(rows) => rows,
+        other => panic!("{other:?}"),
+    };
+    let parts = |row: &Answer| match row {
+        Answer::Array(parts) => parts.clone(),
+        other => panic!("{other:?}"),
+    };
+    let sorted = |part: &Answer| {
+        let (Answer::Array(words) | Answer::Set(words)) = part else { panic!("{part:?}") };
+        let text = |word: &Answer| match word {
+            Answer::Simple(text) => String::from_utf8_lossy(text).into_owned(),
+            other => format!("{other:?}"),
+        };
+        // What is said of loading, replicas and clusters means nothing here.
+        let other = [
+            "loading",
+            "stale",
+            "skip_monitor",
+            "skip_slowlog",
+            "asking",
+            "sort_for_script",
+            "allow_busy",
+            "no_async_loading",
+            "may_replicate",
+        ];
+        let mut words: Vec<_> = words.iter().map(text).filter(|word| !other.contains(&&**word)).collect();
+        words.sort();
+        words
+    };
+    let mut compared = 0;
+    for row in rows(here.line("command")) {
+        let row = parts(&row);
+        let Answer::Bulk(name) = &row[0] else { panic!("a name") };
+        let theirs = rows(there.call([&b"COMMAND"[..], b"INFO", name]));
+        let Answer::Array(theirs) = &theirs[0] else { continue };
+        let name = String::from_utf8_lossy(name);
+        let categories = sorted(&row[6]);
+        // Of containers Redis says it all of the words that follow.
+        if name == "object" || !categories.iter().any(|category| category == "@read" || category == "@write")
+        {
+            continue;
+        }
+        compared += 1;
+        assert_eq!(row[1], theirs[1], "arity of {name}");
+        assert_eq!(row[3..6], theirs[3..6], "keys of {name}");
+        assert_eq!(sorted(&row[2]), sorted(&theirs[2]), "flags of {name}");
+        assert_eq!(categories, sorted(&theirs[6]), "categories of {name}");
+    }
+    assert!(compared > 130, "only {compared} commands compared");
+}
