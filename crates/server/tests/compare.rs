@@ -129,7 +129,7 @@ const KEYS: &[&str] = &[
     "sort_ro <k> limit <i> <i> alpha",
     "sort <k> by <k> get # get <k>",
     "sort <k> by w_* get # get *->m1 get w_* alpha|-",
-    "sort <k> by *->f desc alpha|- store <k>",
+    "sort <k> by *->f desc|- store <k>",
     "sort_ro <k> alpha store <k>",
     "sort <k> alpha store <k>",
     "sort <k> get nosuch* alpha store <k>",
