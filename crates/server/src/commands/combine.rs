@@ -199,7 +199,7 @@ impl<'a> Query<'a> {
                 all.entry(member).and_modify(|sum| *sum = self.aggregate.of(*sum, score)).or_insert(score);
             }
         }
-        Ok(all.into_iter().map(|(member, score)| Scored { member, score: score + 0.0 }).collect())
+        Ok(all.into_iter().map(|(member, score)| Scored { member, score }).collect())
     }
 
     fn intersection(&self, keys: &mut Keys<'_>, sources: &mut [(Source<'_>, f64)]) -> Result<Vec<Scored>> {
@@ -209,9 +209,9 @@ impl<'a> Query<'a> {
             let mut sum = weigh(score, *weight);
             for (other, weight) in others.iter_mut() {
                 let Some(score) = other.score(keys, &member)? else { continue 'members };
-                sum = self.aggregate.of(sum, weigh(score, *weight));
+                sum = self.aggregate.of(sum, score * *weight);
             }
-            found.push(Scored { member, score: sum + 0.0 });
+            found.push(Scored { member, score: sum });
             if self.limit > 0 && found.len() >= self.limit {
                 break;
             }
