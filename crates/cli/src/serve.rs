@@ -1,74 +1,122 @@
 //! `serve`: the database for clients of Redis.
+//!
+//! The options are the server's table of settings: each has a flag, and a line in `perilune.conf`.
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueHint};
-use perilune::{Database, Durability};
-use perilune_server::{Running, Settings, StartError};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
+use perilune::Database;
+use perilune_server::{FileError, Kind, Name, Running, SettingError, Settings, StartError, SETTINGS};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{doing, environment, wrong_use, Failure, Result};
 
-/// How to serve; the names are those of redis.conf where they mean the same.
-#[derive(Args, Debug)]
+/// How to serve, before anything is checked.
+#[derive(Debug)]
 pub(crate) struct ServeOptions {
-    /// The database, instead of --db
-    #[arg(value_hint = ValueHint::FilePath)]
-    path: Option<PathBuf>,
-    /// TCP port; 0 takes any free one
-    #[arg(long, default_value_t = 6379)]
-    port: u16,
-    /// Address to listen at, several times if need be; one that begins with - may be missing [default:
-    /// 127.0.0.1 and -::1]
-    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
-    bind: Vec<String>,
-    /// Unix socket to listen at, too
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    unixsocket: Option<PathBuf>,
-    /// Permissions of the Unix socket, octal
-    #[arg(long, value_name = "MODE", default_value = "700")]
-    unixsocketperm: String,
-    /// Threads that serve clients [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// The password that clients must give; better in the environment, as $PERILUNE_PASSWORD
-    #[arg(long, value_name = "PASSWORD")]
-    requirepass: Option<String>,
-    /// Whether clients of other machines are refused while there is no password
-    #[arg(long, value_name = "yes|no", default_value = "yes", value_parser = ["yes", "no"])]
-    protected_mode: String,
-    /// Clients at most
-    #[arg(long, default_value_t = 10_000)]
-    maxclients: u64,
-    /// What commits wait for: none, periodic or fsync [default: as the database has it]
-    #[arg(long, value_parser = ["none", "periodic", "fsync"])]
-    durability: Option<String>,
+    /// The database and a settings file, in any order.
+    files: Vec<PathBuf>,
+    /// What flags say.
+    flags: Vec<(&'static str, String)>,
+}
+
+impl Args for ServeOptions {
+    fn augment_args(command: Command) -> Command {
+        let files = Arg::new("files")
+            .value_name("FILE")
+            .num_args(0..=2)
+            .value_parser(clap::value_parser!(PathBuf))
+            .value_hint(ValueHint::FilePath)
+            .help("A file of settings (*.conf), and the database, instead of --db");
+        // The program has --db already.
+        SETTINGS.iter().filter(|setting| setting.id != Name::Database).fold(
+            command.arg(files),
+            |command, setting| {
+                let mut flag = Arg::new(setting.name)
+                    .long(setting.name)
+                    .value_name(value_name(setting.kind))
+                    .allow_hyphen_values(true)
+                    .help(match setting.default {
+                        "" => setting.summary.to_owned(),
+                        default => format!("{} [default: {default}]", setting.summary),
+                    });
+                if setting.kind.takes_many() {
+                    flag = flag.action(ArgAction::Append);
+                }
+                if let Kind::Choice(words) = setting.kind {
+                    flag = flag.value_parser(words.to_vec());
+                }
+                command.arg(flag)
+            },
+        )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn value_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Yes => "yes|no",
+        Kind::Integer { .. } => "N",
+        Kind::Bytes { .. } => "BYTES",
+        Kind::Octal => "MODE",
+        Kind::Choice(_) => "WORD",
+        Kind::Text => "TEXT",
+        Kind::Words => "ADDRESS",
+        Kind::Events => "LETTERS",
+        Kind::Limits => "LIMITS",
+    }
+}
+
+impl FromArgMatches for ServeOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let files = matches.get_many::<PathBuf>("files").unwrap_or_default().cloned().collect();
+        let mut flags = Vec::new();
+        for setting in SETTINGS.iter().filter(|setting| setting.id != Name::Database) {
+            if let Some(words) = matches.get_many::<String>(setting.name) {
+                let words: Vec<_> = words.map(String::as_str).collect();
+                flags.push((setting.name, words.join(" ")));
+            }
+        }
+        Ok(ServeOptions { files, flags })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 impl ServeOptions {
-    fn settings(&self, durability: Option<Durability>) -> Result<Settings> {
-        let mut settings = Settings {
-            port: self.port,
-            unix_socket: self.unixsocket.clone(),
-            password: self.requirepass.clone().or_else(|| std::env::var("PERILUNE_PASSWORD").ok()),
-            protected_mode: self.protected_mode == "yes",
-            max_clients: self.maxclients,
-            durability,
-            ..Settings::default()
-        };
-        settings.password = settings.password.filter(|password| !password.is_empty());
-        if !self.bind.is_empty() {
-            settings.bind.clone_from(&self.bind);
+    /// The settings, and the database where the words or the file name one. Flags outdo the file.
+    fn settings(&self) -> Result<(Settings, Option<PathBuf>)> {
+        let mut settings = Settings::default();
+        let (mut database, mut file) = (None, None);
+        for path in &self.files {
+            let place =
+                if path.extension().is_some_and(|end| end == "conf") { &mut file } else { &mut database };
+            if place.replace(path).is_some() {
+                return Err(wrong_use("at most one file of settings (*.conf) and one database".to_owned()));
+            }
         }
-        if let Some(threads) = self.threads {
-            settings.threads = usize::from(threads);
+        if let Some(path) = file {
+            settings.read_file(path)?;
         }
-        settings.unix_socket_mode = u32::from_str_radix(&self.unixsocketperm, 8)
-            .ok()
-            .filter(|mode| *mode <= 0o777)
-            .ok_or_else(|| wrong_use(format!("unixsocketperm is octal, not `{}`", self.unixsocketperm)))?;
-        Ok(settings)
+        for (name, text) in &self.flags {
+            settings.set(name, text)?;
+        }
+        if let Some(password) =
+            std::env::var("PERILUNE_PASSWORD").ok().filter(|password| !password.is_empty())
+        {
+            if !settings.is_given(Name::RequirePass) {
+                settings.set("requirepass", &password)?;
+            }
+        }
+        let database = database.cloned().or_else(|| settings.path(Name::Database));
+        Ok((settings, database))
     }
 }
 
@@ -81,29 +129,41 @@ impl From<StartError> for Failure {
     }
 }
 
+impl From<SettingError> for Failure {
+    fn from(error: SettingError) -> Failure {
+        wrong_use(error.to_string())
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        match error {
+            FileError::Io { .. } => environment(error.to_string()),
+            other => wrong_use(other.to_string()),
+        }
+    }
+}
+
 /// Serves until a signal or SHUTDOWN ends it.
 pub(crate) fn run(options: &ServeOptions, default: Option<&Path>) -> Result<()> {
-    let durability = match &options.durability {
-        Some(level) => Some(level.parse::<Durability>().map_err(perilune::Error::from)?),
-        None => None,
-    };
-    let settings = options.settings(durability)?;
+    let (settings, named) = options.settings()?;
     // Before there are threads, so that a signal meets nobody who knows nothing of it.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(doing("listen to signals"))?;
     let mut open = Database::options();
-    if let Some(durability) = durability {
+    if let Some(durability) = settings.durability {
         open = open.durability(durability);
     }
-    let database = match options.path.as_deref().or(default) {
+    let database = match named.as_deref().or(default) {
         Some(path) => open.open(path)?,
         None => Database::open_default_with(&open)?,
     };
+    let socket = settings.unix_socket.clone();
     let running = Running::start(&database, settings)?;
     let stopper = running.stopper();
     for address in running.addresses() {
         eprintln!("perilune: {} is served at {address}", database.path().display());
     }
-    if let Some(path) = &options.unixsocket {
+    if let Some(path) = &socket {
         eprintln!("perilune: {} is served at {}", database.path().display(), path.display());
     }
     let handle = signals.handle();

@@ -28,8 +28,12 @@ mod numbers;
 mod pattern;
 mod random;
 mod server;
+mod settings;
 mod table;
 mod timers;
 mod worker;
 
-pub use crate::server::{Running, Settings, StartError, Stopper};
+pub use crate::server::{Running, StartError, Stopper};
+pub use crate::settings::{
+    find, nearest, FileError, Kind, Name, Parsed, Scope, Setting, SettingError, Settings, SETTINGS,
+};

@@ -15,9 +15,6 @@ pub(crate) const DATABASES: i64 = 16;
 /// Replies of a connection that may wait to be sent before it is read no further.
 pub(crate) const PENDING_BYTES: usize = 1 << 20;
 
-/// Bytes of replies and pushes together that may wait for a client; with more it is cut off.
-pub(crate) const OUTPUT_BYTES: u64 = 32 << 20;
-
 /// Bytes read from a connection at a time, and kept as its buffer while it is idle at most.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 

@@ -11,10 +11,8 @@ use std::path::Path;
 use mio::net::{TcpListener, UnixListener};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::server::{Settings, StartError};
-
-/// Connections that the kernel keeps until they are accepted.
-const BACKLOG: i32 = 511;
+use crate::server::StartError;
+use crate::settings::{Name, Settings};
 
 /// All of them.
 #[derive(Debug)]
@@ -26,6 +24,7 @@ pub(crate) struct Listeners {
 impl Listeners {
     pub(crate) fn open(settings: &Settings) -> Result<Listeners, StartError> {
         let (mut tcp, mut port) = (Vec::new(), settings.port);
+        let backlog = settings.number(Name::TcpBacklog) as i32;
         for place in &settings.bind {
             let (optional, address) = match place.strip_prefix('-') {
                 Some(address) => (true, address),
@@ -34,7 +33,7 @@ impl Listeners {
             let opened = address
                 .parse::<IpAddr>()
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
-                .and_then(|address| listen(SocketAddr::new(address, port)));
+                .and_then(|address| listen(SocketAddr::new(address, port), backlog));
             match opened {
                 Ok(listener) => {
                     // All addresses share the port that the first one was given.
@@ -62,7 +61,7 @@ impl Listeners {
     }
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -71,7 +70,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    socket.listen(backlog)?;
     Ok(TcpListener::from_std(socket.into()))
 }
 

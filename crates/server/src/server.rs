@@ -3,105 +3,21 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use perilune::{node, Database, Durability, LockMode, Session};
+use mio::Waker;
+use perilune::{node, Database, LockMode, Session};
 use sha2::{Digest, Sha256};
 
 use crate::keyspace::{clock, sweep};
-use crate::limits::{DATABASES, OUTPUT_BYTES, SWEPT_AT_ONCE};
+use crate::limits::SWEPT_AT_ONCE;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
+use crate::settings::{Follower, Live, Name, Settings};
 use crate::worker::Worker;
-
-/// How a server is to run. The names are those of `redis.conf` where they mean the same.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// TCP port; 0 is any free one.
-    pub port: u16,
-    /// Addresses to listen at; one that begins with `-` may be missing on this machine.
-    pub bind: Vec<String>,
-    /// A Unix socket to listen at.
-    pub unix_socket: Option<PathBuf>,
-    /// Permissions of the Unix socket.
-    pub unix_socket_mode: u32,
-    /// Threads that serve clients.
-    pub threads: usize,
-    /// The password of the user `default`.
-    pub password: Option<String>,
-    /// Whether clients from other machines are refused while there is no password.
-    pub protected_mode: bool,
-    /// Clients at most.
-    pub max_clients: u64,
-    /// The level that the database was opened with, to be told to clients; none: as it was found.
-    pub durability: Option<Durability>,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            port: 6379,
-            bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
-            unix_socket: None,
-            unix_socket_mode: 0o700,
-            threads: thread::available_parallelism().map_or(1, usize::from),
-            password: None,
-            protected_mode: true,
-            max_clients: 10_000,
-            durability: None,
-        }
-    }
-}
-
-impl Settings {
-    /// Whether this user with this password may enter. Takes the same time for every wrong password.
-    pub(crate) fn admits(&self, user: &[u8], password: &[u8]) -> bool {
-        if user != b"default" {
-            return false;
-        }
-        match &self.password {
-            None => true,
-            Some(wanted) => {
-                let pair = Sha256::digest(wanted).into_iter().zip(Sha256::digest(password));
-                pair.fold(0, |differences, (left, right)| differences | (left ^ right)) == 0
-            }
-        }
-    }
-
-    /// The settings by their names in `redis.conf`.
-    pub(crate) fn as_config(&self) -> Vec<(&'static str, String)> {
-        let yes = |truth: bool| if truth { "yes" } else { "no" }.to_owned();
-        let mut settings = vec![
-            ("bind", self.bind.join(" ")),
-            ("databases", DATABASES.to_string()),
-            ("io-threads", self.threads.to_string()),
-            ("maxclients", self.max_clients.to_string()),
-            ("port", self.port.to_string()),
-            ("protected-mode", yes(self.protected_mode)),
-            ("requirepass", self.password.clone().unwrap_or_default()),
-            ("save", String::new()),
-            (
-                "unixsocket",
-                self.unix_socket.as_ref().map_or_else(String::new, |path| path.display().to_string()),
-            ),
-            ("unixsocketperm", format!("{:o}", self.unix_socket_mode)),
-        ];
-        if let Some(durability) = self.durability {
-            let often = match durability {
-                Durability::Fsync => "always",
-                Durability::Periodic => "everysec",
-                Durability::None => "no",
-            };
-            settings.push(("appendfsync", often.to_owned()));
-            settings.push(("appendonly", yes(durability != Durability::None)));
-        }
-        settings
-    }
-}
 
 /// Why a server could not start: the text says what to do.
 #[derive(Debug)]
@@ -166,17 +82,33 @@ pub(crate) struct Figures {
 /// What the threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Server {
+    /// How it was started.
     pub(crate) settings: Settings,
+    /// The settings that all servers of the database share.
+    pub(crate) live: Live,
     pub(crate) started: Instant,
     pub(crate) figures: Figures,
     stopping: AtomicBool,
     /// One for each event loop.
     pub(crate) mailboxes: Vec<Mailbox>,
-    /// Bytes of pushes and replies that may wait for a client; beyond, it is cut off.
-    pub(crate) output_limit: AtomicU64,
+    /// Wakes the thread that follows changes of settings and users.
+    follower_waker: Waker,
 }
 
 impl Server {
+    /// Whether anybody may enter: the user `default` has no password.
+    pub(crate) fn is_open(&self) -> bool {
+        self.live.text(Name::RequirePass).is_empty()
+    }
+
+    /// Whether this user with this password may enter. Takes the same time for every wrong password.
+    pub(crate) fn admits(&self, user: &[u8], password: &[u8]) -> bool {
+        let wanted = self.live.text(Name::RequirePass);
+        let pair = Sha256::digest(&wanted).into_iter().zip(Sha256::digest(password));
+        let same = pair.fold(0, |differences, (left, right)| differences | (left ^ right)) == 0;
+        user == b"default" && (same || wanted.is_empty())
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
@@ -185,6 +117,8 @@ impl Server {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.mailboxes.iter().for_each(Mailbox::wake);
+        // It knows no more than that it ends.
+        let _ = self.follower_waker.wake();
     }
 }
 
@@ -219,12 +153,16 @@ impl Running {
         if let Some(address) = addresses.first() {
             settings.port = address.port();
         }
+        let (follower, follower_waker) = Follower::new(database.session()?)?;
+        let live = Live::new();
+        begin(&live, &settings, &mut database.session()?)?;
         let server = Arc::new(Server {
+            live,
             started: Instant::now(),
             figures: Figures::default(),
             stopping: AtomicBool::new(false),
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
-            output_limit: AtomicU64::new(OUTPUT_BYTES),
+            follower_waker,
             settings,
         });
         let mut threads = Vec::new();
@@ -234,6 +172,9 @@ impl Running {
             let worker = Worker::new(&server, index, session, listeners.take())?;
             threads.push(thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?);
         }
+        let shared = Arc::clone(&server);
+        threads
+            .push(thread::Builder::new().name("settings".to_owned()).spawn(move || follower.run(&shared))?);
         let (session, shared) = (database.session()?, Arc::clone(&server));
         threads
             .push(thread::Builder::new().name("expiry".to_owned()).spawn(move || expire(&shared, session))?);
@@ -262,6 +203,20 @@ impl Running {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Takes the shared settings from the tree, those that were given at the start set there first.
+fn begin(live: &Live, settings: &Settings, session: &mut Session) -> perilune::Result<()> {
+    live.load(session)?;
+    let given: Vec<_> = settings
+        .shared()
+        .filter(|(name, text)| live.text(*name) != *text)
+        .map(|(name, text)| (name, text.to_owned()))
+        .collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    live.change(session, &given)
 }
 
 /// Removes expired keys, as long as this process is the one that does: who holds the lock. When it dies

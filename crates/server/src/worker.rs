@@ -24,6 +24,7 @@ use crate::limits::EVENTS;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
 use crate::server::Server;
+use crate::settings::Name;
 use crate::timers::Timers;
 
 const WAKE: Token = Token(usize::MAX);
@@ -240,10 +241,10 @@ impl Worker {
 
     fn admit(&mut self, mut stream: Stream, address: String, local: bool) {
         let server = &self.desk.server;
-        let (figures, settings) = (&server.figures, &server.settings);
+        let (figures, live) = (&server.figures, &server.live);
         figures.connections.fetch_add(1, Ordering::Relaxed);
-        let full = figures.connected.load(Ordering::Relaxed) >= settings.max_clients;
-        let denied = !local && settings.protected_mode && settings.password.is_none();
+        let full = figures.connected.load(Ordering::Relaxed) >= live.number(Name::MaxClients) as u64;
+        let denied = !local && live.is_on(Name::ProtectedMode) && server.is_open();
         if full || denied {
             figures.rejected.fetch_add(1, Ordering::Relaxed);
             let _ = stream.write(if full { FULL } else { DENIED });
@@ -252,7 +253,7 @@ impl Worker {
         figures.connected.fetch_add(1, Ordering::Relaxed);
         stream.prepare();
         let id = client_id(&mut self.desk.session);
-        let client = Client::new(id, address, settings.password.is_none());
+        let client = Client::new(id, address, server.is_open());
         let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
         else {
             return;
@@ -290,7 +291,11 @@ impl Worker {
     }
 
     fn push(&mut self, seat: Seat, bytes: &[u8]) {
-        let limit = self.desk.server.output_limit.load(Ordering::Relaxed);
+        // Class 2 is pub/sub; 0 is no limit.
+        let limit = match self.desk.server.live.output_limit(2)[0] {
+            0 => u64::MAX,
+            limit => limit as u64,
+        };
         let Some(connection) = self.at(seat) else { return };
         if connection.push(bytes, limit) {
             self.given.push(seat.token);

@@ -123,7 +123,7 @@ fn connections_come_and_go() {
 #[test]
 fn a_password_is_asked_for() {
     let place = Place::new();
-    let ours = Ours::start(&place, Settings { password: Some("secret".to_owned()), ..settings() });
+    let ours = Ours::start(&place, settings().with("requirepass", "secret").unwrap());
     let mut client = Client::connect(&ours.socket);
     let text = |answer: Answer| match answer {
         Answer::Error(text) => String::from_utf8(text).unwrap(),
@@ -147,7 +147,7 @@ fn a_password_is_asked_for() {
 #[test]
 fn only_so_many_clients_are_taken() {
     let place = Place::new();
-    let ours = Ours::start(&place, Settings { max_clients: 2, ..settings() });
+    let ours = Ours::start(&place, settings().with("maxclients", "2").unwrap());
     let mut first = Client::connect(&ours.socket);
     let mut second = Client::connect(&ours.socket);
     assert_eq!(first.line("ping"), second.line("ping"));

@@ -44,7 +44,7 @@ pub(crate) fn quit(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
 }
 
 pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    context.client.reset(context.server.settings.password.is_none());
+    context.client.reset(context.server.is_open());
     replies.speak(Protocol::Resp2);
     replies.simple("RESET");
     Ok(())
@@ -52,7 +52,7 @@ pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut R
 
 /// Whether `user` and `password` are right; else a refusal.
 fn admit(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<()> {
-    if context.server.settings.admits(user, password) {
+    if context.server.admits(user, password) {
         context.client.authenticated = true;
         return Ok(());
     }
@@ -66,7 +66,7 @@ pub(crate) fn auth(
 ) -> Result<()> {
     match (arguments.len(), arguments.get(1), arguments.get(2)) {
         (2, Some(password), _) => {
-            if context.server.settings.password.is_none() {
+            if context.server.is_open() {
                 return refuse(
                     "ERR AUTH <password> called without any password configured for the default user. \
                      Are you sure your configuration is correct?",

@@ -3,6 +3,7 @@
 pub(crate) mod bits;
 pub(crate) mod blocking;
 pub(crate) mod combine;
+pub(crate) mod config;
 pub(crate) mod connection;
 pub(crate) mod dump;
 pub(crate) mod expiry;
@@ -50,5 +51,13 @@ fn count_option(arguments: Arguments<'_>) -> Result<usize> {
             }
         }
         _ => refuse(SYNTAX),
+    }
+}
+
+/// The lines of a HELP.
+fn help(lines: &[&str], replies: &mut perilune_resp::Replies<'_>) {
+    replies.array(lines.len());
+    for line in lines {
+        replies.simple(line);
     }
 }

@@ -6,41 +6,17 @@ use std::sync::atomic::Ordering;
 use perilune::Durability;
 use perilune_resp::{Arguments, Replies};
 
-use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::{wrong_number, Context};
+use crate::failure::{refuse, Result};
+use crate::gate::Context;
 use crate::keyspace::clock;
 use crate::numbers::lower;
-use crate::pattern;
+use crate::settings::Name;
 
 pub(crate) fn time(_: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     replies.array(2);
     replies.bulk_integer(since.as_secs() as i64);
     replies.bulk_integer(i64::from(since.subsec_micros()));
-    Ok(())
-}
-
-/// CONFIG GET: the settings that there are.
-pub(crate) fn config(
-    context: &mut Context<'_>,
-    arguments: Arguments<'_>,
-    replies: &mut Replies<'_>,
-) -> Result<()> {
-    if arguments.len() < 3 {
-        return refuse_with(wrong_number("config|get"));
-    }
-    let settings = context.server.settings.as_config();
-    let wanted: Vec<_> = settings
-        .iter()
-        .filter(|(name, _)| {
-            arguments.from(2).iter().any(|word| pattern::matches(&lower(word), name.as_bytes()))
-        })
-        .collect();
-    replies.map(wanted.len());
-    for (name, value) in wanted {
-        replies.bulk(name.as_bytes());
-        replies.bulk(value.as_bytes());
-    }
     Ok(())
 }
 
@@ -77,7 +53,7 @@ pub(crate) fn info(
             "Clients",
             vec![
                 ("connected_clients", load(&server.figures.connected)),
-                ("maxclients", server.settings.max_clients.to_string()),
+                ("maxclients", server.live.text(Name::MaxClients)),
             ],
         ),
         (

@@ -1,13 +1,14 @@
 //! Rows of the server and its databases.
 
 use super::row::*;
-use crate::commands::{keys, listing, server};
+use crate::commands::{config, keys, listing, server};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
     on_connection("command", -1, 0, "server", listing::command, "Says which commands there are")
         .with(&["count", "docs", "getkeys", "info", "list"]),
-    on_connection("config", -2, 0, "server", server::config, "GET: says what is configured").with(&["get"]),
+    on_connection("config", -2, ADMIN | NOSCRIPT, "server", config::config, "Says and changes what is configured")
+        .with(&["get", "help", "resetstat", "rewrite", "set"]),
     on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, one by one"),
     on_keys("flushall", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of all databases"),
     on_keys("flushdb", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of the database"),

@@ -1,0 +1,135 @@
+//! CONFIG: what is set, and changing it for all servers of the database.
+
+use std::sync::atomic::Ordering;
+
+use perilune_resp::{Arguments, Replies};
+
+use crate::failure::{refuse, refuse_with, Result};
+use crate::gate::{wrong_number, Context};
+use crate::numbers::lower;
+use crate::pattern;
+use crate::server::Server;
+use crate::settings::{find, rewrite, Name, Scope, Setting, SETTINGS};
+
+const HELP: &[&str] = &[
+    "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "GET <pattern> [<pattern> ...]",
+    "    Return settings whose names match.",
+    "SET <name> <value> [<name> <value> ...]",
+    "    Set settings, for all servers of the database.",
+    "RESETSTAT",
+    "    Reset the statistics that INFO tells of this server.",
+    "REWRITE",
+    "    Write the settings into the file that this server was started with.",
+    "HELP",
+    "    Print this help.",
+];
+
+pub(crate) fn config(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let rest = arguments.from(2);
+    match (&*lower(&arguments[1]), rest.len()) {
+        (b"get", 1..) => get(context.server, rest, replies),
+        (b"set", 2..) => set(context, rest)?,
+        (b"resetstat", 0) => reset(context.server),
+        (b"rewrite", 0) => write(context.server)?,
+        (b"help", 0) => super::help(HELP, replies),
+        (word, _) => {
+            return refuse_with(wrong_number(&format!("config|{}", String::from_utf8_lossy(word))));
+        }
+    }
+    if !matches!(&*lower(&arguments[1]), b"get" | b"help") {
+        replies.simple("OK");
+    }
+    Ok(())
+}
+
+/// What a setting is, as CONFIG GET tells it.
+fn text(server: &Server, setting: &Setting) -> String {
+    match setting.scope {
+        Scope::Server => server.settings.text(setting.id),
+        Scope::Database => server.live.text(setting.id),
+    }
+}
+
+fn get(server: &Server, patterns: Arguments<'_>, replies: &mut Replies<'_>) {
+    let wanted: Vec<_> = SETTINGS
+        .iter()
+        .filter(|row| patterns.iter().any(|word| pattern::matches(&lower(word), row.name.as_bytes())))
+        .collect();
+    // What clients ask for by its older name, they get by that.
+    let older = ["io-threads", "lua-time-limit"].into_iter().filter_map(|alias| {
+        let asked = patterns.iter().any(|word| lower(word) == alias.as_bytes());
+        find(alias).filter(|_| asked).map(|setting| (alias, setting))
+    });
+    let all: Vec<_> = wanted.into_iter().map(|setting| (setting.name, setting)).chain(older).collect();
+    replies.map(all.len());
+    for (name, setting) in all {
+        replies.bulk(name.as_bytes());
+        replies.bulk(text(server, setting).as_bytes());
+    }
+}
+
+/// All of them or none.
+fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
+    if !pairs.len().is_multiple_of(2) {
+        return refuse_with(wrong_number("config|set"));
+    }
+    let mut values: Vec<(Name, String)> = Vec::new();
+    let words: Vec<_> = pairs.iter().map(|word| String::from_utf8_lossy(word)).collect();
+    for pair in words.chunks(2) {
+        let failed = |why: &str| {
+            refuse_with(format!(
+                "ERR CONFIG SET failed (possibly related to argument '{}') - {why}",
+                pair[0].to_ascii_lowercase()
+            ))
+        };
+        let Some(setting) = find(&pair[0]) else {
+            return refuse_with(format!(
+                "ERR Unknown option or number of arguments for CONFIG SET - '{}'",
+                pair[0]
+            ));
+        };
+        if values.iter().any(|(name, _)| *name == setting.id) {
+            return failed("duplicate parameter");
+        }
+        let parsed = match setting.kind.parse(&pair[1]) {
+            Ok(parsed) => parsed,
+            Err(why) => return failed(&why),
+        };
+        if setting.scope == Scope::Server {
+            // What is so already may be asked for: programs say `save ""` to any server.
+            if text(context.server, setting) == parsed.text {
+                continue;
+            }
+            return failed("can't set immutable config");
+        }
+        values.push((setting.id, parsed.text));
+    }
+    Ok(context.server.live.change(context.session, &values)?)
+}
+
+fn reset(server: &Server) {
+    let figures = &server.figures;
+    for counter in [&figures.connections, &figures.rejected, &figures.commands, &figures.swept] {
+        counter.store(0, Ordering::Relaxed);
+    }
+}
+
+fn write(server: &Server) -> Result<()> {
+    let Some(path) = &server.settings.file else {
+        return refuse("ERR The server is running without a config file");
+    };
+    let values: Vec<_> = SETTINGS
+        .iter()
+        .filter(|setting| setting.scope == Scope::Database || server.settings.is_given(setting.id))
+        .map(|setting| (setting, text(server, setting)))
+        .collect();
+    match rewrite(path, &values) {
+        Ok(()) => Ok(()),
+        Err(error) => refuse_with(format!("ERR Rewriting config file: {}: {error}", path.display())),
+    }
+}

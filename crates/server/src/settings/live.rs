@@ -1,0 +1,159 @@
+//! The settings that all servers of a database share: `^redis("config",name)` in the tree, and here what this
+//! server knows of them. A thread waits for changes; the server that changes one knows it at once.
+//!
+//! Invariants
+//! - What is here was valid when it came: a program that writes nonsense into the tree changes nothing.
+//! - Numbers are read without a lock, since commands ask for some each time.
+
+use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token, Waker};
+use perilune::{node, Session, Subscript, TransactionOptions, WatchScope};
+
+use super::kind::output_limits;
+use super::table::{find, Name, Scope, SETTINGS};
+use crate::server::{Server, StartError};
+
+/// What this server knows of the shared settings.
+#[derive(Debug)]
+pub(crate) struct Live {
+    numbers: Vec<AtomicI64>,
+    texts: RwLock<Vec<String>>,
+    /// client-output-buffer-limit, by class: hard, soft, seconds.
+    outputs: [[AtomicI64; 3]; 3],
+}
+
+impl Live {
+    pub(crate) fn new() -> Live {
+        let live = Live {
+            numbers: SETTINGS.iter().map(|_| AtomicI64::new(0)).collect(),
+            texts: RwLock::new(vec![String::new(); SETTINGS.len()]),
+            outputs: Default::default(),
+        };
+        for setting in SETTINGS {
+            // The table's test parses every default.
+            let _ = live.store(setting.id, setting.default);
+        }
+        live
+    }
+
+    /// A setting that is a number, a choice (its place), or yes (1).
+    pub(crate) fn number(&self, name: Name) -> i64 {
+        self.numbers[name as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether a setting is yes.
+    pub(crate) fn is_on(&self, name: Name) -> bool {
+        self.number(name) != 0
+    }
+
+    /// A setting as CONFIG GET tells it.
+    pub(crate) fn text(&self, name: Name) -> String {
+        self.texts.read().unwrap_or_else(PoisonError::into_inner)[name as usize].clone()
+    }
+
+    /// Replies that a client of `class` (0 normal, 2 pub/sub) may leave unread: hard limit, soft limit, seconds
+    /// at the soft one; 0 is none.
+    pub(crate) fn output_limit(&self, class: usize) -> [i64; 3] {
+        [0, 1, 2].map(|part| self.outputs[class][part].load(Ordering::Relaxed))
+    }
+
+    /// Takes `text` for `name`, in this server.
+    pub(crate) fn store(&self, name: Name, text: &str) -> Result<(), String> {
+        let parsed = name.row().kind.parse(text)?;
+        if name == Name::ClientOutputBufferLimit {
+            for (class, limits) in output_limits(&parsed.text).unwrap_or_default().into_iter().enumerate() {
+                for (part, limit) in limits.into_iter().enumerate() {
+                    self.outputs[class][part].store(limit, Ordering::Relaxed);
+                }
+            }
+        }
+        self.numbers[name as usize].store(parsed.number, Ordering::Relaxed);
+        self.texts.write().unwrap_or_else(PoisonError::into_inner)[name as usize] = parsed.text;
+        Ok(())
+    }
+
+    /// Takes what the tree says; what it does not say is as by default.
+    pub(crate) fn load(&self, session: &mut Session) -> perilune::Result<()> {
+        let place = node!("^redis", "config")?;
+        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
+        let mut said = vec![None; SETTINGS.len()];
+        session.transaction_with(&options, |session| {
+            for (node, value) in session.get_tree(&place)? {
+                let mut text = Vec::new();
+                value.as_ref().write_text(&mut text);
+                let name = match node.last()? {
+                    Some(Subscript::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
+                    _ => continue,
+                };
+                let setting = find(&name).filter(|row| row.scope == Scope::Database);
+                if let (Some(setting), Ok(text)) = (setting, String::from_utf8(text)) {
+                    said[setting.id as usize] = Some(text);
+                }
+            }
+            Ok(())
+        })?;
+        for setting in SETTINGS.iter().filter(|setting| setting.scope == Scope::Database) {
+            // What is not valid stays as it is.
+            let _ = self.store(setting.id, said[setting.id as usize].as_deref().unwrap_or(setting.default));
+        }
+        Ok(())
+    }
+
+    /// Sets what all servers share, in one transaction, and here. The values are valid.
+    pub(crate) fn change(&self, session: &mut Session, values: &[(Name, String)]) -> perilune::Result<()> {
+        session.transaction(|session| {
+            for (name, text) in values {
+                session.set(&node!("^redis", "config", name.row().name)?, &**text)?;
+            }
+            Ok(())
+        })?;
+        for (name, text) in values {
+            let _ = self.store(*name, text);
+        }
+        Ok(())
+    }
+}
+
+/// A thread that takes over what other servers, or programs, change of what servers share.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    poll: Poll,
+    session: Session,
+    watch: perilune::WatchId,
+}
+
+const WAKE: Token = Token(0);
+const CHANGE: Token = Token(1);
+
+impl Follower {
+    /// Begins to watch; what was changed before is for the caller to load.
+    pub(crate) fn new(mut session: Session) -> Result<(Follower, Waker), StartError> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKE)?;
+        let (config, acl) = (node!("^redis", "config")?, node!("^redis", "acl")?);
+        let watch = session.watch([(&config, WatchScope::Subtree), (&acl, WatchScope::Subtree)])?;
+        let descriptor = session.watch_descriptor(watch)?;
+        poll.registry().register(&mut SourceFd(&descriptor), CHANGE, Interest::READABLE)?;
+        Ok((Follower { poll, session, watch }, waker))
+    }
+
+    /// Follows until the server stops.
+    pub(crate) fn run(mut self, server: &Server) {
+        let mut events = Events::with_capacity(4);
+        while !server.is_stopping() {
+            if let Err(error) = self.poll.poll(&mut events, None) {
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return;
+                }
+            }
+            if self.session.wait(self.watch, Some(std::time::Duration::ZERO)).unwrap_or(false) {
+                // The next change tries again.
+                let _ = server.live.load(&mut self.session);
+            }
+        }
+    }
+}

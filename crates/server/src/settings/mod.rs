@@ -1,0 +1,182 @@
+//! How a server is to run: the table of settings, `perilune.conf`, and what all servers of a database share.
+//!
+//! Two scopes. What one server is (port, sockets, threads, files) is fixed when it starts: [`Settings`]. What
+//! concerns the database (limits, passwords, logs) is one for all its servers, lies in the tree and is changed
+//! by CONFIG SET: `live`. A shared setting that is given at the start is set for all, as by CONFIG SET.
+
+mod file;
+mod kind;
+mod live;
+mod table;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::thread;
+
+use perilune::Durability;
+
+pub(crate) use self::file::rewrite;
+pub use self::file::FileError;
+pub use self::kind::{Kind, Parsed};
+pub(crate) use self::live::{Follower, Live};
+pub use self::table::{find, nearest, Name, Scope, Setting, SETTINGS};
+
+/// How a server is to run. The names are those of `redis.conf` where they mean the same.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// TCP port; 0 is any free one.
+    pub port: u16,
+    /// Addresses to listen at; one that begins with `-` may be missing on this machine.
+    pub bind: Vec<String>,
+    /// A Unix socket to listen at.
+    pub unix_socket: Option<PathBuf>,
+    /// Permissions of the Unix socket.
+    pub unix_socket_mode: u32,
+    /// Threads that serve clients.
+    pub threads: usize,
+    /// The level that the database was opened with, to be told to clients; none: as it was found.
+    pub durability: Option<Durability>,
+    /// The settings of this server that have no field, by name, and the shared ones that were given.
+    pub given: Vec<(Name, String)>,
+    /// The words behind `user` on lines of the file.
+    pub users: Vec<Vec<String>>,
+    /// What CONFIG REWRITE writes.
+    pub file: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            port: 6379,
+            bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
+            unix_socket: None,
+            unix_socket_mode: 0o700,
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            durability: None,
+            given: Vec::new(),
+            users: Vec::new(),
+            file: None,
+        }
+    }
+}
+
+/// Why a setting was not taken.
+#[derive(Clone, Debug)]
+pub struct SettingError(String);
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SettingError {}
+
+impl SettingError {
+    fn invalid(name: &str, why: &str) -> SettingError {
+        SettingError(format!("`{name}`: {why}"))
+    }
+}
+
+/// The setting called `name`.
+fn known(name: &str) -> Result<&'static Setting, SettingError> {
+    find(name).ok_or_else(|| {
+        let near = nearest(name).map_or_else(
+            || "docs/reference/settings.md lists them".to_owned(),
+            |near| format!("is `{near}` meant?"),
+        );
+        SettingError(format!("there is no setting `{name}`; {near}"))
+    })
+}
+
+impl Settings {
+    /// These settings with another one, for tests and programs.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn with(mut self, name: &str, value: &str) -> Result<Settings, SettingError> {
+        self.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Sets what is called `name`, as a line of `perilune.conf` does.
+    ///
+    /// # Errors
+    /// An unknown name, with the nearest one, or a value that it does not take.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        let setting = known(name)?;
+        let parsed = setting.kind.parse(value).map_err(|why| SettingError::invalid(name, &why))?;
+        match setting.id {
+            Name::Port => self.port = parsed.number as u16,
+            Name::Bind => self.bind = parsed.text.split_whitespace().map(str::to_owned).collect(),
+            Name::UnixSocket => {
+                self.unix_socket = Some(parsed.text).filter(|path| !path.is_empty()).map(Into::into)
+            }
+            Name::UnixSocketPerm => self.unix_socket_mode = parsed.number as u32,
+            Name::Threads if parsed.number > 0 => self.threads = parsed.number as usize,
+            Name::Threads => self.threads = Settings::default().threads,
+            Name::AppendFsync | Name::Durability => {
+                self.durability = match &*parsed.text {
+                    "always" | "fsync" => Some(Durability::Fsync),
+                    "everysec" | "periodic" => Some(Durability::Periodic),
+                    "no" | "none" => Some(Durability::None),
+                    _ => None,
+                };
+            }
+            id => {
+                self.given.retain(|(other, _)| *other != id);
+                self.given.push((id, parsed.text));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a setting of this server is.
+    #[must_use]
+    pub fn text(&self, name: Name) -> String {
+        let word = |words: [&str; 3]| match self.durability {
+            None => String::new(),
+            Some(Durability::Fsync) => words[0].to_owned(),
+            Some(Durability::Periodic) => words[1].to_owned(),
+            Some(Durability::None) => words[2].to_owned(),
+        };
+        match name {
+            Name::Port => self.port.to_string(),
+            Name::Bind => self.bind.join(" "),
+            Name::UnixSocket => {
+                self.unix_socket.as_ref().map_or_else(String::new, |path| path.display().to_string())
+            }
+            Name::UnixSocketPerm => format!("{:o}", self.unix_socket_mode),
+            Name::Threads => self.threads.to_string(),
+            Name::AppendFsync => word(["always", "everysec", "no"]),
+            Name::Durability => word(["fsync", "periodic", "none"]),
+            _ => match self.given.iter().find(|(given, _)| *given == name) {
+                Some((_, text)) => text.clone(),
+                None => name.row().default.to_owned(),
+            },
+        }
+    }
+
+    /// The same as a number.
+    pub(crate) fn number(&self, name: Name) -> i64 {
+        name.row().kind.parse(&self.text(name)).map_or(0, |parsed| parsed.number)
+    }
+
+    /// A file or directory that a setting names, if it does.
+    #[must_use]
+    pub fn path(&self, name: Name) -> Option<PathBuf> {
+        Some(self.text(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
+    }
+
+    /// The shared settings that were given.
+    pub(crate) fn shared(&self) -> impl Iterator<Item = (Name, &str)> {
+        let given = self.given.iter().filter(|(name, _)| name.row().scope == Scope::Database);
+        given.map(|(name, text)| (*name, &**text))
+    }
+
+    /// Whether a setting without a field of its own was given.
+    #[must_use]
+    pub fn is_given(&self, name: Name) -> bool {
+        self.given.iter().any(|(given, _)| *given == name)
+    }
+}

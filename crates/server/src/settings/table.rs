@@ -1,0 +1,196 @@
+//! The one table of settings: name, scope, kind, default, what it is for.
+//!
+//! Invariant: names are in ascending order. What is not here is no setting; none is here that does nothing.
+
+use super::kind::Kind;
+
+/// Whose a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One server's, as it was started.
+    Server,
+    /// All servers' of the database: kept in the tree, changed by CONFIG SET.
+    Database,
+}
+
+/// One setting.
+#[derive(Debug)]
+pub struct Setting {
+    /// As in redis.conf where it means the same.
+    pub name: &'static str,
+    /// Which.
+    pub id: Name,
+    /// Whose.
+    pub scope: Scope,
+    /// What it takes.
+    pub kind: Kind,
+    /// What holds when nobody has said anything.
+    pub default: &'static str,
+    /// One line for whoever sets it.
+    pub summary: &'static str,
+}
+
+macro_rules! settings {
+    ($($name:literal $id:ident, $scope:ident, $kind:expr, $default:literal, $summary:literal;)*) => {
+        /// A setting.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Name {
+            $(#[doc = $summary] $id,)*
+        }
+
+        /// Every setting, by name.
+        pub static SETTINGS: &[Setting] = &[
+            $(Setting {
+                name: $name, id: Name::$id, scope: Scope::$scope, kind: $kind, default: $default, summary: $summary,
+            },)*
+        ];
+    };
+}
+
+const COUNT: Kind = Kind::Integer { least: 0, most: i64::MAX };
+const PORT: Kind = Kind::Integer { least: 0, most: 65_535 };
+const POLICIES: &[&str] = &[
+    "noeviction",
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-random",
+    "volatile-lru",
+    "volatile-lfu",
+    "volatile-random",
+    "volatile-ttl",
+];
+
+#[rustfmt::skip]
+settings! {
+    "aclfile" AclFile, Server, Kind::Text, "",
+        "File of users that is read at the start and by ACL LOAD, and written by ACL SAVE";
+    "acllog-max-len" AclLogMaxLen, Database, COUNT, "128", "Refusals that ACL LOG keeps";
+    "appendfsync" AppendFsync, Server, Kind::Choice(&["", "always", "everysec", "no"]), "",
+        "durability by the words of Redis: fsync, periodic, none";
+    "bind" Bind, Server, Kind::Words, "127.0.0.1 -::1",
+        "Addresses to listen at; one that begins with - may be missing";
+    "busy-reply-threshold" BusyReplyThreshold, Database, COUNT, "5000",
+        "Milliseconds after which a script counts as slow";
+    "client-output-buffer-limit" ClientOutputBufferLimit, Database, Kind::Limits,
+        "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+        "Unread replies (class, hard limit, soft limit, seconds) that end a connection";
+    "databases" Databases, Server, Kind::Integer { least: 16, most: 16 }, "16", "Databases to SELECT";
+    "db" Database, Server, Kind::Text, "", "The file of the database";
+    "durability" Durability, Server, Kind::Choice(&["", "none", "periodic", "fsync"]), "",
+        "What commits wait for; empty: as the database has it";
+    "latency-monitor-threshold" LatencyMonitorThreshold, Database, COUNT, "0",
+        "Milliseconds from which LATENCY keeps a delay; 0: none";
+    "log-format" LogFormat, Server, Kind::Choice(&["logfmt", "json"]), "logfmt", "How a line of the log is written";
+    "logfile" LogFile, Server, Kind::Text, "", "Where the log goes; empty: standard error";
+    "loglevel" LogLevel, Database, Kind::Choice(&["debug", "verbose", "notice", "warning"]), "notice",
+        "What is logged: this and all behind it";
+    "maxclients" MaxClients, Database, Kind::Integer { least: 1, most: 1 << 32 }, "10000",
+        "Clients of one server at most";
+    "maxmemory" MaxMemory, Database, Kind::Bytes { least: 0 }, "0",
+        "Bytes that keys may take before some are evicted; 0: no limit";
+    "maxmemory-policy" MaxMemoryPolicy, Database, Kind::Choice(POLICIES), "noeviction", "Which keys are evicted";
+    "maxmemory-samples" MaxMemorySamples, Database, Kind::Integer { least: 1, most: 64 }, "5",
+        "Keys that are compared to evict one";
+    "metrics-bind" MetricsBind, Server, Kind::Words, "127.0.0.1", "Addresses that answer GET /metrics";
+    "metrics-port" MetricsPort, Server, PORT, "0", "Port of GET /metrics, for Prometheus; 0: none";
+    "notify-keyspace-events" NotifyKeyspaceEvents, Database, Kind::Events, "",
+        "Events of keys that are published: letters of K E g $ l s h z x e t d m n A";
+    "port" Port, Server, PORT, "6379", "TCP port; 0: any free one. With bind \"\" there is none";
+    "protected-mode" ProtectedMode, Database, Kind::Yes, "yes",
+        "Whether clients of other machines are refused while there is no password";
+    "proto-max-bulk-len" ProtoMaxBulkLen, Database, Kind::Bytes { least: 1 << 20 }, "536870912",
+        "Bytes of a string at most";
+    "requirepass" RequirePass, Database, Kind::Text, "",
+        "Password of the user default; better in the environment, as $PERILUNE_PASSWORD";
+    "save" Save, Server, Kind::Choice(&[""]), "", "Always empty: what is written is kept without snapshots";
+    "script-directory" ScriptDirectory, Server, Kind::Text, "", "Directory of the modules that scripts may require";
+    "script-memory-limit" ScriptMemoryLimit, Database, Kind::Bytes { least: 1 << 20 }, "268435456",
+        "Bytes of memory of a script at most";
+    "script-time-limit" ScriptTimeLimit, Database, COUNT, "0",
+        "Milliseconds after which a script is stopped; 0: never";
+    "slowlog-log-slower-than" SlowlogLogSlowerThan, Database, Kind::Integer { least: -1, most: i64::MAX }, "10000",
+        "Microseconds from which SLOWLOG keeps a command; -1: none";
+    "slowlog-max-len" SlowlogMaxLen, Database, COUNT, "128", "Commands that SLOWLOG keeps";
+    "tcp-backlog" TcpBacklog, Server, Kind::Integer { least: 1, most: 65_535 }, "511",
+        "Connections that the kernel keeps until they are accepted";
+    "tcp-keepalive" TcpKeepalive, Database, Kind::Integer { least: 0, most: 32_767 }, "300",
+        "Seconds after which a silent client is asked whether it is there; 0: never";
+    "threads" Threads, Server, Kind::Integer { least: 0, most: 1_024 }, "0",
+        "Threads that serve clients; 0: one for each core";
+    "timeout" Timeout, Database, Kind::Integer { least: 0, most: 1 << 31 }, "0",
+        "Seconds after which an idle client is disconnected; 0: never";
+    "tls-auth-clients" TlsAuthClients, Server, Kind::Choice(&["no", "optional", "yes"]), "yes",
+        "Whether clients must show a certificate";
+    "tls-ca-cert-file" TlsCaCertFile, Server, Kind::Text, "", "Certificates that clients' ones are signed by, PEM";
+    "tls-cert-file" TlsCertFile, Server, Kind::Text, "", "The server's certificate and those that sign it, PEM";
+    "tls-key-file" TlsKeyFile, Server, Kind::Text, "", "The key of the certificate, PEM";
+    "tls-port" TlsPort, Server, PORT, "0", "Port for TLS; 0: none";
+    "unixsocket" UnixSocket, Server, Kind::Text, "", "Unix socket to listen at, too";
+    "unixsocketperm" UnixSocketPerm, Server, Kind::Octal, "700", "Permissions of the Unix socket, octal";
+}
+
+/// Older names of settings.
+const ALIASES: &[(&str, &str)] = &[("io-threads", "threads"), ("lua-time-limit", "busy-reply-threshold")];
+
+/// The setting called `name`, in any case.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Setting> {
+    let lower = name.to_ascii_lowercase();
+    let name = ALIASES.iter().find(|(alias, _)| *alias == lower).map_or(&*lower, |(_, name)| name);
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+impl Name {
+    /// Its row.
+    #[must_use]
+    pub fn row(self) -> &'static Setting {
+        &SETTINGS[self as usize]
+    }
+}
+
+/// The name that is nearest to `wrong`, if any is near.
+#[must_use]
+pub fn nearest(wrong: &str) -> Option<&'static str> {
+    let wrong = wrong.to_ascii_lowercase();
+    let near = SETTINGS.iter().map(|setting| (distance(&wrong, setting.name), setting.name)).min()?;
+    (near.0 <= 2 + wrong.len() / 4).then_some(near.1)
+}
+
+/// How many letters must be inserted, removed or replaced to make one word of the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right = right.as_bytes();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, letter) in left.bytes().take(100).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (column, other) in right.iter().enumerate() {
+            let above = row[column + 1];
+            row[column + 1] = (diagonal + usize::from(letter != *other)).min(above + 1).min(row[column] + 1);
+            diagonal = above;
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_its_defaults_are_valid() {
+        for pair in SETTINGS.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{} before {}", pair[0].name, pair[1].name);
+        }
+        for setting in SETTINGS {
+            assert_eq!(setting.id.row().name, setting.name);
+            let parsed = setting.kind.parse(setting.default).unwrap();
+            assert_eq!(parsed.text, setting.default, "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_told() {
+        assert_eq!(nearest("maxmemroy"), Some("maxmemory"));
+        assert_eq!(nearest("Max-Clients"), Some("maxclients"));
+        assert_eq!(nearest("replicaof"), None);
+    }
+}
