@@ -1,9 +1,11 @@
 //! What the server remembers of a client between its commands.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use perilune_resp::{ArgumentsBuf, Protocol};
 
+use crate::acl::{Acl, User};
 use crate::mailbox::Seat;
 use crate::table::Command;
 
@@ -20,6 +22,9 @@ pub(crate) struct Client {
     /// The number given to SELECT.
     pub(crate) database: i64,
     pub(crate) authenticated: bool,
+    /// Who it is, as of `acl_version`; none yet: the user `default`.
+    user: Option<Arc<User>>,
+    acl_version: u64,
     pub(crate) since: Instant,
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
@@ -71,6 +76,8 @@ impl Client {
             protocol: Protocol::Resp2,
             database: 0,
             authenticated,
+            user: None,
+            acl_version: 0,
             since: Instant::now(),
             queue: None,
             watched: Vec::new(),
@@ -78,6 +85,27 @@ impl Client {
             parked: None,
             last_ticket: 0,
         }
+    }
+
+    /// Who it is from now on.
+    pub(crate) fn enter(&mut self, user: Arc<User>, version: u64) {
+        self.authenticated = true;
+        self.user = Some(user);
+        self.acl_version = version;
+    }
+
+    pub(crate) fn user_name(&self) -> &str {
+        self.user.as_ref().map_or("default", |user| &user.name)
+    }
+
+    /// Its user, with the rules of now; none if there is no such user any more.
+    pub(crate) fn user(&mut self, acl: &Acl) -> Option<&User> {
+        let version = acl.version();
+        if self.acl_version != version {
+            self.user = Some(acl.user(self.user_name())?);
+            self.acl_version = version;
+        }
+        self.user.as_deref()
     }
 
     /// Parks the connection behind the command that runs; an answer names the ticket.
@@ -105,6 +133,8 @@ impl Client {
         self.protocol = Protocol::Resp2;
         self.database = 0;
         self.authenticated = authenticated;
+        self.user = None;
+        self.acl_version = 0;
         self.queue = None;
         self.watched.clear();
     }

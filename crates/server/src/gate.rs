@@ -7,10 +7,12 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Replies};
 
+use crate::acl::{Denied, Entry};
 use crate::client::{Client, Parked};
 use crate::effects::Effects;
 use crate::failure;
@@ -18,6 +20,7 @@ use crate::keyspace::{clock, Keys};
 use crate::limits::QUEUE_BYTES;
 use crate::mailbox::Later;
 use crate::server::Server;
+use crate::settings::Name;
 use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, KEEPS, WRITE};
 
 /// What a command works with that is not about keys.
@@ -85,6 +88,11 @@ impl Context<'_> {
             self.refused("NOAUTH Authentication required.", &mut replies);
             return;
         }
+        let place = if self.client.queue.is_some() { "multi" } else { "toplevel" };
+        if let Err(text) = self.permit(command, arguments, place) {
+            self.refused(&text, &mut replies);
+            return;
+        }
         match &mut self.client.queue {
             Some(queue) if !command.is(IMMEDIATE) => {
                 let arguments = arguments.to_owned();
@@ -145,6 +153,14 @@ impl Context<'_> {
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
         let (start, before) = (replies.position(), self.effects.mark());
+        if let Err(text) = self.permit(command, arguments, "multi") {
+            replies.error(&format!(
+                "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
+                 command is no longer allowed for the following reason: {}",
+                text.trim_start_matches("NOPERM ")
+            ));
+            return Ok(());
+        }
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => {
@@ -167,12 +183,82 @@ impl Context<'_> {
         }
     }
 
+    /// Whether the client's user may run this; `place` is where: toplevel, multi or lua. Refusals are kept for
+    /// ACL LOG.
+    pub(crate) fn permit(
+        &mut self,
+        command: &Command,
+        arguments: Arguments<'_>,
+        place: &'static str,
+    ) -> std::result::Result<(), String> {
+        let Some(user) = self.client.user(&self.server.acl) else {
+            // It was deleted meanwhile.
+            self.client.authenticated = false;
+            self.client.closing = true;
+            return Err("NOAUTH the user of this connection has been deleted".to_owned());
+        };
+        if command.is(ADMITTED) {
+            return Ok(());
+        }
+        let Err(denied) = user.check(command, arguments) else { return Ok(()) };
+        let argument = |place: usize| arguments.get(place).unwrap_or_default().to_vec();
+        let name = full_name(command, arguments);
+        let (reason, object, what) = match denied {
+            Denied::Command => ("command", name.clone().into_bytes(), format!("run the '{name}' command")),
+            Denied::Key(place) => {
+                ("key", argument(place), "access one of the keys used as arguments".to_owned())
+            }
+            Denied::Channel(place) => {
+                ("channel", argument(place), "access one of the channels used as arguments".to_owned())
+            }
+        };
+        let user = self.client.user_name().to_owned();
+        self.note_refusal(reason, place, object, user);
+        Err(format!("NOPERM this user has no permissions to {what}"))
+    }
+
+    /// Keeps a refusal for ACL LOG.
+    pub(crate) fn note_refusal(
+        &self,
+        reason: &'static str,
+        context: &'static str,
+        object: Vec<u8>,
+        user: String,
+    ) {
+        let (now, time) = (Instant::now(), clock());
+        let entry = Entry {
+            id: 0,
+            count: 1,
+            reason,
+            context,
+            object,
+            user,
+            client: format!("id={} addr={} db={}", self.client.id, self.client.address, self.client.database),
+            since: now,
+            last: now,
+            created: time,
+            updated: time,
+        };
+        let most = self.server.live.number(Name::AclLogMaxLen);
+        self.server.acl.log.add(entry, usize::try_from(most).unwrap_or(usize::MAX));
+    }
+
     /// Answers an error; behind MULTI that makes EXEC refuse.
     fn refused(&mut self, text: &str, replies: &mut Replies<'_>) {
         if let Some(queue) = &mut self.client.queue {
             queue.failed = true;
         }
         replies.error(text);
+    }
+}
+
+/// The name of a command, with the word behind it if it is a container.
+pub(crate) fn full_name(command: &Command, arguments: Arguments<'_>) -> String {
+    match arguments.get(1) {
+        Some(word) if !command.words.is_empty() => {
+            format!("{}|{}", command.name, String::from_utf8_lossy(word).to_ascii_lowercase())
+        }
+        _ => command.name.to_owned(),
     }
 }
 

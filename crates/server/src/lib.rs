@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acl;
 mod client;
 mod commands;
 mod connection;

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use mio::Waker;
 use perilune::{node, Database, LockMode, Session};
-use sha2::{Digest, Sha256};
 
+use crate::acl::Acl;
+use crate::commands;
 use crate::keyspace::{clock, sweep};
 use crate::limits::SWEPT_AT_ONCE;
 use crate::listener::Listeners;
@@ -30,6 +31,8 @@ pub enum StartError {
         /// The system's answer.
         source: io::Error,
     },
+    /// Users of `aclfile` or `user` lines are not as they have to be.
+    Users(String),
     /// The operating system refused something else.
     Io(io::Error),
     /// The database answered.
@@ -42,6 +45,7 @@ impl fmt::Display for StartError {
             StartError::Listen { place, source } => {
                 write!(f, "cannot listen at {place}: {source}: choose another `port`, `bind` or `unixsocket`")
             }
+            StartError::Users(why) => f.write_str(why),
             StartError::Io(error) => write!(f, "cannot start the server: {error}"),
             StartError::Database(error) => error.fmt(f),
         }
@@ -53,6 +57,7 @@ impl std::error::Error for StartError {
         match self {
             StartError::Listen { source, .. } | StartError::Io(source) => Some(source),
             StartError::Database(error) => Some(error),
+            StartError::Users(_) => None,
         }
     }
 }
@@ -86,6 +91,8 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     /// The settings that all servers of the database share.
     pub(crate) live: Live,
+    /// The users that they share.
+    pub(crate) acl: Acl,
     pub(crate) started: Instant,
     pub(crate) figures: Figures,
     stopping: AtomicBool,
@@ -98,15 +105,7 @@ pub(crate) struct Server {
 impl Server {
     /// Whether anybody may enter: the user `default` has no password.
     pub(crate) fn is_open(&self) -> bool {
-        self.live.text(Name::RequirePass).is_empty()
-    }
-
-    /// Whether this user with this password may enter. Takes the same time for every wrong password.
-    pub(crate) fn admits(&self, user: &[u8], password: &[u8]) -> bool {
-        let wanted = self.live.text(Name::RequirePass);
-        let pair = Sha256::digest(&wanted).into_iter().zip(Sha256::digest(password));
-        let same = pair.fold(0, |differences, (left, right)| differences | (left ^ right)) == 0;
-        user == b"default" && (same || wanted.is_empty())
+        self.acl.is_open()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -155,9 +154,11 @@ impl Running {
         }
         let (follower, follower_waker) = Follower::new(database.session()?)?;
         let live = Live::new();
-        begin(&live, &settings, &mut database.session()?)?;
+        let acl = Acl::new();
+        begin(&live, &acl, &settings, &mut database.session()?)?;
         let server = Arc::new(Server {
             live,
+            acl,
             started: Instant::now(),
             figures: Figures::default(),
             stopping: AtomicBool::new(false),
@@ -205,18 +206,30 @@ impl Running {
     }
 }
 
-/// Takes the shared settings from the tree, those that were given at the start set there first.
-fn begin(live: &Live, settings: &Settings, session: &mut Session) -> perilune::Result<()> {
+/// Takes the shared settings and users from the tree, those that were given at the start set there first.
+fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> Result<(), StartError> {
     live.load(session)?;
+    acl.load(session)?;
     let given: Vec<_> = settings
         .shared()
         .filter(|(name, text)| live.text(*name) != *text)
         .map(|(name, text)| (name, text.to_owned()))
         .collect();
-    if given.is_empty() {
-        return Ok(());
+    if !given.is_empty() {
+        live.change(session, &given)?;
     }
-    live.change(session, &given)
+    if let Some(path) = settings.path(Name::AclFile) {
+        let users = commands::acl::read_file(&path).map_err(StartError::Users)?;
+        acl.change(session, &users, true)?;
+    }
+    let users = commands::acl::of_lines(acl, &settings.users).map_err(StartError::Users)?;
+    if !users.is_empty() {
+        acl.change(session, &users, false)?;
+    }
+    if let Some((_, password)) = given.iter().find(|(name, _)| *name == Name::RequirePass) {
+        acl.change(session, &[commands::acl::with_password(acl, password)], false)?;
+    }
+    Ok(())
 }
 
 /// Removes expired keys, as long as this process is the one that does: who holds the lock. When it dies

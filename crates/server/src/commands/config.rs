@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use perilune_resp::{Arguments, Replies};
 
+use crate::commands::acl::with_password;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
 use crate::numbers::lower;
@@ -109,7 +110,12 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
         }
         values.push((setting.id, parsed.text));
     }
-    Ok(context.server.live.change(context.session, &values)?)
+    context.server.live.change(context.session, &values)?;
+    if let Some((_, password)) = values.iter().find(|(name, _)| *name == Name::RequirePass) {
+        let user = with_password(&context.server.acl, password);
+        context.server.acl.change(context.session, &[user], false)?;
+    }
+    Ok(())
 }
 
 fn reset(server: &Server) {

@@ -52,10 +52,12 @@ pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut R
 
 /// Whether `user` and `password` are right; else a refusal.
 fn admit(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<()> {
-    if context.server.admits(user, password) {
-        context.client.authenticated = true;
+    let version = context.server.acl.version();
+    if let Some(user) = context.server.acl.admit(user, password) {
+        context.client.enter(user, version);
         return Ok(());
     }
+    context.note_refusal("auth", "toplevel", b"auth".to_vec(), String::from_utf8_lossy(user).into_owned());
     refuse("WRONGPASS invalid username-password pair or user is disabled.")
 }
 
@@ -183,9 +185,10 @@ fn line(context: &Context<'_>) -> String {
     let queued = client.queue.as_ref().map_or(-1, |queue| queue.commands.len() as i64);
     let _ = writeln!(
         text,
-        " age={} db={} multi={queued} user=default resp={}",
+        " age={} db={} multi={queued} user={} resp={}",
         client.since.elapsed().as_secs(),
         client.database,
+        client.user_name(),
         client.protocol.number()
     );
     text

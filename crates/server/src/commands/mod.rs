@@ -1,5 +1,6 @@
 //! What the commands do, a file for each group of them. The table names them all.
 
+pub(crate) mod acl;
 pub(crate) mod bits;
 pub(crate) mod blocking;
 pub(crate) mod combine;

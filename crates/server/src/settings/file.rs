@@ -207,7 +207,7 @@ pub(crate) fn rewrite(path: &Path, values: &[(&'static super::Setting, String)])
 }
 
 /// Puts `bytes` in place of the file at `path`, whole or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension(format!("new.{}", std::process::id()));
     let mut file = fs::File::create(&beside)?;
     let written = file.write_all(bytes).and_then(|()| {

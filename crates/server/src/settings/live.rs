@@ -3,6 +3,8 @@
 //!
 //! Invariants
 //! - What is here was valid when it came: a program that writes nonsense into the tree changes nothing.
+//! - A password is told to nobody else: in the tree it is the user's, hashed, and `requirepass` only what this
+//!   server was told.
 //! - Numbers are read without a lock, since commands ask for some each time.
 
 use std::io;
@@ -14,7 +16,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::{node, Session, Subscript, TransactionOptions, WatchScope};
 
 use super::kind::output_limits;
-use super::table::{find, Name, Scope, SETTINGS};
+use super::table::{find, Name, Scope, Setting, SETTINGS};
 use crate::server::{Server, StartError};
 
 /// What this server knows of the shared settings.
@@ -96,7 +98,8 @@ impl Live {
             }
             Ok(())
         })?;
-        for setting in SETTINGS.iter().filter(|setting| setting.scope == Scope::Database) {
+        let kept = |setting: &&Setting| setting.scope == Scope::Database && setting.id != Name::RequirePass;
+        for setting in SETTINGS.iter().filter(kept) {
             // What is not valid stays as it is.
             let _ = self.store(setting.id, said[setting.id as usize].as_deref().unwrap_or(setting.default));
         }
@@ -106,7 +109,7 @@ impl Live {
     /// Sets what all servers share, in one transaction, and here. The values are valid.
     pub(crate) fn change(&self, session: &mut Session, values: &[(Name, String)]) -> perilune::Result<()> {
         session.transaction(|session| {
-            for (name, text) in values {
+            for (name, text) in values.iter().filter(|(name, _)| *name != Name::RequirePass) {
                 session.set(&node!("^redis", "config", name.row().name)?, &**text)?;
             }
             Ok(())
@@ -153,6 +156,7 @@ impl Follower {
             if self.session.wait(self.watch, Some(std::time::Duration::ZERO)).unwrap_or(false) {
                 // The next change tries again.
                 let _ = server.live.load(&mut self.session);
+                let _ = server.acl.load(&mut self.session);
             }
         }
     }

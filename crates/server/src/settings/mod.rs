@@ -15,8 +15,8 @@ use std::thread;
 
 use perilune::Durability;
 
-pub(crate) use self::file::rewrite;
 pub use self::file::FileError;
+pub(crate) use self::file::{replace, rewrite};
 pub use self::kind::{Kind, Parsed};
 pub(crate) use self::live::{Follower, Live};
 pub use self::table::{find, nearest, Name, Scope, Setting, SETTINGS};

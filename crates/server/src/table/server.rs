@@ -1,10 +1,12 @@
 //! Rows of the server and its databases.
 
 use super::row::*;
-use crate::commands::{config, keys, listing, server};
+use crate::commands::{acl, config, keys, listing, server};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
+    on_connection("acl", -2, NOSCRIPT, "server", acl::acl, "Says and changes who may do what")
+        .with(&["cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser", "users", "whoami"]),
     on_connection("command", -1, 0, "server", listing::command, "Says which commands there are")
         .with(&["count", "docs", "getkeys", "info", "list"]),
     on_connection("config", -2, ADMIN | NOSCRIPT, "server", config::config, "Says and changes what is configured")

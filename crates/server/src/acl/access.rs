@@ -1,0 +1,78 @@
+//! What commands do with each of their keys, as ACL rules tell reading from writing, and categories.
+//!
+//! The table says whether a command writes and where its keys are; here is what that leaves open, as Redis 7 has
+//! it: INCR answers what it writes, so it reads as well; EXISTS tells nothing of a value.
+
+use perilune_resp::Arguments;
+
+use crate::table::{Command, READ, WRITE};
+
+/// Bits.
+pub(crate) type Access = u8;
+/// Something of the value is answered or copied.
+pub(crate) const READS: Access = 1;
+/// The value is changed.
+pub(crate) const WRITES: Access = 2;
+
+/// Every category of ACL CAT but `all`.
+pub(crate) const CATEGORIES: [&str; 21] = [
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
+];
+
+/// The words of a command that are for operators, though the command is not.
+pub(crate) fn admin_words(command: &str) -> &'static [&'static str] {
+    match command {
+        "acl" => &["deluser", "dryrun", "getuser", "list", "load", "log", "save", "setuser", "users"],
+        "client" => &["kill", "list", "no-evict", "pause", "unpause"],
+        _ => &[],
+    }
+}
+
+/// What `command` does with the key that is number `index` of its keys.
+pub(crate) fn access(command: &Command, arguments: Arguments<'_>, index: usize) -> Access {
+    let has = |option: &[u8]| arguments.from(2).iter().any(|word| word.eq_ignore_ascii_case(option));
+    match (command.name, index) {
+        ("exists" | "type" | "touch" | "strlen" | "llen" | "scard" | "zcard" | "hlen" | "hexists", _)
+        | ("hstrlen" | "sismember" | "object" | "memory" | "watch", _) => 0,
+        ("eval_ro" | "evalsha_ro" | "fcall_ro", _) => READS,
+        ("eval" | "evalsha" | "fcall", _) => READS | WRITES,
+        ("copy" | "sort", 0) => READS,
+        ("copy" | "sort", _) => WRITES,
+        ("set", _) if has(b"get") => READS | WRITES,
+        ("rename" | "renamenx" | "rpoplpush" | "brpoplpush" | "lmove" | "blmove" | "smove", 0) => {
+            READS | WRITES
+        }
+        ("sinterstore" | "sunionstore" | "sdiffstore" | "zinterstore" | "zunionstore", 1..)
+        | ("zdiffstore" | "zrangestore" | "bitop", 1..) => READS,
+        (
+            "incr" | "incrby" | "incrbyfloat" | "decr" | "decrby" | "getset" | "getdel" | "getex" | "setbit",
+            _,
+        )
+        | ("bitfield" | "hincrby" | "hincrbyfloat" | "zincrby" | "spop" | "lpop" | "rpop" | "lmpop", _)
+        | ("zpopmin" | "zpopmax" | "zmpop" | "blpop" | "brpop" | "blmpop" | "bzpopmin" | "bzpopmax", _)
+        | ("bzmpop" | "move", _) => READS | WRITES,
+        _ if command.is(WRITE) => WRITES,
+        _ if command.is(READ) => READS,
+        _ => 0,
+    }
+}

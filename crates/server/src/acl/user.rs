@@ -1,0 +1,278 @@
+//! A user: a name, passwords, and what is allowed.
+//!
+//! Passwords are kept as SHA-256 only.
+
+use std::fmt::Write as _;
+
+use perilune_resp::Arguments;
+use sha2::{Digest, Sha256};
+
+use super::selector::{Denied, Selector};
+use crate::table::Command;
+
+/// Selectors and passwords that a user may have.
+const PARTS: usize = 1_000;
+
+/// One user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) is_on: bool,
+    /// Any password is right.
+    pub(crate) no_password: bool,
+    /// SHA-256 in hexadecimal.
+    pub(crate) passwords: Vec<String>,
+    /// The first is the user's own; there is always one.
+    pub(crate) selectors: Vec<Selector>,
+    is_unlimited: bool,
+}
+
+/// SHA-256 in hexadecimal.
+pub(crate) fn hashed(password: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in Sha256::digest(password) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+impl User {
+    /// A user who may do nothing.
+    pub(crate) fn new(name: &str) -> User {
+        User {
+            name: name.to_owned(),
+            is_on: false,
+            no_password: false,
+            passwords: Vec::new(),
+            selectors: vec![Selector::default()],
+            is_unlimited: false,
+        }
+    }
+
+    /// The user `default` of a database where nobody has said anything.
+    pub(crate) fn standard() -> User {
+        let mut user = User::new("default");
+        for rule in ["on", "nopass", "~*", "&*", "+@all"] {
+            // Each is a rule.
+            let _ = user.apply(rule);
+        }
+        user
+    }
+
+    /// The user called `name` with the rules in `text`, as [`User::rules`] tells them.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<User, String> {
+        let mut user = User::new(name);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        user.apply_all(&words).map_err(|(_, why)| why)?;
+        Ok(user)
+    }
+
+    /// Takes rules in order; a selector in parentheses may be several words. Fails with the rule and why.
+    pub(crate) fn apply_all(&mut self, words: &[&str]) -> Result<(), (String, String)> {
+        let mut open: Option<String> = None;
+        for word in words {
+            let rule = match open.take() {
+                Some(begun) => format!("{begun} {word}"),
+                None => (*word).to_owned(),
+            };
+            if rule.starts_with('(') && !rule.ends_with(')') {
+                open = Some(rule);
+                continue;
+            }
+            self.apply(&rule).map_err(|why| (rule, why.to_owned()))?;
+        }
+        match open {
+            Some(rule) => Err((rule, "Unmatched parenthesis in acl selector starting at it".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
+        let is_hash = |hash: &str| {
+            hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        match rule.to_ascii_lowercase().as_str() {
+            "on" => self.is_on = true,
+            "off" => self.is_on = false,
+            "nopass" => (self.no_password, self.passwords) = (true, Vec::new()),
+            "resetpass" => (self.no_password, self.passwords) = (false, Vec::new()),
+            "reset" => *self = User::new(&self.name),
+            "clearselectors" => self.selectors.truncate(1),
+            "sanitize-payload" | "skip-sanitize-payload" => {}
+            _ => match rule.as_bytes().first() {
+                Some(b'>') => self.add_password(hashed(&rule.as_bytes()[1..]))?,
+                Some(b'#') if is_hash(&rule[1..]) => self.add_password(rule[1..].to_owned())?,
+                Some(b'!' | b'#') if !is_hash(&rule[1..]) => {
+                    return Err(
+                        "The password hash must be exactly 64 characters and contain only lowercase \
+                                hexadecimal characters",
+                    );
+                }
+                Some(b'<') => self.remove_password(&hashed(&rule.as_bytes()[1..]))?,
+                Some(b'!') => self.remove_password(&rule[1..])?,
+                Some(b'(') => {
+                    let mut selector = Selector::default();
+                    let inside = rule[1..].strip_suffix(')').unwrap_or_default();
+                    for rule in inside.split_whitespace() {
+                        if !selector.apply(rule)? {
+                            return Err("Syntax error");
+                        }
+                    }
+                    if self.selectors.len() > PARTS {
+                        return Err("Too many selectors");
+                    }
+                    self.selectors.push(selector);
+                }
+                _ if self.selectors[0].apply(rule)? => {}
+                _ => return Err("Syntax error"),
+            },
+        }
+        self.is_unlimited = self.selectors.iter().any(Selector::is_unlimited);
+        Ok(())
+    }
+
+    fn add_password(&mut self, hash: String) -> Result<(), &'static str> {
+        self.no_password = false;
+        if self.passwords.contains(&hash) {
+            return Ok(());
+        }
+        if self.passwords.len() > PARTS {
+            return Err("Too many passwords");
+        }
+        self.passwords.push(hash);
+        Ok(())
+    }
+
+    fn remove_password(&mut self, hash: &str) -> Result<(), &'static str> {
+        match self.passwords.iter().position(|known| known == hash) {
+            Some(place) => {
+                self.passwords.remove(place);
+                Ok(())
+            }
+            None => Err("The password you are trying to remove from the user does not exist"),
+        }
+    }
+
+    /// Makes this its only password; with an empty one none is needed.
+    pub(crate) fn set_password(&mut self, password: &str) {
+        self.no_password = password.is_empty();
+        self.passwords = if password.is_empty() { Vec::new() } else { vec![hashed(password.as_bytes())] };
+    }
+
+    /// Whether the user may enter with this password. Takes the same time for every wrong one.
+    pub(crate) fn admits(&self, password: &[u8]) -> bool {
+        let given = hashed(password);
+        let same = |known: &String| {
+            known
+                .bytes()
+                .zip(given.bytes())
+                .fold(0, |differences, (left, right)| differences | (left ^ right))
+                == 0
+        };
+        let right = self.passwords.iter().fold(false, |found, known| found | same(known));
+        self.is_on && (self.no_password || right)
+    }
+
+    /// Whether all of a command is allowed; else what of it is not, of the selector that came nearest.
+    pub(crate) fn check(&self, command: &Command, arguments: Arguments<'_>) -> Result<(), Denied> {
+        if self.is_unlimited {
+            return Ok(());
+        }
+        let mut nearest = Denied::Command;
+        for selector in &self.selectors {
+            match selector.check(command, arguments) {
+                Ok(()) => return Ok(()),
+                Err(denied) => nearest = nearest.max(denied),
+            }
+        }
+        Err(nearest)
+    }
+
+    /// Its rules, so that applied to a new user they make this one.
+    pub(crate) fn rules(&self) -> String {
+        let mut words = vec![if self.is_on { "on" } else { "off" }.to_owned()];
+        if self.no_password {
+            words.push("nopass".to_owned());
+        }
+        words.extend(self.passwords.iter().map(|hash| format!("#{hash}")));
+        words.push(self.selectors[0].rules());
+        words.extend(self.selectors[1..].iter().map(|selector| format!("({})", selector.rules())));
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perilune_resp::ArgumentsBuf;
+
+    use super::*;
+    use crate::table::find;
+
+    fn user(rules: &str) -> User {
+        User::parse("u", rules).unwrap()
+    }
+
+    fn check(user: &User, line: &str) -> Result<(), Denied> {
+        let words: ArgumentsBuf = line.split(' ').collect();
+        let arguments = words.as_arguments();
+        user.check(find(&arguments[0]).unwrap(), arguments)
+    }
+
+    #[test]
+    fn rules_allow_what_they_say() {
+        let cases = [
+            ("~* +@all", "get k", Ok(())),
+            ("~* +@all -get", "get k", Err(Denied::Command)),
+            ("~* +@read", "get k", Ok(())),
+            ("~* +@read", "set k v", Err(Denied::Command)),
+            ("~a* +@all", "mget ab b", Err(Denied::Key(2))),
+            ("~a* +@all", "mset a1 x a2 y", Ok(())),
+            ("%R~a %W~b +@all", "copy a b", Ok(())),
+            ("%R~a %W~b +@all", "copy b a", Err(Denied::Key(1))),
+            ("%R~a +@all", "incr a", Err(Denied::Key(1))),
+            ("%W~a +@all", "incr a", Err(Denied::Key(1))),
+            ("%W~a +@all", "set a 1", Ok(())),
+            ("%W~a +@all", "set a 1 GET", Err(Denied::Key(1))),
+            ("%W~a +@all", "exists a", Ok(())),
+            ("%R~a %W~b +@all", "sinterstore b a a", Ok(())),
+            ("~* -@all +config|get", "config get x", Ok(())),
+            ("~* -@all +config|get", "CONFIG SET x y", Err(Denied::Command)),
+            ("~* +@all -@admin", "config get x", Err(Denied::Command)),
+            ("~* +@all -config|set", "config get x", Ok(())),
+            ("~* +@all -config|set", "config set x y", Err(Denied::Command)),
+            ("-@all +select|0", "select 0", Ok(())),
+            ("-@all +select|0", "select 1", Err(Denied::Command)),
+            ("~a +get (~b +set)", "set b 1", Ok(())),
+            ("~a +get (~b +set)", "get b", Err(Denied::Key(1))),
+            ("~* +@all -@all", "ping", Err(Denied::Command)),
+        ];
+        for (rules, line, expected) in cases {
+            assert_eq!(check(&user(rules), line), expected, "{rules}: {line}");
+        }
+    }
+
+    #[test]
+    fn rules_are_told_so_that_they_can_be_read_again() {
+        let cases = [
+            ("", "off resetchannels -@all"),
+            ("on nopass ~* &* +@all", "on nopass ~* &* +@all"),
+            (
+                "on >p ~a* %R~b* &c* +@all -get +config|get -@dangerous",
+                "on #148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940 ~a* %R~b* resetchannels &c* \
+                 +@all -get +config|get -@dangerous",
+            ),
+            ("+get +set -get (~z* +set)", "off resetchannels -@all +set -get (~z* resetchannels -@all +set)"),
+            ("allkeys allchannels allcommands", "off ~* &* +@all"),
+            ("+client|id -client", "off resetchannels -@all -client"),
+        ];
+        for (rules, told) in cases {
+            let user = user(rules);
+            assert_eq!(user.rules(), told);
+            assert_eq!(User::parse("u", &user.rules()).unwrap(), user);
+        }
+        for wrong in ["xx", "+nosuch", "+@nosuch", "+config|x", "#12", "<p", "%X~a", "~* ~a", "(+get", "(on)"]
+        {
+            assert!(User::parse("u", wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Users: what is refused, and that all servers of a database have the same ones.
+
+mod peer;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place};
+use perilune_resp::Answer;
+use perilune_server::{Running, Settings};
+
+fn settings() -> Settings {
+    Settings { threads: 1, ..Settings::default() }
+}
+
+fn ok() -> Answer {
+    Answer::Simple(b"OK".to_vec())
+}
+
+fn text(answer: Answer) -> String {
+    match answer {
+        Answer::Error(text) | Answer::Bulk(text) | Answer::Simple(text) => String::from_utf8(text).unwrap(),
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+const KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
+
+#[test]
+fn a_user_may_do_what_the_rules_say() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut root = Client::connect(&ours.socket);
+    assert_eq!(text(root.line("acl whoami")), "default");
+    assert_eq!(root.line("acl setuser ada on >secret ~a* +get +set +multi +exec +client|id"), ok());
+    let mut ada = Client::connect(&ours.socket);
+    assert!(text(ada.line("auth ada wrong")).starts_with("WRONGPASS"));
+    assert_eq!(ada.line("auth ada secret"), ok());
+    assert_eq!(ada.line("set a1 x"), ok());
+    assert_eq!(text(ada.line("get b")), KEY);
+    assert_eq!(text(ada.line("del a1")), "NOPERM this user has no permissions to run the 'del' command");
+    assert_eq!(
+        text(ada.line("client setname x")),
+        "NOPERM this user has no permissions to run the 'client|setname' command"
+    );
+    assert!(matches!(ada.line("client id"), Answer::Integer(_)));
+    // Behind MULTI the refusal aborts; what is taken away between QUEUED and EXEC is refused there.
+    ada.line("multi");
+    assert_eq!(text(ada.line("get b")), KEY);
+    assert!(text(ada.line("exec")).starts_with("EXECABORT"));
+    ada.line("multi");
+    ada.line("set a1 y");
+    ada.line("get a1");
+    assert_eq!(root.line("acl setuser ada -set"), ok());
+    let Answer::Array(replies) = ada.line("exec") else { panic!("an array") };
+    assert!(text(replies[0].clone()).starts_with("NOPERM ACLs rules changed between"));
+    assert_eq!(replies[1], Answer::Bulk(b"x".to_vec()));
+    // Entering again is always allowed.
+    assert_eq!(ada.line("auth default anything"), ok());
+    assert_eq!(ada.line("set b 1"), ok());
+    let Answer::Array(log) = root.line("acl log") else { panic!("an array") };
+    assert!(log.len() >= 5, "{log:?}");
+    assert_eq!(root.line("acl log reset"), ok());
+    assert_eq!(root.line("acl log"), Answer::Array(Vec::new()));
+    // Who is deleted is out.
+    assert_eq!(ada.line("auth ada secret"), ok());
+    assert_eq!(root.line("acl deluser ada nobody"), Answer::Integer(1));
+    assert!(ada.line("get a1").is_error());
+    assert_eq!(ada.receive(), None);
+    assert_eq!(text(root.line("acl deluser default")), "ERR The 'default' user cannot be removed");
+}
+
+#[test]
+fn acl_tells_users_as_redis_does() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    assert_eq!(client.line("acl setuser u on nopass %R~b* &c* +@all -@dangerous (~z* +set)"), ok());
+    let Answer::Array(users) = client.line("acl list") else { panic!("an array") };
+    let told: Vec<_> = users.into_iter().map(text).collect();
+    assert_eq!(
+        told,
+        [
+            "user default on nopass ~* &* +@all",
+            "user u on nopass %R~b* resetchannels &c* +@all -@dangerous (~z* resetchannels -@all +set)"
+        ]
+    );
+    let cases = [
+        ("setuser u xx", "ERR Error in ACL SETUSER modifier 'xx': Syntax error"),
+        ("setuser u +no", "ERR Error in ACL SETUSER modifier '+no': Unknown command or category name in ACL"),
+        ("cat nosuch", "ERR Unknown category 'nosuch'"),
+        ("dryrun no get a", "ERR User 'no' not found"),
+        ("dryrun u set z1 1", "OK"),
+        ("dryrun u set q 1", "This user has no permissions to access the 'q' key"),
+        ("dryrun u flushall", "This user has no permissions to run the 'flushall' command"),
+        (
+            "genpass 4097",
+            "ERR ACL GENPASS argument must be the number of bits for the output password, a positive \
+                          number up to 4096",
+        ),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(text(client.line(&format!("acl {line}"))), expected, "{line}");
+    }
+    assert_eq!(text(client.line("acl genpass 5")).len(), 2);
+    let Answer::Array(user) = client.line("acl getuser u") else { panic!("pairs") };
+    assert_eq!(user.len(), 12);
+    assert!(matches!(client.line("acl getuser nobody"), Answer::Null));
+    let Answer::Array(names) = client.line("acl cat dangerous") else { panic!("an array") };
+    assert!(names.contains(&Answer::Bulk(b"flushall".to_vec())));
+    assert!(names.contains(&Answer::Bulk(b"acl|setuser".to_vec())));
+}
+
+#[test]
+fn all_servers_have_the_same_users() {
+    let place = Place::new();
+    let path = place.path().join("users.acl");
+    fs::write(&path, "# Ours\nuser default on >first ~* &* +@all\nuser bob on >b ~* +get\n").unwrap();
+    let ours = Ours::start(&place, settings().with("aclfile", path.to_str().unwrap()).unwrap());
+    let socket = place.path().join("second.sock");
+    let second =
+        Running::start(&ours.database, Settings { port: 0, unix_socket: Some(socket.clone()), ..settings() })
+            .expect("a second server");
+    let (mut here, mut there) = (Client::connect(&ours.socket), Client::connect(&socket));
+    assert!(text(there.line("get k")).starts_with("NOAUTH"));
+    for client in [&mut here, &mut there] {
+        assert_eq!(client.line("auth first"), ok());
+    }
+    assert_eq!(there.line("config set requirepass second"), ok());
+    let start = Instant::now();
+    while Client::connect(&ours.socket).line("auth second") != ok() {
+        assert!(start.elapsed() < Duration::from_secs(20), "the other server does not follow");
+        std::thread::yield_now();
+    }
+    assert!(text(Client::connect(&ours.socket).line("auth first")).starts_with("WRONGPASS"));
+    assert_eq!(here.line("acl save"), ok());
+    let saved = fs::read_to_string(&path).unwrap();
+    assert!(saved.starts_with("user bob on #") && saved.contains("\nuser default on #"), "{saved}");
+    // A file with an error changes nothing.
+    fs::write(&path, "user default on nopass +@all\nuser x +nosuch\n").unwrap();
+    assert!(text(here.line("acl load")).contains("users.acl:2: Error in ACL SETUSER modifier '+nosuch'"));
+    assert!(text(Client::connect(&ours.socket).line("get k")).starts_with("NOAUTH"));
+    fs::write(&path, saved).unwrap();
+    assert_eq!(here.line("acl load"), ok());
+    assert!(text(there.line("acl save")).starts_with("ERR This server is not configured"));
+    second.stopper().stop();
+    second.wait();
+}
