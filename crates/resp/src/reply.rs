@@ -155,6 +155,11 @@ impl<'a> Replies<'a> {
         self.header(b'*', length as i64);
     }
 
+    /// The head of what belongs to no request: `length` replies follow; in RESP2 an array.
+    pub fn push(&mut self, length: usize) {
+        self.header(if self.protocol == Protocol::Resp3 { b'>' } else { b'*' }, length as i64);
+    }
+
     /// The head of a set: `length` replies follow; in RESP2 an array.
     pub fn set(&mut self, length: usize) {
         self.header(if self.protocol == Protocol::Resp3 { b'~' } else { b'*' }, length as i64);

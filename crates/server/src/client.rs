@@ -6,7 +6,10 @@ use std::time::Instant;
 use perilune_resp::{ArgumentsBuf, Protocol};
 
 use crate::acl::{Acl, User};
+use crate::effects::Effects;
 use crate::mailbox::Seat;
+use crate::subscribers::Topic;
+use crate::subscriptions::Topics;
 use crate::table::Command;
 
 /// One client.
@@ -29,6 +32,8 @@ pub(crate) struct Client {
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
+    /// What it is subscribed to, if anything.
+    pub(crate) topics: Option<Box<Topics>>,
     /// No further command is read, and the connection ends when its replies are sent.
     pub(crate) closing: bool,
     /// A command of it is not answered yet, and no further one is run until it is.
@@ -81,6 +86,7 @@ impl Client {
             since: Instant::now(),
             queue: None,
             watched: Vec::new(),
+            topics: None,
             closing: false,
             parked: None,
             last_ticket: 0,
@@ -127,8 +133,18 @@ impl Client {
         self.parked.take().map(|parked| *parked)
     }
 
+    /// Ends all subscriptions.
+    pub(crate) fn unsubscribe(&mut self, effects: &mut Effects) {
+        let Some(topics) = self.topics.take() else { return };
+        for topic in Topic::ALL {
+            let ended = topics.names(topic).map(|name| (topic, name.clone(), false));
+            effects.subscriptions.extend(ended);
+        }
+    }
+
     /// As if it had just connected, but for its number.
-    pub(crate) fn reset(&mut self, authenticated: bool) {
+    pub(crate) fn reset(&mut self, authenticated: bool, effects: &mut Effects) {
+        self.unsubscribe(effects);
         self.name.clear();
         self.protocol = Protocol::Resp2;
         self.database = 0;

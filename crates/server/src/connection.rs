@@ -220,7 +220,10 @@ impl Connection {
                     used += length;
                     if !arguments.is_empty() {
                         desk.context(&mut self.client).execute(arguments, &mut self.output);
-                        desk.carry_out(&self.client);
+                        if desk.carry_out(&self.client).is_err() {
+                            // The tree does not say what the client has just been told.
+                            self.client.closing = true;
+                        }
                         commands += 1;
                     }
                 }

@@ -3,32 +3,77 @@
 //! Invariant: nothing here has happened while the transaction is open; a level that is taken back takes
 //! its effects along ([`Effects::mark`], [`Effects::rewind`]).
 
+use perilune::Session;
+
+use crate::failure::Result;
 use crate::mailbox::Letter;
+use crate::notify::{self, Event};
+use crate::server::Server;
+use crate::settings::Name;
+use crate::subscribers::Topic;
 
 /// The effects of the commands of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     /// For event loops of this server, by number.
     pub(crate) letters: Vec<(usize, Letter)>,
+    /// Names that the client is subscribed to now, or is no longer.
+    pub(crate) subscriptions: Vec<(Topic, Vec<u8>, bool)>,
+    events: Vec<Event>,
+    /// The number of this server.
+    pub(crate) home: i64,
+    /// Which events are told of.
+    pub(crate) notify: u32,
 }
 
 /// How far the effects went at some time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     letters: usize,
+    subscriptions: usize,
+    events: usize,
 }
 
 impl Effects {
+    /// Takes over what the server's settings are now, before a command.
+    pub(crate) fn begin(&mut self, server: &Server) {
+        self.home = server.number;
+        self.notify = server.live.number(Name::NotifyKeyspaceEvents) as u32;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.letters.is_empty() && self.subscriptions.is_empty()
     }
 
     pub(crate) fn mark(&self) -> Mark {
-        Mark { letters: self.letters.len() }
+        Mark {
+            letters: self.letters.len(),
+            subscriptions: self.subscriptions.len(),
+            events: self.events.len(),
+        }
     }
 
     /// Takes back what came after `mark`.
     pub(crate) fn rewind(&mut self, mark: Mark) {
         self.letters.truncate(mark.letters);
+        self.subscriptions.truncate(mark.subscriptions);
+        self.events.truncate(mark.events);
+    }
+
+    /// Notes that something of `class` has happened to a key.
+    #[inline]
+    pub(crate) fn notify(&mut self, class: u32, name: &'static str, database: i64, key: &[u8]) {
+        if notify::wants(self.notify, class) {
+            self.events.push(Event { name, database, key: key.to_vec() });
+        }
+    }
+
+    /// Does what belongs into the transaction, at its end.
+    pub(crate) fn finish(&mut self, session: &mut Session) -> Result<()> {
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        let events = std::mem::take(&mut self.events);
+        notify::send(session, self, &events)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use perilune::{Session, TransactionOptions};
-use perilune_resp::{Arguments, Replies};
+use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::acl::{Denied, Entry};
 use crate::client::{Client, Parked};
@@ -19,9 +19,10 @@ use crate::failure;
 use crate::keyspace::{clock, Keys};
 use crate::limits::QUEUE_BYTES;
 use crate::mailbox::Later;
+use crate::notify;
 use crate::server::Server;
 use crate::settings::Name;
-use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, KEEPS, WRITE};
+use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, KEEPS, POSTS, SUBSCRIBED, WRITE};
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
@@ -59,7 +60,8 @@ impl Context<'_> {
         let before = effects.mark();
         let outcome = session.transaction_with(options, |session| {
             effects.rewind(before);
-            body(session, client, effects)
+            body(session, client, effects)?;
+            Ok(effects.finish(session)?)
         });
         if outcome.is_err() {
             effects.rewind(before);
@@ -70,6 +72,7 @@ impl Context<'_> {
     /// Runs one command and appends its reply to `out`.
     pub(crate) fn execute(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {
         let mut replies = Replies::new(out, self.client.protocol);
+        self.effects.begin(self.server);
         let Some(command) = table::find(&arguments[0]) else {
             self.refused(&unknown(arguments), &mut replies);
             return;
@@ -91,6 +94,11 @@ impl Context<'_> {
         let place = if self.client.queue.is_some() { "multi" } else { "toplevel" };
         if let Err(text) = self.permit(command, arguments, place) {
             self.refused(&text, &mut replies);
+            return;
+        }
+        let subscribed = self.client.topics.is_some() && self.client.protocol == Protocol::Resp2;
+        if subscribed && !command.is(SUBSCRIBED) {
+            self.refused(&only_subscribed(&full_name(command, arguments)), &mut replies);
             return;
         }
         match &mut self.client.queue {
@@ -135,7 +143,10 @@ impl Context<'_> {
             }
         }
         let writes = command.is(WRITE | KEEPS);
-        let options = TransactionOptions { read_only: !writes, ..TransactionOptions::default() };
+        // A key that is missed may be an event, and that a message.
+        let posts = command.is(POSTS) || self.effects.notify & notify::MISSED != 0;
+        let read_only = !writes && !posts;
+        let options = TransactionOptions { read_only, ..TransactionOptions::default() };
         self.transaction(&options, |session, _, effects| {
             replies.rewind(start);
             let mut keys = Keys::new(session, effects, database, now, writes);
@@ -265,6 +276,14 @@ pub(crate) fn full_name(command: &Command, arguments: Arguments<'_>) -> String {
 /// The refusal of a wrong number of arguments.
 pub(crate) fn wrong_number(name: &str) -> String {
     format!("ERR wrong number of arguments for '{name}' command")
+}
+
+/// The refusal of what a subscriber without pushes cannot have.
+fn only_subscribed(name: &str) -> String {
+    format!(
+        "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+         this context"
+    )
 }
 
 /// A part of an argument as a message shows it: up to a zero byte, as C does.

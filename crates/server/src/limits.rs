@@ -24,6 +24,18 @@ pub(crate) const TURNS: usize = 8;
 /// Bytes of commands queued behind MULTI.
 pub(crate) const QUEUE_BYTES: usize = 1 << 30;
 
+/// Bytes of the names that one connection may be subscribed to.
+pub(crate) const SUBSCRIBED_BYTES: usize = 64 << 20;
+
+/// Bytes that one server tells another at once, a published message for example.
+pub(crate) const TOLD_BYTES: usize = 16 << 20;
+
+/// Bytes told to a server that it has not read yet; more push the oldest out.
+pub(crate) const TOLD_PENDING_BYTES: u64 = 64 << 20;
+
+/// How often is looked for servers that have died.
+pub(crate) const PEERS_SWEPT: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Keys that one connection may watch.
 pub(crate) const WATCHED_KEYS: usize = 65_536;
 

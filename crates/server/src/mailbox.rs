@@ -14,6 +14,7 @@ use mio::Waker;
 use crate::client::Client;
 use crate::connection::Stream;
 use crate::server::Server;
+use crate::subscribers::Message;
 
 /// Where a client is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,14 +29,14 @@ pub(crate) struct Seat {
 
 /// One thing for an event loop to do.
 #[derive(Debug)]
-#[expect(dead_code, reason = "scripts and pub/sub post all of them")]
+#[expect(dead_code, reason = "scripts post all of them")]
 pub(crate) enum Letter {
     /// A new connection.
     Arrived(Box<(Stream, Client)>),
     /// The reply that a parked connection waits for.
     Reply { seat: Seat, ticket: u64, bytes: Vec<u8> },
-    /// Bytes that belong to no request.
-    Push { seat: Seat, bytes: Arc<[u8]> },
+    /// A message for all who are subscribed.
+    Message(Arc<Message>),
     /// The connection ends.
     Close { seat: Seat },
 }

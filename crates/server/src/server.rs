@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,10 +13,12 @@ use perilune::{node, Database, LockMode, Session};
 
 use crate::acl::Acl;
 use crate::commands;
+use crate::effects::Effects;
 use crate::keyspace::{clock, sweep};
-use crate::limits::SWEPT_AT_ONCE;
+use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
+use crate::peers;
 use crate::settings::{Follower, Live, Name, Settings};
 use crate::worker::Worker;
 
@@ -87,6 +89,8 @@ pub(crate) struct Figures {
 /// What the threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Server {
+    /// Unique over all servers of the database, and over time; 0: it takes no writes.
+    pub(crate) number: i64,
     /// How it was started.
     pub(crate) settings: Settings,
     /// The settings that all servers of the database share.
@@ -100,6 +104,8 @@ pub(crate) struct Server {
     pub(crate) mailboxes: Vec<Mailbox>,
     /// Wakes the thread that follows changes of settings and users.
     follower_waker: Waker,
+    /// Event loops that have not ended.
+    pub(crate) loops: AtomicUsize,
 }
 
 impl Server {
@@ -156,7 +162,9 @@ impl Running {
         let live = Live::new();
         let acl = Acl::new();
         begin(&live, &acl, &settings, &mut database.session()?)?;
+        let (number, post) = peers::enter(database)?;
         let server = Arc::new(Server {
+            number,
             live,
             acl,
             started: Instant::now(),
@@ -164,6 +172,7 @@ impl Running {
             stopping: AtomicBool::new(false),
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
             follower_waker,
+            loops: AtomicUsize::new(settings.threads.max(1)),
             settings,
         });
         let mut threads = Vec::new();
@@ -179,6 +188,11 @@ impl Running {
         let (session, shared) = (database.session()?, Arc::clone(&server));
         threads
             .push(thread::Builder::new().name("expiry".to_owned()).spawn(move || expire(&shared, session))?);
+        if number != 0 {
+            let shared = Arc::clone(&server);
+            let listen = move || peers::listen(&shared, post);
+            threads.push(thread::Builder::new().name("peers".to_owned()).spawn(listen)?);
+        }
         Ok(Running { server, addresses, threads })
     }
 
@@ -236,12 +250,21 @@ fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> 
 /// the lock is free, and another server of the database gets it.
 fn expire(server: &Server, mut session: Session) {
     let Ok(lock) = node!("^redis", "expiry") else { return };
-    let mut held = false;
+    let (mut held, mut looked, mut effects) = (false, None::<Instant>, Effects::default());
     while !server.is_stopping() {
         if !held {
             held = session.lock(&lock, LockMode::Exclusive, Some(Duration::ZERO)).unwrap_or(false);
         }
-        let swept = if held { sweep(&mut session, clock()).unwrap_or(0) } else { 0 };
+        effects.begin(server);
+        let swept = if held { sweep(&mut session, &mut effects, clock()).unwrap_or(0) } else { 0 };
+        for (thread, letter) in effects.letters.drain(..) {
+            server.mailboxes[thread].post(letter);
+        }
+        if held && looked.is_none_or(|looked| looked.elapsed() > PEERS_SWEPT) {
+            // What fails is tried again a second later.
+            let _ = peers::sweep(&mut session, server.number);
+            looked = Some(Instant::now());
+        }
         server.figures.swept.fetch_add(swept as u64, Ordering::Relaxed);
         if swept < SWEPT_AT_ONCE {
             thread::park_timeout(Duration::from_millis(100));

@@ -6,7 +6,7 @@
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::{node, Session};
+use perilune_resp::Protocol;
 
 use crate::client::Client;
 use crate::connection::{Connection, Lent, Outcome, Stream};
@@ -23,8 +24,11 @@ use crate::gate::Context;
 use crate::limits::EVENTS;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
+use crate::peers;
 use crate::server::Server;
 use crate::settings::Name;
+use crate::subscribers::{self, Message, Topic};
+use crate::subscriptions::Subscriptions;
 use crate::timers::Timers;
 
 const WAKE: Token = Token(usize::MAX);
@@ -45,7 +49,8 @@ pub(crate) struct Desk {
     pub(crate) server: Arc<Server>,
     pub(crate) session: Session,
     pub(crate) lent: Lent,
-    effects: Effects,
+    pub(crate) effects: Effects,
+    subscriptions: Subscriptions,
     timers: Timers,
     /// Which of the server's loops this is.
     thread: usize,
@@ -64,18 +69,37 @@ impl Desk {
     }
 
     /// Sees to what a command of `client` wants done, now that it has committed.
-    pub(crate) fn carry_out(&mut self, client: &Client) {
+    ///
+    /// # Errors
+    /// The database does not take its subscriptions.
+    pub(crate) fn carry_out(&mut self, client: &Client) -> perilune::Result<()> {
         if let Some(parked) = &client.parked {
             if let Some(until) = parked.until {
                 self.timers.set(until, client.seat.token, parked.ticket);
             }
         }
-        if !self.effects.is_empty() {
-            self.send_letters();
+        if self.effects.is_empty() {
+            return Ok(());
         }
+        self.send_letters();
+        self.subscribe(client.seat.token)
     }
 
     #[cold]
+    fn subscribe(&mut self, token: usize) -> perilune::Result<()> {
+        let changes = std::mem::take(&mut self.effects.subscriptions);
+        let mut counts = BTreeMap::new();
+        for (topic, name, is_in) in &changes {
+            let count = self.subscriptions.change(*topic, name, token, *is_in);
+            counts.insert((*topic, &name[..]), count);
+        }
+        let counts: Vec<_> = counts.into_iter().map(|((topic, name), count)| (topic, name, count)).collect();
+        if counts.is_empty() {
+            return Ok(());
+        }
+        subscribers::note(&mut self.session, self.server.number, self.thread, &counts)
+    }
+
     fn send_letters(&mut self) {
         for (thread, letter) in self.effects.letters.drain(..) {
             match self.server.mailboxes.get(thread) {
@@ -124,6 +148,7 @@ impl Worker {
             session,
             lent: Lent::new(),
             effects: Effects::default(),
+            subscriptions: Subscriptions::default(),
             timers: Timers::default(),
             thread,
         };
@@ -178,6 +203,9 @@ impl Worker {
         for connection in self.connections.iter_mut().flatten() {
             connection.finish();
         }
+        if self.desk.server.loops.fetch_sub(1, Ordering::AcqRel) == 1 {
+            peers::stop(&mut self.desk.session, self.desk.server.number);
+        }
     }
 
     fn serve(&mut self, token: usize) {
@@ -194,6 +222,9 @@ impl Worker {
     fn end(&mut self, token: usize) {
         if let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) {
             connection.finish();
+            connection.client.unsubscribe(&mut self.desk.effects);
+            // What is not noted now is when the next one comes or goes, or this server does.
+            let _ = self.desk.subscribe(token);
             // It is closed in any case; then the kernel forgets it too.
             let _ = self.poll.registry().deregister(connection.stream.source());
             self.free.push(token);
@@ -271,7 +302,7 @@ impl Worker {
                         self.given.push(seat.token);
                     }
                 }
-                Letter::Push { seat, bytes } => self.push(seat, &bytes),
+                Letter::Message(message) => self.deliver(&message),
                 Letter::Close { seat } => {
                     if self.at(seat).is_some() {
                         self.end(seat.token);
@@ -290,17 +321,34 @@ impl Worker {
         (connection.client.id == seat.client).then_some(connection)
     }
 
-    fn push(&mut self, seat: Seat, bytes: &[u8]) {
+    /// Gives a message to the connections that are subscribed.
+    fn deliver(&mut self, message: &Message) {
+        let tokens = self.desk.subscriptions.of_channel(message.topic, &message.channel);
+        self.push_message(message, None, &tokens);
+        if message.topic == Topic::Channel {
+            for (pattern, tokens) in self.desk.subscriptions.of_patterns(&message.channel) {
+                self.push_message(message, Some(&pattern), &tokens);
+            }
+        }
+    }
+
+    fn push_message(&mut self, message: &Message, pattern: Option<&[u8]>, tokens: &[usize]) {
         // Class 2 is pub/sub; 0 is no limit.
         let limit = match self.desk.server.live.output_limit(2)[0] {
             0 => u64::MAX,
             limit => limit as u64,
         };
-        let Some(connection) = self.at(seat) else { return };
-        if connection.push(bytes, limit) {
-            self.given.push(seat.token);
-        } else {
-            self.end(seat.token);
+        let mut frames = [const { None }; 2];
+        for token in tokens {
+            let Some(Some(connection)) = self.connections.get_mut(*token) else { continue };
+            let protocol = connection.client.protocol;
+            let frame: &mut Option<Vec<u8>> = &mut frames[usize::from(protocol == Protocol::Resp3)];
+            let frame = frame.get_or_insert_with(|| message.frame(protocol, pattern));
+            if connection.push(frame, limit) {
+                self.given.push(*token);
+            } else {
+                self.end(*token);
+            }
         }
     }
 

@@ -9,8 +9,17 @@ use crate::gate::{wrong_number, Context};
 use crate::limits::DATABASES;
 use crate::numbers::{integer, lower};
 
-pub(crate) fn ping(_: &mut Context<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+pub(crate) fn ping(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
     match arguments.len() {
+        1 | 2 if context.client.topics.is_some() && context.client.protocol == Protocol::Resp2 => {
+            replies.array(2);
+            replies.bulk(b"pong");
+            replies.bulk(arguments.get(1).unwrap_or_default());
+        }
         1 => replies.simple("PONG"),
         2 => replies.bulk(&arguments[1]),
         _ => return refuse_with(wrong_number("ping")),
@@ -44,7 +53,7 @@ pub(crate) fn quit(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
 }
 
 pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    context.client.reset(context.server.is_open());
+    context.client.reset(context.server.is_open(), context.effects);
     replies.speak(Protocol::Resp2);
     replies.simple("RESET");
     Ok(())

@@ -14,6 +14,7 @@ pub(crate) mod lcs;
 pub(crate) mod listing;
 pub(crate) mod lists;
 pub(crate) mod object;
+pub(crate) mod pubsub;
 pub(crate) mod scan;
 pub(crate) mod server;
 pub(crate) mod sets;

@@ -44,6 +44,7 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
     // A run that is not the last may have changed the client: SELECT, CLIENT SETNAME, HELLO.
     let client = &*context.client;
     let before = (client.database, client.protocol, client.name.clone(), client.authenticated);
+    let topics = client.topics.clone();
     let (start, server, now) = (replies.position(), context.server, clock());
     context.transaction(&TransactionOptions::default(), |session, client, effects| {
         replies.rewind(start);
@@ -51,6 +52,7 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
         client.protocol = before.1;
         client.name.clone_from(&before.2);
         client.authenticated = before.3;
+        client.topics.clone_from(&topics);
         replies.speak(client.protocol);
         for key in &watched {
             if digest(session, key.database, &key.key, now)? != key.digest {

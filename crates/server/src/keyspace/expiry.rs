@@ -3,13 +3,17 @@
 //! `^redis(db,key,"")` holds the time; `^redis("expiry",time,db,key)` exists for each. The index may hold
 //! more than the keys do (after FLUSHDB), never less: what it says is compared with the key.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
-use perilune::{Cursor, Node, NodeRef, Session, SubscriptBuf};
+use perilune::{Cursor, Node, NodeRef, Session, SubscriptBuf, ValueRef};
 
+use super::name::is_cut;
 use super::{Key, Keys, NAME};
+use crate::effects::Effects;
 use crate::failure::Result;
-use crate::limits::SWEPT_AT_ONCE;
+use crate::limits::{KEY_BYTES, SWEPT_AT_ONCE};
+use crate::notify;
 
 fn index() -> Result<Node> {
     Ok(Node::new(NAME)?.with("expiry")?)
@@ -63,11 +67,17 @@ pub(crate) fn readdress(session: &mut Session, first: i64, second: i64) -> Resul
 
 /// Removes keys that have expired, a few in one transaction; how many entries of the index it took. Fewer
 /// than [`SWEPT_AT_ONCE`] mean that none is left.
-pub(crate) fn sweep(session: &mut Session, now: i64) -> perilune::Result<usize> {
-    session.transaction(|session| sweep_some(session, now).map_err(Into::into))
+pub(crate) fn sweep(session: &mut Session, effects: &mut Effects, now: i64) -> perilune::Result<usize> {
+    let before = effects.mark();
+    session.transaction(|session| {
+        effects.rewind(before);
+        let swept = sweep_some(session, effects, now)?;
+        effects.finish(session)?;
+        Ok(swept)
+    })
 }
 
-fn sweep_some(session: &mut Session, now: i64) -> Result<usize> {
+fn sweep_some(session: &mut Session, effects: &mut Effects, now: i64) -> Result<usize> {
     let index = index()?;
     let mut swept = 0;
     while swept < SWEPT_AT_ONCE {
@@ -87,6 +97,12 @@ fn sweep_some(session: &mut Session, now: i64) -> Result<usize> {
         let node = Node::new(NAME)?.with(database)?.with(key)?;
         let noted = session.get_ref(&node.child("")?)?.and_then(|value| value.as_i64());
         if noted == Some(expires) {
+            let text = key.to_text();
+            let whole = match session.get_ref(&node)? {
+                Some(ValueRef::String(whole)) if is_cut(&text, KEY_BYTES) => Cow::Owned(whole.to_vec()),
+                _ => text,
+            };
+            effects.notify(notify::EXPIRED, "expired", database.as_i64().unwrap_or(0), &whole);
             session.delete_tree(&node)?;
         }
     }

@@ -11,7 +11,7 @@
 
 mod contents;
 mod expiry;
-mod name;
+pub(crate) mod name;
 mod names;
 pub(crate) mod scan;
 mod score;
@@ -28,6 +28,7 @@ use perilune::{IntoValue, Node, NodeRef, Session, ValueRef};
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
 use crate::limits::KEY_BYTES;
+use crate::notify;
 
 pub(crate) use self::contents::Contents;
 pub(crate) use self::expiry::{readdress, sweep};
@@ -111,7 +112,6 @@ pub(crate) fn clock() -> i64 {
 pub(crate) struct Keys<'s> {
     pub(crate) session: &'s mut Session,
     /// What happens when the command has committed.
-    #[expect(dead_code, reason = "PUBLISH is yet to come")]
     pub(crate) effects: &'s mut Effects,
     /// The number given to SELECT.
     pub(crate) database: i64,
@@ -130,6 +130,12 @@ impl<'s> Keys<'s> {
         writes: bool,
     ) -> Keys<'s> {
         Keys { session, effects, database, now, writes }
+    }
+
+    /// Notes an event of the key called `name`.
+    #[inline]
+    pub(crate) fn notify(&mut self, class: u32, event: &'static str, name: &[u8]) {
+        self.effects.notify(class, event, self.database, name);
     }
 
     /// The node of this database.
@@ -164,6 +170,7 @@ impl<'s> Keys<'s> {
             if self.writes {
                 self.session.delete_tree(&key.node)?;
                 expiry::forget(self, key, expires)?;
+                self.notify(notify::EXPIRED, "expired", key.name);
             }
             return Ok(None);
         }

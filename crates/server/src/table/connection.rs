@@ -10,9 +10,9 @@ pub(super) const ROWS: &[Command] = &[
         .with(&["id", "getname", "setname", "info"]),
     on_connection("echo", 2, FAST, "connection", connection::echo, "Answers what it is told"),
     on_connection("hello", -1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::hello, "Chooses the protocol"),
-    on_connection("ping", -1, FAST, "connection", connection::ping, "Answers PONG, or what it is told"),
-    on_connection("quit", -1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::quit, "Ends the connection"),
-    on_connection("reset", 1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::reset,
+    on_connection("ping", -1, FAST | SUBSCRIBED, "connection", connection::ping, "Answers PONG, or what it is told"),
+    on_connection("quit", -1, SUBSCRIBED | NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::quit, "Ends the connection"),
+    on_connection("reset", 1, SUBSCRIBED | NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::reset,
         "As if the client had just connected"),
     on_connection("select", 2, FAST, "connection", connection::select, "Chooses the database"),
 ];

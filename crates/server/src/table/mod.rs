@@ -11,6 +11,7 @@ mod connection;
 mod generic;
 mod hashes;
 mod lists;
+mod pubsub;
 mod row;
 mod server;
 mod sets;
@@ -24,11 +25,12 @@ pub(crate) use self::absent::reason as absent;
 pub(crate) use self::row::*;
 
 /// Every group's rows.
-const GROUPS: [&[Command]; 9] = [
+const GROUPS: [&[Command]; 10] = [
     connection::ROWS,
     generic::ROWS,
     hashes::ROWS,
     lists::ROWS,
+    pubsub::ROWS,
     server::ROWS,
     sets::ROWS,
     sorted_sets::ROWS,
@@ -105,7 +107,7 @@ mod tests {
             let found = find(command.name.to_ascii_uppercase().as_bytes());
             assert_eq!(found.map(|found| found.name), Some(command.name));
             let reads = matches!(command.run, Run::Keys(_));
-            assert!(!reads || command.is(WRITE | READ), "{} reads or writes", command.name);
+            assert!(!reads || command.is(WRITE | READ | PUBSUB), "{} reads or writes", command.name);
             assert!(!command.is(WRITE) || !command.is(READ), "{} does not both", command.name);
             assert!(absent(command.name.as_bytes()).is_none(), "{} is here and absent", command.name);
         }

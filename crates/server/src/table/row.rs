@@ -38,6 +38,10 @@ pub(crate) const DANGEROUS: u32 = 1 << 13;
 pub(crate) const KEYSPACE: u32 = 1 << 14;
 /// Needs no key though it may have some.
 pub(crate) const KEYLESS: u32 = 1 << 15;
+/// Runs also while a client that speaks RESP2 is subscribed.
+pub(crate) const SUBSCRIBED: u32 = 1 << 16;
+/// Sends messages, which takes a transaction that may write.
+pub(crate) const POSTS: u32 = 1 << 17;
 
 /// Works with lists, sets and sorted sets alike, though its group says something else.
 pub(crate) const COLLECTIONS: u32 = 1 << 16;
@@ -156,6 +160,12 @@ impl Command {
     /// The words that may follow it.
     pub(super) const fn with(mut self, words: &'static [&'static str]) -> Command {
         self.words = words;
+        self
+    }
+
+    /// Where its keys are.
+    pub(super) const fn at(mut self, keys: Places) -> Command {
+        self.keys = keys;
         self
     }
 

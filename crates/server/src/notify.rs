@@ -1,0 +1,46 @@
+//! Events of keys, as messages to `__keyspace@db__:key` and `__keyevent@db__:event`.
+//!
+//! What is wanted is one word of bits, the setting `notify-keyspace-events`: with none, an event costs a test.
+
+use perilune::Session;
+
+use crate::effects::Effects;
+use crate::failure::Result;
+use crate::subscribers::{publish, Topic};
+
+/// The bits are Redis's own. To channels by the key's name.
+const KEYSPACE: u32 = 1;
+/// To channels by the event's name.
+const KEYEVENT: u32 = 1 << 1;
+/// A key has expired.
+pub(crate) const EXPIRED: u32 = 1 << 8;
+/// A key was looked for and is not there.
+pub(crate) const MISSED: u32 = 1 << 11;
+
+/// Whether anybody is to be told anything of these classes.
+pub(crate) fn wants(bits: u32, classes: u32) -> bool {
+    bits & classes != 0 && bits & (KEYSPACE | KEYEVENT) != 0
+}
+
+/// One event, to be told when its transaction commits.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) name: &'static str,
+    pub(crate) database: i64,
+    pub(crate) key: Vec<u8>,
+}
+
+/// Tells of all events gathered in the effects, as part of the open transaction.
+pub(crate) fn send(session: &mut Session, effects: &mut Effects, events: &[Event]) -> Result<()> {
+    for Event { name, database, key } in events {
+        if effects.notify & KEYSPACE != 0 {
+            let channel = [format!("__keyspace@{database}__:").as_bytes(), key].concat();
+            publish(session, effects, Topic::Channel, &channel, name.as_bytes())?;
+        }
+        if effects.notify & KEYEVENT != 0 {
+            let channel = format!("__keyevent@{database}__:{name}");
+            publish(session, effects, Topic::Channel, channel.as_bytes(), key)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The servers of one database: their numbers, which of them live, and what they tell each other.
+//!
+//! A server has a number that no other has had, is noted at `^redis("server",number)`, and holds the lock of
+//! that node while it lives. What others tell it goes to the engine's channel `redis server NUMBER`, read by
+//! one thread of the server, asleep until something comes.
+//!
+//! Invariants
+//! - A server whose lock is free is dead: what the tree says of it counts for nothing, and the server that
+//!   removes expired keys removes it within a second.
+//! - What is told in a transaction leaves with the commit.
+//! - A channel drops its oldest messages when it is full: a server that does not read costs bounded memory.
+//!
+//! What if we are killed? Before the lock is taken only a number is lost; then the next sweep finds a node
+//! without an owner. A sweep that is killed is done again: the server's node goes last.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use perilune::{node, ChannelOptions, Cursor, Database, LockMode, Node, Session, WhenFull};
+use perilune_resp::{Arguments, ArgumentsBuf, Progress, RequestParser};
+
+use crate::failure::{refuse, Result};
+use crate::keyspace::NAME;
+use crate::limits::{TOLD_BYTES, TOLD_PENDING_BYTES};
+use crate::mailbox::Letter;
+use crate::server::Server;
+use crate::subscribers::{self, Message, Topic};
+
+/// A message of the engine holds so much of what is told.
+const PIECE: usize = (1 << 20) - 1;
+
+/// The node of a server.
+pub(crate) fn place(server: i64) -> perilune::Result<Node> {
+    Node::new(NAME)?.with("server")?.with(server)
+}
+
+fn channel(server: i64) -> String {
+    format!("redis server {server}")
+}
+
+/// Makes a server known: its number, and the session that holds its lock and reads what it is told. A
+/// database that takes no writes has servers without a number, 0, of which nobody knows.
+///
+/// # Errors
+/// No session is to be had.
+pub(crate) fn enter(database: &Database) -> perilune::Result<(i64, Session)> {
+    let mut session = database.session()?;
+    match register(&mut session) {
+        Ok(number) => Ok((number, session)),
+        Err(perilune::Error::Store(perilune::StoreError::ReadOnly)) => Ok((0, session)),
+        Err(error) => Err(error),
+    }
+}
+
+fn register(session: &mut Session) -> perilune::Result<i64> {
+    let number = session.increment(&node!("^redis", "server")?, 1)?.as_i64().unwrap_or(0);
+    let place = place(number)?;
+    session.lock(&place, LockMode::Exclusive, Some(Duration::from_secs(10)))?;
+    let options =
+        ChannelOptions { messages: 1_000_000, bytes: TOLD_PENDING_BYTES, when_full: WhenFull::DropOldest };
+    session.create_channel(channel(number), options)?;
+    session.set(&place, i64::from(std::process::id()))?;
+    Ok(number)
+}
+
+/// Whether a server lives. Costs an attempt to lock.
+pub(crate) fn is_alive(session: &mut Session, server: i64) -> perilune::Result<bool> {
+    let place = place(server)?;
+    if session.lock(&place, LockMode::Shared, Some(Duration::ZERO))? {
+        session.unlock(&place)?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// The servers that are noted, dead ones among them.
+pub(crate) fn all(session: &mut Session) -> perilune::Result<Vec<i64>> {
+    let mut cursor = Cursor::children(&node!("^redis", "server")?);
+    let mut numbers = Vec::new();
+    while cursor.next(session)? {
+        numbers.extend(cursor.integer());
+    }
+    Ok(numbers)
+}
+
+/// Tells a server something; in a transaction, when that commits.
+pub(crate) fn tell<T: AsRef<[u8]>>(
+    session: &mut Session,
+    server: i64,
+    words: impl IntoIterator<Item = T>,
+) -> Result<()> {
+    let mut request = Vec::new();
+    words.into_iter().collect::<ArgumentsBuf>().write_request(&mut request);
+    if request.len() > TOLD_BYTES {
+        return refuse("ERR a message to clients of another server has 16 MiB at most");
+    }
+    let channel = channel(server);
+    let last = request.chunks(PIECE).count() - 1;
+    session.transaction(|session| {
+        for (number, piece) in request.chunks(PIECE).enumerate() {
+            let mut body = vec![u8::from(number < last)];
+            body.extend_from_slice(piece);
+            session.post(&channel, body)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Reads what this server is told until it is told to stop; then it is forgotten.
+pub(crate) fn listen(server: &Arc<Server>, mut session: Session) {
+    let (channel, mut held) = (channel(server.number), Vec::new());
+    loop {
+        match session.receive(&channel, None) {
+            Ok(None) => {}
+            Ok(Some(message)) => {
+                if message.missed > 0 {
+                    // The rest of something whose beginning was dropped.
+                    held.clear();
+                }
+                let Some((more, piece)) = message.body.split_first() else { continue };
+                held.extend_from_slice(piece);
+                if *more == 0 && !hear(server, &std::mem::take(&mut held)) {
+                    break;
+                }
+            }
+            Err(_) if server.is_stopping() => break,
+            // Nothing can be read just now: a database without room, for one.
+            Err(_) => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+    // What is left is swept by another server.
+    let _ = forget(&mut session, server.number);
+}
+
+/// Tells this server's listening thread to end.
+pub(crate) fn stop(session: &mut Session, server: i64) {
+    // If it cannot be told, it notices by the error that it gets itself.
+    let _ = tell(session, server, ["stop"]);
+}
+
+/// Does what one message says; false if it says stop.
+fn hear(server: &Arc<Server>, bytes: &[u8]) -> bool {
+    let mut parser = RequestParser::default();
+    let Ok(Progress::Complete { .. }) = parser.parse(bytes, true) else { return true };
+    let words = parser.arguments(bytes);
+    match words.get(0) {
+        Some(b"stop") => return false,
+        Some(b"message") => hear_message(server, words),
+        _ => {}
+    }
+    true
+}
+
+fn hear_message(server: &Server, words: Arguments<'_>) {
+    let (Some(topic), Some(channel), Some(payload)) = (words.get(1), words.get(2), words.get(3)) else {
+        return;
+    };
+    let Some(topic) = Topic::of(topic) else { return };
+    let message = Arc::new(Message { topic, channel: channel.to_vec(), payload: payload.to_vec() });
+    for mailbox in &server.mailboxes {
+        mailbox.post(Letter::Message(Arc::clone(&message)));
+    }
+}
+
+/// Removes what the tree says of servers that are dead.
+pub(crate) fn sweep(session: &mut Session, home: i64) -> perilune::Result<()> {
+    for server in all(session)? {
+        if server != home && !is_alive(session, server)? {
+            forget(session, server)?;
+        }
+    }
+    Ok(())
+}
+
+fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
+    subscribers::forget(session, server)?;
+    session.remove_channel(channel(server))?;
+    session.delete_tree(&place(server)?)
+}
