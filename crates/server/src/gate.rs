@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
@@ -22,7 +22,9 @@ use crate::mailbox::Later;
 use crate::notify;
 use crate::server::Server;
 use crate::settings::Name;
-use crate::table::{self, Command, Run, ADMITTED, IMMEDIATE, KEEPS, POSTS, SUBSCRIBED, WRITE};
+use crate::slowlog;
+use crate::statistics::End;
+use crate::table::{self, Command, Run, ADMITTED, FAST, IMMEDIATE, KEEPS, POSTS, SUBSCRIBED, WRITE};
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
@@ -43,7 +45,6 @@ impl Context<'_> {
     }
 
     /// The same, the reply coming from whoever has the [`Later`], on any thread.
-    #[expect(dead_code, reason = "scripts park by it")]
     pub(crate) fn park_for_later(&mut self) -> Option<Later> {
         let ticket = self.park()?.ticket;
         Some(Later::new(self.server, self.client.seat, ticket))
@@ -74,31 +75,31 @@ impl Context<'_> {
         let mut replies = Replies::new(out, self.client.protocol);
         self.effects.begin(self.server);
         let Some(command) = table::find(&arguments[0]) else {
-            self.refused(&unknown(arguments), &mut replies);
+            self.refused(None, &unknown(arguments), &mut replies);
             return;
         };
         if !command.takes(arguments.len()) {
-            self.refused(&wrong_number(command.name), &mut replies);
+            self.refused(Some(command), &wrong_number(command.name), &mut replies);
             return;
         }
         if let (false, Some(word)) = (command.words.is_empty(), arguments.get(1)) {
             if !command.words.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())) {
-                self.refused(&unknown_word(command.name, word), &mut replies);
+                self.refused(Some(command), &unknown_word(command.name, word), &mut replies);
                 return;
             }
         }
         if !self.client.authenticated && !command.is(ADMITTED) {
-            self.refused("NOAUTH Authentication required.", &mut replies);
+            self.refused(Some(command), "NOAUTH Authentication required.", &mut replies);
             return;
         }
         let place = if self.client.queue.is_some() { "multi" } else { "toplevel" };
         if let Err(text) = self.permit(command, arguments, place) {
-            self.refused(&text, &mut replies);
+            self.refused(Some(command), &text, &mut replies);
             return;
         }
         let subscribed = self.client.topics.is_some() && self.client.protocol == Protocol::Resp2;
         if subscribed && !command.is(SUBSCRIBED) {
-            self.refused(&only_subscribed(&full_name(command, arguments)), &mut replies);
+            self.refused(Some(command), &only_subscribed(&full_name(command, arguments)), &mut replies);
             return;
         }
         match &mut self.client.queue {
@@ -106,7 +107,11 @@ impl Context<'_> {
                 let arguments = arguments.to_owned();
                 queue.bytes += arguments.bytes();
                 if queue.bytes > QUEUE_BYTES {
-                    self.refused("ERR the commands queued behind MULTI take too much memory", &mut replies);
+                    self.refused(
+                        Some(command),
+                        "ERR the commands queued behind MULTI take too much memory",
+                        &mut replies,
+                    );
                     return;
                 }
                 queue.commands.push((command, arguments));
@@ -117,14 +122,37 @@ impl Context<'_> {
     }
 
     fn run(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
-        let start = replies.position();
+        let (start, begun) = (replies.position(), Instant::now());
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
         };
+        let mut end = End::Good;
         if let Err(error) = outcome {
+            end = End::Failed;
             replies.rewind(start);
-            replies.error(&failure::text_of(&error));
+            let text = failure::text_of(&error);
+            self.server.statistics.count_error(&text);
+            replies.error(&text);
+        }
+        let took = begun.elapsed();
+        self.server.statistics.count(self.client.seat.thread, command, took, end);
+        self.note_delay(command, arguments, took);
+    }
+
+    /// Keeps a command that took long, for SLOWLOG and LATENCY.
+    fn note_delay(&mut self, command: &Command, arguments: Arguments<'_>, took: Duration) {
+        let live = &self.server.live;
+        let (slow, delayed) =
+            (live.number(Name::SlowlogLogSlowerThan), live.number(Name::LatencyMonitorThreshold));
+        if slow >= 0 && took.as_micros() >= slow as u128 {
+            let most = live.number(Name::SlowlogMaxLen);
+            // A database that takes no writes keeps none.
+            let _ = slowlog::keep(self.session, self.client, command, arguments, took, most);
+        }
+        if delayed > 0 && took.as_millis() >= delayed as u128 {
+            let event = if command.is(FAST) { "fast-command" } else { "command" };
+            self.server.statistics.delayed(event, took);
         }
     }
 
@@ -255,9 +283,14 @@ impl Context<'_> {
     }
 
     /// Answers an error; behind MULTI that makes EXEC refuse.
-    fn refused(&mut self, text: &str, replies: &mut Replies<'_>) {
+    fn refused(&mut self, command: Option<&Command>, text: &str, replies: &mut Replies<'_>) {
         if let Some(queue) = &mut self.client.queue {
             queue.failed = true;
+        }
+        self.server.statistics.count_error(text);
+        if let Some(command) = command {
+            let thread = self.client.seat.thread;
+            self.server.statistics.count(thread, command, Duration::ZERO, End::Rejected);
         }
         replies.error(text);
     }

@@ -103,7 +103,6 @@ pub(crate) struct Later {
     answered: bool,
 }
 
-#[expect(dead_code, reason = "scripts answer by it")]
 impl Later {
     pub(crate) fn new(server: &Arc<Server>, seat: Seat, ticket: u64) -> Later {
         Later { server: Arc::clone(server), seat, ticket, answered: false }

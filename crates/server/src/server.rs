@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,15 +11,17 @@ use std::time::{Duration, Instant};
 use mio::Waker;
 use perilune::{node, Database, LockMode, Session};
 
-use crate::acl::Acl;
+use crate::acl::{hashed, Acl};
 use crate::commands;
 use crate::effects::Effects;
+use crate::figures::Figures;
 use crate::keyspace::{clock, sweep};
 use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
 use crate::peers;
 use crate::settings::{Follower, Live, Name, Settings};
+use crate::statistics::Statistics;
 use crate::worker::Worker;
 
 /// Why a server could not start: the text says what to do.
@@ -76,16 +78,6 @@ impl From<perilune::Error> for StartError {
     }
 }
 
-/// Counters of this server; each thread adds to them.
-#[derive(Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) connected: AtomicU64,
-    pub(crate) connections: AtomicU64,
-    pub(crate) rejected: AtomicU64,
-    pub(crate) commands: AtomicU64,
-    pub(crate) swept: AtomicU64,
-}
-
 /// What the threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -99,6 +91,14 @@ pub(crate) struct Server {
     pub(crate) acl: Acl,
     pub(crate) started: Instant,
     pub(crate) figures: Figures,
+    pub(crate) statistics: Statistics,
+    /// Whether this server removes expired keys, when it is its turn.
+    pub(crate) expires: AtomicBool,
+    pub(crate) database: Database,
+    /// 40 hexadecimal digits that no other server has.
+    pub(crate) run_id: String,
+    /// Milliseconds since 1970.
+    pub(crate) started_ms: u64,
     stopping: AtomicBool,
     /// One for each event loop.
     pub(crate) mailboxes: Vec<Mailbox>,
@@ -169,6 +169,11 @@ impl Running {
             acl,
             started: Instant::now(),
             figures: Figures::default(),
+            statistics: Statistics::new(settings.threads.max(1)),
+            expires: AtomicBool::new(true),
+            database: database.clone(),
+            run_id: run_id(),
+            started_ms: clock() as u64,
             stopping: AtomicBool::new(false),
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
             follower_waker,
@@ -220,6 +225,15 @@ impl Running {
     }
 }
 
+/// 40 hexadecimal digits from when and where this is.
+fn run_id() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let place = format!("{} {now:?} {:?}", std::process::id(), thread::current().id());
+    let mut text = hashed(place.as_bytes());
+    text.truncate(40);
+    text
+}
+
 /// Takes the shared settings and users from the tree, those that were given at the start set there first.
 fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> Result<(), StartError> {
     live.load(session)?;
@@ -256,7 +270,8 @@ fn expire(server: &Server, mut session: Session) {
             held = session.lock(&lock, LockMode::Exclusive, Some(Duration::ZERO)).unwrap_or(false);
         }
         effects.begin(server);
-        let swept = if held { sweep(&mut session, &mut effects, clock()).unwrap_or(0) } else { 0 };
+        let sweeps = held && server.expires.load(Ordering::Relaxed);
+        let swept = if sweeps { sweep(&mut session, &mut effects, clock()).unwrap_or(0) } else { 0 };
         for (thread, letter) in effects.letters.drain(..) {
             server.mailboxes[thread].post(letter);
         }

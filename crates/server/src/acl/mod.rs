@@ -21,10 +21,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use perilune::{node, Session, Subscript, TransactionOptions};
 
-pub(crate) use self::access::{admin_words, CATEGORIES};
+pub(crate) use self::access::{access, admin_words, CATEGORIES, READS, WRITES};
 pub(crate) use self::log::{Entry, Log};
 pub(crate) use self::selector::{Denied, Selector};
-pub(crate) use self::user::User;
+pub(crate) use self::user::{hashed, User};
 
 /// Bytes of a user's name at most.
 pub(crate) const NAME_BYTES: usize = 256;

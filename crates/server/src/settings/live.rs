@@ -10,6 +10,7 @@
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -17,6 +18,7 @@ use perilune::{node, Session, Subscript, TransactionOptions, WatchScope};
 
 use super::kind::output_limits;
 use super::table::{find, Name, Scope, Setting, SETTINGS};
+use crate::figures::Publisher;
 use crate::server::{Server, StartError};
 
 /// What this server knows of the shared settings.
@@ -121,6 +123,9 @@ impl Live {
     }
 }
 
+/// How often this server publishes what it has done, if it has done something.
+const PUBLISHED_EACH: Duration = Duration::from_secs(1);
+
 /// A thread that takes over what other servers, or programs, change of what servers share.
 #[derive(Debug)]
 pub(crate) struct Follower {
@@ -147,13 +152,15 @@ impl Follower {
     /// Follows until the server stops.
     pub(crate) fn run(mut self, server: &Server) {
         let mut events = Events::with_capacity(4);
+        let mut publisher = Publisher::new();
         while !server.is_stopping() {
-            if let Err(error) = self.poll.poll(&mut events, None) {
+            publisher.publish(server, &mut self.session);
+            if let Err(error) = self.poll.poll(&mut events, Some(PUBLISHED_EACH)) {
                 if error.kind() != io::ErrorKind::Interrupted {
                     return;
                 }
             }
-            if self.session.wait(self.watch, Some(std::time::Duration::ZERO)).unwrap_or(false) {
+            if self.session.wait(self.watch, Some(Duration::ZERO)).unwrap_or(false) {
                 // The next change tries again.
                 let _ = server.live.load(&mut self.session);
                 let _ = server.acl.load(&mut self.session);

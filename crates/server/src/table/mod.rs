@@ -88,6 +88,18 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
     None
 }
 
+/// Below which the numbers of commands lie.
+pub(crate) const NUMBERS: usize = PLACES;
+
+/// The number of a command, the same as long as the program runs.
+pub(crate) fn number(command: &Command) -> usize {
+    let mut place = hash(command.name.as_bytes());
+    while INDEX.places[place].is_some_and(|other| other.name != command.name) {
+        place = (place + 1) % PLACES;
+    }
+    place
+}
+
 /// Every command, by name.
 pub(crate) fn commands() -> &'static [&'static Command] {
     &INDEX.rows

@@ -1,0 +1,302 @@
+//! INFO: what there is to know of the servers of this database.
+
+use std::fmt::Write as _;
+
+use perilune::{node, Cursor, Durability};
+use perilune_resp::{Arguments, Replies};
+
+use crate::failure::Result;
+use crate::figures::{self, Published};
+use crate::gate::Context;
+use crate::keyspace::clock;
+use crate::limits::DATABASES;
+use crate::numbers::lower;
+use crate::settings::Name;
+use crate::table;
+
+type Fields = Vec<(String, String)>;
+
+/// The sections that INFO answers unasked; `commandstats`, `errorstats` and `latencystats` want to be named.
+const SECTIONS: [&str; 9] =
+    ["Server", "Clients", "Memory", "Persistence", "Stats", "Replication", "CPU", "Servers", "Keyspace"];
+/// Keys of a database that are counted.
+const COUNTED: u64 = 100_000;
+const MORE: [&str; 4] = ["Modules", "Commandstats", "Errorstats", "Latencystats"];
+
+pub(crate) fn info(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let asked: Vec<_> = arguments.from(1).iter().map(lower).collect();
+    let named = |word: &str| asked.iter().any(|asked| **asked == *word.as_bytes());
+    let all = named("all") || named("everything");
+    let common = asked.is_empty() || named("default") || all;
+    let servers = figures::all(context.server, context.session)?;
+    let mut text = String::new();
+    for (section, unasked) in
+        SECTIONS.map(|name| (name, true)).into_iter().chain(MORE.map(|name| (name, false)))
+    {
+        let wanted = named(&section.to_ascii_lowercase()) || all || common && unasked;
+        if !wanted {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        let _ = write!(text, "# {section}\r\n");
+        for (field, value) in fields(context, section, &servers)? {
+            let _ = write!(text, "{field}:{value}\r\n");
+        }
+    }
+    replies.verbatim(text.as_bytes());
+    Ok(())
+}
+
+fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Result<Fields> {
+    let mut sum = Published::default();
+    servers.iter().for_each(|server| sum.add(server));
+    Ok(match section {
+        "Server" => server_fields(context),
+        "Clients" => own(vec![
+            ("connected_clients", sum.connected.to_string()),
+            ("maxclients", context.server.live.text(Name::MaxClients)),
+            ("connected_clients_of_this_server", servers[0].connected.to_string()),
+        ]),
+        "Memory" => memory_fields(context)?,
+        "Persistence" => persistence_fields(context)?,
+        "Stats" => own(vec![
+            ("total_connections_received", sum.connections.to_string()),
+            ("total_commands_processed", sum.commands.to_string()),
+            ("instantaneous_ops_per_sec", sum.commands_each_second.to_string()),
+            ("rejected_connections", sum.rejected.to_string()),
+            ("expired_keys", sum.swept.to_string()),
+            ("total_error_replies", context.server.statistics.errors().values().sum::<u64>().to_string()),
+            ("acl_access_denied_log", context.server.acl.log.newest(usize::MAX).len().to_string()),
+        ]),
+        "Replication" => own(vec![
+            ("role", "master".to_owned()),
+            ("connected_slaves", "0".to_owned()),
+            ("master_failover_state", "no-failover".to_owned()),
+            ("master_repl_offset", "0".to_owned()),
+            ("second_repl_offset", "-1".to_owned()),
+            ("repl_backlog_active", "0".to_owned()),
+        ]),
+        "CPU" => cpu_fields(),
+        "Servers" => server_lines(servers),
+        "Keyspace" => keyspace_fields(context)?,
+        "Commandstats" => command_fields(context),
+        "Latencystats" => latency_fields(context),
+        "Errorstats" => {
+            let errors = context.server.statistics.errors();
+            errors
+                .iter()
+                .map(|(code, count)| (format!("errorstat_{code}"), format!("count={count}")))
+                .collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+fn own(fields: Vec<(&str, String)>) -> Fields {
+    fields.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+fn server_fields(context: &Context<'_>) -> Fields {
+    let server = context.server;
+    let seconds = server.started.elapsed().as_secs();
+    let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let program = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
+    own(vec![
+        ("redis_version", "7.0.15".to_owned()),
+        ("perilune_version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("redis_mode", "standalone".to_owned()),
+        ("os", format!("Linux {} {}", system.trim(), std::env::consts::ARCH)),
+        ("arch_bits", usize::BITS.to_string()),
+        ("multiplexing_api", "epoll".to_owned()),
+        ("process_id", std::process::id().to_string()),
+        ("run_id", server.run_id.clone()),
+        ("tcp_port", server.settings.port.to_string()),
+        ("server_time_usec", (clock() * 1_000).to_string()),
+        ("uptime_in_seconds", seconds.to_string()),
+        ("uptime_in_days", (seconds / 86_400).to_string()),
+        ("io_threads", server.settings.threads.to_string()),
+        ("executable", program),
+        (
+            "config_file",
+            server.settings.file.as_ref().map_or_else(String::new, |path| path.display().to_string()),
+        ),
+        ("server_number", server.number.to_string()),
+        ("database_file", server.database.path().display().to_string()),
+    ])
+}
+
+/// A number of bytes for people.
+pub(crate) fn human(bytes: u64) -> String {
+    let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, letter)) => format!("{:.2}{letter}", bytes as f64 / *unit as f64),
+        None => format!("{bytes}B"),
+    }
+}
+
+/// Bytes of this process that are in memory: all, and those it does not share.
+pub(crate) fn resident() -> (u64, u64) {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number =
+            line.and_then(|line| line.split_whitespace().next()).and_then(|word| word.parse::<u64>().ok());
+        number.unwrap_or(0) * 1_024
+    };
+    (field("VmRSS:"), field("RssAnon:"))
+}
+
+/// Bytes of the database that are used.
+pub(crate) fn used(context: &Context<'_>) -> Result<u64> {
+    let figures = context.server.database.stat()?;
+    let value =
+        |name: &str| figures.iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value);
+    Ok(value("file_bytes").saturating_sub(value("free_bytes")))
+}
+
+fn memory_fields(context: &Context<'_>) -> Result<Fields> {
+    let used = used(context)?;
+    let (resident, private) = resident();
+    let most = context.server.live.number(Name::MaxMemory).max(0) as u64;
+    Ok(own(vec![
+        ("used_memory", used.to_string()),
+        ("used_memory_human", human(used)),
+        ("used_memory_rss", resident.to_string()),
+        ("used_memory_rss_human", human(resident)),
+        ("used_memory_dataset", used.to_string()),
+        ("process_private_bytes", private.to_string()),
+        ("maxmemory", most.to_string()),
+        ("maxmemory_human", human(most)),
+        ("maxmemory_policy", context.server.live.text(Name::MaxMemoryPolicy)),
+        ("mem_fragmentation_ratio", "1.00".to_owned()),
+        ("mem_allocator", "shared mapping".to_owned()),
+    ]))
+}
+
+/// The level as INFO tells it.
+pub(crate) fn level(durability: Option<Durability>) -> &'static str {
+    match durability {
+        None => "as the database has it",
+        Some(Durability::None) => "none",
+        Some(Durability::Periodic) => "periodic",
+        Some(Durability::Fsync) => "fsync",
+    }
+}
+
+fn persistence_fields(context: &Context<'_>) -> Result<Fields> {
+    let durability = context.server.settings.durability;
+    let mut fields = own(vec![
+        ("loading", "0".to_owned()),
+        ("durability", level(durability).to_owned()),
+        ("rdb_bgsave_in_progress", "0".to_owned()),
+        ("rdb_last_save_time", super::server::last_save(context)?.to_string()),
+        ("rdb_last_bgsave_status", "ok".to_owned()),
+        ("aof_enabled", u8::from(durability != Some(Durability::None)).to_string()),
+        ("aof_rewrite_in_progress", "0".to_owned()),
+        ("aof_last_bgrewrite_status", "ok".to_owned()),
+        ("aof_last_write_status", "ok".to_owned()),
+    ]);
+    // What `perilune stat` tells of the disk.
+    let wanted = [
+        "checkpoints",
+        "checkpoint_age_ms",
+        "log_bytes",
+        "fsyncs",
+        "replay_bytes",
+        "file_bytes",
+        "free_bytes",
+    ];
+    for figure in context.server.database.stat()? {
+        if wanted.contains(&figure.name) {
+            fields.push((figure.name.to_owned(), figure.value.to_string()));
+        }
+    }
+    Ok(fields)
+}
+
+fn cpu_fields() -> Fields {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold blanks; user and system time are the 12th and 13th behind it.
+    let words: Vec<_> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let seconds = |place: usize| {
+        // A tick is a hundredth of a second on every Linux that programs see.
+        let ticks = words.get(place).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
+        format!("{:.6}", ticks / 100.0)
+    };
+    own(vec![("used_cpu_sys", seconds(12)), ("used_cpu_user", seconds(11))])
+}
+
+fn server_lines(servers: &[Published]) -> Fields {
+    let now = clock() as u64;
+    let line = |server: &Published| {
+        format!(
+            "pid={},port={},clients={},commands={},ops_per_sec={},uptime={}",
+            server.process,
+            server.port,
+            server.connected,
+            server.commands,
+            server.commands_each_second,
+            now.saturating_sub(server.started_ms) / 1_000
+        )
+    };
+    let lines = servers.iter().map(|server| (format!("server{}", server.number), line(server)));
+    [("servers".to_owned(), servers.len().to_string())].into_iter().chain(lines).collect()
+}
+
+/// NB: keys are counted one by one, and who watches a server asks often: beyond a bound it is "at least".
+fn keyspace_fields(context: &mut Context<'_>) -> Result<Fields> {
+    let mut fields = Vec::new();
+    for database in 0..DATABASES {
+        let mut cursor = Cursor::children(&node!("^redis", database)?);
+        let mut count = 0;
+        while count < COUNTED && cursor.next(context.session)? {
+            count += 1;
+        }
+        if count > 0 {
+            let more = if count == COUNTED { ",at_least=1" } else { "" };
+            fields.push((format!("db{database}"), format!("keys={count},expires=0,avg_ttl=0{more}")));
+        }
+    }
+    Ok(fields)
+}
+
+fn command_fields(context: &Context<'_>) -> Fields {
+    let statistics = &context.server.statistics;
+    let told = table::commands().iter().filter_map(|command| Some((command.name, statistics.of(command)?)));
+    told.map(|(name, sums)| {
+        let each = sums.microseconds as f64 / sums.calls.max(1) as f64;
+        let text = format!(
+            "calls={},usec={},usec_per_call={each:.2},rejected_calls={},failed_calls={}",
+            sums.calls, sums.microseconds, sums.rejected, sums.failed
+        );
+        (format!("cmdstat_{name}"), text)
+    })
+    .collect()
+}
+
+fn latency_fields(context: &Context<'_>) -> Fields {
+    let statistics = &context.server.statistics;
+    let mut fields = Vec::new();
+    for command in table::commands() {
+        let Some(sums) = statistics.of(command).filter(|sums| sums.calls > 0) else { continue };
+        // The upper end of the step that holds so many of the calls.
+        let percentile = |wanted: f64| {
+            let mut seen = 0;
+            let step = sums.steps.iter().position(|count| {
+                seen += count;
+                seen as f64 >= wanted * sums.calls as f64
+            });
+            (1_u64 << step.unwrap_or(0)) as f64
+        };
+        let text =
+            format!("p50={:.3},p99={:.3},p99.9={:.3}", percentile(0.5), percentile(0.99), percentile(0.999));
+        fields.push((format!("latency_percentiles_usec_{}", command.name), text));
+    }
+    fields
+}

@@ -1,0 +1,146 @@
+//! What all servers of a database have done together: each publishes its figures in the tree, once a second if
+//! they have changed; INFO adds them up.
+//!
+//! Invariant: what a dead server has published does not count as present (clients), and is gone with its node.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use perilune::{Durability, Session, TransactionOptions};
+
+use crate::peers;
+use crate::server::Server;
+
+/// Counters of this server; each thread adds to them.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) connected: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) rejected: AtomicU64,
+    pub(crate) commands: AtomicU64,
+    pub(crate) swept: AtomicU64,
+    /// Commands in the last second.
+    pub(crate) commands_each_second: AtomicU64,
+}
+
+/// One server's figures, or the sum of several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Published {
+    pub(crate) number: i64,
+    pub(crate) process: u64,
+    pub(crate) port: u64,
+    pub(crate) started_ms: u64,
+    pub(crate) connected: u64,
+    pub(crate) connections: u64,
+    pub(crate) rejected: u64,
+    pub(crate) commands: u64,
+    pub(crate) swept: u64,
+    pub(crate) commands_each_second: u64,
+}
+
+impl Published {
+    /// This server's, now.
+    pub(crate) fn now(server: &Server) -> Published {
+        let figures = &server.figures;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Published {
+            number: server.number,
+            process: u64::from(std::process::id()),
+            port: u64::from(server.settings.port),
+            started_ms: server.started_ms,
+            connected: read(&figures.connected),
+            connections: read(&figures.connections),
+            rejected: read(&figures.rejected),
+            commands: read(&figures.commands),
+            swept: read(&figures.swept),
+            commands_each_second: read(&figures.commands_each_second),
+        }
+    }
+
+    fn fields(&mut self) -> [&mut u64; 9] {
+        [
+            &mut self.process,
+            &mut self.port,
+            &mut self.started_ms,
+            &mut self.connected,
+            &mut self.connections,
+            &mut self.rejected,
+            &mut self.commands,
+            &mut self.swept,
+            &mut self.commands_each_second,
+        ]
+    }
+
+    fn to_text(&self) -> String {
+        let texts = self.clone().fields().map(|field| field.to_string());
+        texts.join(" ")
+    }
+
+    /// What cannot be read is 0.
+    fn parse(number: i64, text: &str) -> Published {
+        let mut published = Published { number, ..Published::default() };
+        for (field, word) in published.fields().into_iter().zip(text.split(' ')) {
+            *field = word.parse().unwrap_or(0);
+        }
+        published
+    }
+
+    pub(crate) fn add(&mut self, other: &Published) {
+        self.connected += other.connected;
+        self.connections += other.connections;
+        self.rejected += other.rejected;
+        self.commands += other.commands;
+        self.swept += other.swept;
+        self.commands_each_second += other.commands_each_second;
+    }
+}
+
+/// What a server has published last.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    last: Published,
+    at: Instant,
+}
+
+impl Publisher {
+    pub(crate) fn new() -> Publisher {
+        Publisher { last: Published::default(), at: Instant::now() }
+    }
+
+    /// Publishes this server's figures, if they have changed. A database that takes no writes has none.
+    pub(crate) fn publish(&mut self, server: &Server, session: &mut Session) {
+        let figures = &server.figures;
+        let commands = figures.commands.load(Ordering::Relaxed);
+        let seconds = self.at.elapsed().as_secs_f64().max(0.001);
+        let rate = (commands.saturating_sub(self.last.commands) as f64 / seconds).round() as u64;
+        self.at = Instant::now();
+        figures.commands_each_second.store(rate, Ordering::Relaxed);
+        let now = Published::now(server);
+        if now == self.last || server.number == 0 {
+            return;
+        }
+        let options =
+            TransactionOptions { durability: Some(Durability::None), ..TransactionOptions::default() };
+        let written = session.transaction_with(&options, |session| {
+            let place = peers::place(server.number)?.with("figures")?;
+            session.set(&place, &*now.to_text())
+        });
+        if written.is_ok() {
+            self.last = now;
+        }
+    }
+}
+
+/// The figures of all servers that live, this one first.
+pub(crate) fn all(server: &Server, session: &mut Session) -> perilune::Result<Vec<Published>> {
+    let mut published = vec![Published::now(server)];
+    for number in peers::all(session)? {
+        if number == server.number || !peers::is_alive(session, number)? {
+            continue;
+        }
+        let place = peers::place(number)?.with("figures")?;
+        let text = session.get_str(&place)?.unwrap_or_default().to_owned();
+        published.push(Published::parse(number, &text));
+    }
+    Ok(published)
+}

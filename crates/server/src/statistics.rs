@@ -1,0 +1,180 @@
+//! What commands have done on this server: how often, how long, with which errors; and delays worth keeping.
+//!
+//! Invariant: each event loop counts for itself, so that counting shares no cache line; who asks adds up.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use crate::keyspace::clock;
+use crate::table::{self, Command};
+
+/// Powers of two of microseconds that are told apart.
+pub(crate) const STEPS: usize = 32;
+/// Delays kept of an event.
+const SAMPLES: usize = 160;
+/// Kinds of errors that are told apart.
+const ERRORS: usize = 128;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With a reply.
+    Good,
+    /// With an error.
+    Failed,
+    /// Before it began.
+    Rejected,
+}
+
+/// One command's counters in one event loop.
+#[derive(Debug, Default)]
+struct Counters {
+    calls: AtomicU64,
+    nanoseconds: AtomicU64,
+    failed: AtomicU64,
+    rejected: AtomicU64,
+    /// Calls that took at most 1, 2, 4, ... microseconds.
+    steps: [AtomicU64; STEPS],
+}
+
+/// The same, of all event loops.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) calls: u64,
+    pub(crate) microseconds: u64,
+    pub(crate) failed: u64,
+    pub(crate) rejected: u64,
+    pub(crate) steps: [u64; STEPS],
+}
+
+/// A delay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// Seconds since 1970.
+    pub(crate) second: i64,
+    pub(crate) milliseconds: i64,
+}
+
+/// The delays of one event.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delays {
+    pub(crate) samples: VecDeque<Sample>,
+    pub(crate) most: i64,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct Statistics {
+    /// By event loop and by the number of the command.
+    loops: Vec<Vec<OnceLock<Box<Counters>>>>,
+    errors: Mutex<BTreeMap<String, u64>>,
+    delays: Mutex<BTreeMap<&'static str, Delays>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Statistics {
+    pub(crate) fn new(loops: usize) -> Statistics {
+        let row = || (0..table::NUMBERS).map(|_| OnceLock::new()).collect();
+        Statistics {
+            loops: (0..loops).map(|_| row()).collect(),
+            errors: Mutex::default(),
+            delays: Mutex::default(),
+        }
+    }
+
+    /// Counts a command that ran in event loop `thread`.
+    pub(crate) fn count(&self, thread: usize, command: &Command, took: Duration, end: End) {
+        let Some(row) = self.loops.get(thread) else { return };
+        let counters = row[table::number(command)].get_or_init(Box::default);
+        // One thread adds, others read: no need of an atomic addition.
+        let add = |counter: &AtomicU64, by: u64| {
+            counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+        };
+        match end {
+            End::Rejected => return add(&counters.rejected, 1),
+            End::Failed => add(&counters.failed, 1),
+            End::Good => {}
+        }
+        add(&counters.calls, 1);
+        add(&counters.nanoseconds, took.as_nanos() as u64);
+        let microseconds = (took.as_nanos() as u64).div_ceil(1_000).max(1);
+        let step = (microseconds.next_power_of_two().trailing_zeros() as usize).min(STEPS - 1);
+        add(&counters.steps[step], 1);
+    }
+
+    /// What `command` has done, if it was ever asked for.
+    pub(crate) fn of(&self, command: &Command) -> Option<Sums> {
+        let number = table::number(command);
+        let mut sums = Sums::default();
+        let mut nanoseconds = 0;
+        for counters in self.loops.iter().filter_map(|row| row[number].get()) {
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            sums.calls += read(&counters.calls);
+            sums.failed += read(&counters.failed);
+            sums.rejected += read(&counters.rejected);
+            nanoseconds += read(&counters.nanoseconds);
+            for (sum, step) in sums.steps.iter_mut().zip(&counters.steps) {
+                *sum += read(step);
+            }
+        }
+        sums.microseconds = nanoseconds / 1_000;
+        (sums.calls + sums.rejected > 0).then_some(sums)
+    }
+
+    /// Counts an error by its first word.
+    pub(crate) fn count_error(&self, text: &str) {
+        let code = text.split(' ').next().unwrap_or_default();
+        let mut errors = locked(&self.errors);
+        if errors.len() < ERRORS || errors.contains_key(code) {
+            *errors.entry(code.to_owned()).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn errors(&self) -> BTreeMap<String, u64> {
+        locked(&self.errors).clone()
+    }
+
+    /// Keeps a delay of `event`.
+    pub(crate) fn delayed(&self, event: &'static str, took: Duration) {
+        let milliseconds = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        let second = clock() / 1_000;
+        let mut delays = locked(&self.delays);
+        let delays = delays.entry(event).or_default();
+        delays.most = delays.most.max(milliseconds);
+        match delays.samples.back_mut() {
+            // One a second, the longest.
+            Some(last) if last.second == second => last.milliseconds = last.milliseconds.max(milliseconds),
+            _ => {
+                delays.samples.push_back(Sample { second, milliseconds });
+                if delays.samples.len() > SAMPLES {
+                    delays.samples.pop_front();
+                }
+            }
+        }
+    }
+
+    pub(crate) fn delays(&self) -> BTreeMap<&'static str, Delays> {
+        locked(&self.delays).clone()
+    }
+
+    /// Forgets the delays of `event`; whether there were any.
+    pub(crate) fn forget_delays(&self, event: &[u8]) -> bool {
+        let mut delays = locked(&self.delays);
+        let known = delays.keys().find(|known| known.as_bytes().eq_ignore_ascii_case(event)).copied();
+        known.is_some_and(|known| delays.remove(known).is_some())
+    }
+
+    /// As if the server had just started.
+    pub(crate) fn reset(&self) {
+        locked(&self.errors).clear();
+        for counters in self.loops.iter().flatten().filter_map(OnceLock::get) {
+            let single = [&counters.calls, &counters.nanoseconds, &counters.failed, &counters.rejected];
+            single.into_iter().chain(&counters.steps).for_each(|counter| counter.store(0, Ordering::Relaxed));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What operators ask of a server: INFO, SLOWLOG, LATENCY, MEMORY, COMMAND, DEBUG, checkpoints.
+
+mod peer;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place};
+use perilune_resp::Answer;
+use perilune_server::{Running, Settings};
+
+fn settings() -> Settings {
+    Settings { threads: 1, ..Settings::default() }
+}
+
+fn ok() -> Answer {
+    Answer::Simple(b"OK".to_vec())
+}
+
+fn text(answer: Answer) -> String {
+    match answer {
+        Answer::Error(text) | Answer::Bulk(text) | Answer::Simple(text) => String::from_utf8(text).unwrap(),
+        other => panic!("{other:?} is no text"),
+    }
+}
+
+fn array(answer: Answer) -> Vec<Answer> {
+    match answer {
+        Answer::Array(parts) => parts,
+        other => panic!("{other:?} is no array"),
+    }
+}
+
+/// The fields of INFO.
+fn info(client: &mut Client, section: &str) -> HashMap<String, String> {
+    let told = text(client.line(&format!("info {section}")));
+    let fields = told.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+#[test]
+fn info_counts_what_happened() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    for number in 0..5 {
+        assert_eq!(client.line(&format!("set key{number} x")), ok());
+    }
+    assert!(client.line("incr key0").is_error());
+    assert!(client.line("get").is_error());
+    let all = info(&mut client, "everything");
+    assert_eq!(all["db0"], "keys=5,expires=0,avg_ttl=0");
+    assert_eq!(all["connected_clients"], "1");
+    assert_eq!(all["tcp_port"], ours.port.to_string());
+    assert_eq!(all["run_id"].len(), 40);
+    assert!(all["cmdstat_set"].starts_with("calls=5,") && all["cmdstat_set"].ends_with("failed_calls=0"));
+    assert!(all["cmdstat_incr"].starts_with("calls=1,") && all["cmdstat_incr"].ends_with("failed_calls=1"));
+    assert!(all["cmdstat_get"].contains("rejected_calls=1"));
+    assert_eq!(all["errorstat_ERR"], "count=2");
+    assert_eq!(all["durability"], "as the database has it");
+    assert!(all["used_memory"].parse::<u64>().unwrap() > 0);
+    let default = info(&mut client, "default");
+    assert!(default.contains_key("role") && !default.contains_key("cmdstat_set"));
+    assert_eq!(info(&mut client, "persistence").get("role"), None);
+    let histogram = array(client.line("latency histogram set"));
+    assert_eq!(histogram[0], Answer::Bulk(b"set".to_vec()));
+    assert_eq!(array(histogram[1].clone())[1], Answer::Integer(5));
+    assert_eq!(client.line("config resetstat"), ok());
+    assert!(!info(&mut client, "commandstats").contains_key("cmdstat_set"));
+}
+
+/// INFO adds up what all servers have published; one that ended counts no more.
+#[test]
+fn info_covers_all_servers() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let socket = place.path().join("second.sock");
+    let second =
+        Running::start(&ours.database, Settings { port: 0, unix_socket: Some(socket.clone()), ..settings() })
+            .expect("a second server");
+    let (mut here, mut there) = (Client::connect(&ours.socket), Client::connect(&socket));
+    let wait_for = |client: &mut Client, field: &str, value: &str| {
+        let start = Instant::now();
+        while info(client, "everything")[field] != value {
+            assert!(start.elapsed() < Duration::from_secs(20), "{field} is not {value}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    wait_for(&mut here, "connected_clients", "2");
+    wait_for(&mut there, "connected_clients", "2");
+    assert_eq!(info(&mut here, "clients")["connected_clients_of_this_server"], "1");
+    assert_eq!(info(&mut here, "servers")["servers"], "2");
+    second.stopper().stop();
+    second.wait();
+    wait_for(&mut here, "servers", "1");
+    wait_for(&mut here, "connected_clients", "1");
+}
+
+#[test]
+fn slow_commands_are_kept_without_secrets() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    assert_eq!(client.line("slowlog get"), Answer::Array(Vec::new()));
+    assert_eq!(client.line("config set slowlog-log-slower-than 0 slowlog-max-len 3"), ok());
+    client.line("slowlog reset");
+    client.line("acl setuser ada >secret");
+    client.line("auth default wrong");
+    client.line("client setname tester");
+    client.call([b"SET".to_vec(), b"k".to_vec(), vec![b'x'; 200]]);
+    let entries = array(client.line("slowlog get -1"));
+    assert_eq!(entries.len(), 3);
+    let newest = array(entries[0].clone());
+    let words: Vec<_> = array(newest[3].clone()).into_iter().map(text).collect();
+    assert_eq!(words[..2], ["SET", "k"]);
+    assert!(words[2].ends_with("... (72 more bytes)"));
+    assert_eq!(text(newest[5].clone()), "tester");
+    let oldest: Vec<_> = array(array(entries[2].clone())[3].clone()).into_iter().map(text).collect();
+    assert_eq!(oldest, ["acl", "setuser", "(redacted)", "(redacted)"]);
+    assert_eq!(client.line("slowlog len"), Answer::Integer(3));
+    assert_eq!(client.line("config set slowlog-log-slower-than -1"), ok());
+    assert_eq!(client.line("slowlog reset"), ok());
+    assert_eq!(client.line("slowlog len"), Answer::Integer(0));
+    assert_eq!(text(client.line("slowlog get -2")), "ERR count should be greater than or equal to -1");
+}
+
+#[test]
+fn delays_are_kept_from_the_threshold_on() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    assert!(text(client.line("latency doctor")).starts_with("Delays are not kept"));
+    assert_eq!(client.line("config set latency-monitor-threshold 1"), ok());
+    // Inside MULTI nothing parks: this takes its time.
+    client.send(b"multi\r\ndebug sleep 0.005\r\nexec\r\n");
+    (0..3).for_each(|_| drop(client.receive()));
+    let latest = array(client.line("latency latest"));
+    let event = array(latest[0].clone());
+    assert_eq!(event[0], Answer::Bulk(b"command".to_vec()));
+    assert!(matches!(event[3], Answer::Integer(5..)));
+    assert!(!array(client.line("latency history command")).is_empty());
+    assert!(text(client.line("latency graph command")).starts_with("command - high"));
+    assert!(text(client.line("latency doctor")).contains("command: "));
+    assert!(matches!(client.line("latency reset"), Answer::Integer(1..)));
+    assert_eq!(text(client.line("latency graph no")), "ERR No samples available for event 'no'");
+}
+
+#[test]
+fn debug_sleep_keeps_nobody_else_waiting() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut sleeper, mut other) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    sleeper.send(b"debug sleep 0.2\r\nping\r\n");
+    let start = std::time::Instant::now();
+    assert_eq!(other.line("set k 1"), ok());
+    assert_eq!(sleeper.receive(), Some(ok()));
+    assert!(start.elapsed() >= std::time::Duration::from_millis(190));
+    assert_eq!(sleeper.receive(), Some(Answer::Simple(b"PONG".to_vec())));
+}
+
+#[test]
+fn checkpoints_memory_and_the_table_answer() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    client.line("rpush l a b c");
+    assert_eq!(client.line("save"), ok());
+    assert_eq!(text(client.line("bgsave")), "Background saving started");
+    assert_eq!(text(client.line("bgrewriteaof")), "Background append only file rewriting started");
+    let Answer::Integer(second) = client.line("lastsave") else { panic!("an integer") };
+    assert!(second > 1_700_000_000);
+    assert!(matches!(client.line("memory usage l"), Answer::Integer(10..)));
+    assert_eq!(client.line("memory usage nothing"), Answer::Null);
+    assert!(text(client.line("debug object l")).contains("kind:list nodes:3"));
+    assert_eq!(array(client.line("role"))[0], Answer::Bulk(b"master".to_vec()));
+    assert_eq!(client.line("wait 0 0"), Answer::Integer(0));
+    assert!(text(client.line("lolwut")).contains("Perilune ver. "));
+    let keys = array(client.line("command getkeysandflags rename a b"));
+    let second = array(keys[1].clone());
+    assert_eq!(second[0], Answer::Bulk(b"b".to_vec()));
+    assert_eq!(array(second[1].clone())[0], Answer::Simple(b"OW".to_vec()));
+    let listed = array(client.line("command list filterby pattern ACL*"));
+    assert_eq!(listed, [Answer::Bulk(b"acl".to_vec())]);
+    assert_eq!(
+        text(client.line("replicaof no one")).split(':').next().unwrap(),
+        "ERR there is no replication"
+    );
+    for container in ["acl", "config", "command", "slowlog", "latency", "memory", "debug"] {
+        assert!(array(client.line(&format!("{container} help"))).len() > 3, "{container}");
+    }
+}
