@@ -54,18 +54,37 @@ local function remove(path)
   os.remove(path .. '-wal.1')
 end
 
-local function run(name, f)
+-- With $PERILUNE_SPEC_SERVER, the address of a server: its database, emptied, in place of a new file.
+local server = os.getenv 'PERILUNE_SPEC_SERVER'
+checks.server = server
+
+local function empty(db)
+  local names = {}
+  for name in db:names() do names[#names + 1] = name end
+  for _, name in ipairs(names) do db.node(name):kill() end
+end
+
+local function new_database()
+  if server then
+    local db = perilune.open(server)
+    empty(db)
+    return db, server
+  end
   local path = os.tmpname()
   os.remove(path)
   path = path .. '.db'
-  local db = perilune.open(path, {durability = 'none'})
+  return perilune.open(path, {durability = 'none'}), path
+end
+
+local function run(name, f)
+  local db, path = new_database()
   perilune.use(db)
   checks.path = path
   local good, message = xpcall(function() f(db, checks) end, function(e)
     return tostring(e) .. '\n' .. debug.traceback('', 2)
   end)
   pcall(db.close, db)
-  remove(path)
+  if not server then remove(path) end
   if good then
     passed = passed + 1
   else

@@ -1,22 +1,49 @@
-//! The back end in use: the only file that names it. Everything else sees the storage traits.
+//! The back ends: the engine, and a server's database. Only this file names both; everything else sees the
+//! storage traits.
+//!
+//! Invariant: an operation of the engine costs one compare more than a call of its own, which the processor
+//! foresees.
 
 use std::path::Path;
+use std::time::Duration;
 
-use perilune_store::Error as StoreError;
+use perilune_key::ArithmeticError;
+use perilune_store::{
+    Change, ChannelOptions, CommitHook, Error as StoreError, Figure, Limits, LockOwner, LockReport,
+    LockRequest, Locks, Message, Messages, Presence, ProcessReport, Result as StoreResult,
+    Session as StoreSession, Store, TransactionOptions, Watch, WatchId, WatchRequest,
+};
 
+use crate::remote::{is_address, RemoteDatabase, RemoteSession};
 use crate::{OpenOptions, Result};
 
-/// The store below.
-pub(crate) type Backend = perilune_engine::Database;
-/// A session of the store below.
-pub(crate) type BackendSession = perilune_engine::Session;
-
-pub(crate) use perilune_engine::{install_sigbus, LostRange};
+pub(crate) use perilune_engine::{install_sigbus, LostRange, SalvageReport};
 pub use perilune_engine::{BackupKind, BackupReport, CompactReport, LostPage, RecoveryReport};
+
+/// The store below.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    /// A file that this process maps.
+    File(perilune_engine::Database),
+    /// A server's.
+    Server(RemoteDatabase),
+}
+
+/// A session of the store below.
+#[allow(clippy::large_enum_variant, reason = "one a thread, and the large one is the fast one")]
+pub(crate) enum BackendSession {
+    /// Of a file.
+    File(perilune_engine::Session),
+    /// Of a server.
+    Server(Box<RemoteSession>),
+}
 
 /// Opens the store at `path`.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Backend> {
-    Ok(Backend::open(path, &self::options(options)?)?)
+    if is_address(path) {
+        return Ok(Backend::Server(RemoteDatabase::open(path, options)?));
+    }
+    Ok(Backend::File(perilune_engine::Database::open(path, &self::options(options)?)?))
 }
 
 /// The store's own options.
@@ -35,9 +62,230 @@ pub(crate) fn options(options: &OpenOptions) -> Result<perilune_engine::OpenOpti
 
 /// What is wrong with the store's own structure.
 pub(crate) fn verify(backend: &Backend) -> Result<Vec<String>> {
-    match backend.verify() {
-        Ok(_) => Ok(Vec::new()),
+    let verified = match backend {
+        Backend::File(database) => database.verify().map(drop),
+        Backend::Server(database) => database.refuse("verify"),
+    };
+    match verified {
+        Ok(()) => Ok(Vec::new()),
         Err(StoreError::Corrupt { place }) => Ok(vec![place]),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes a file anew; see [`perilune_engine::Database::compact`].
+pub(crate) fn compact(
+    path: &Path,
+    options: &perilune_engine::OpenOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> StoreResult<CompactReport> {
+    perilune_engine::Database::compact(path, options, progress)
+}
+
+/// Copies what can be read; see [`perilune_engine::Database::salvage`].
+pub(crate) fn salvage(
+    path: &Path,
+    new: &Path,
+    options: &perilune_engine::OpenOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> StoreResult<SalvageReport> {
+    perilune_engine::Database::salvage(path, new, options, progress)
+}
+
+impl Backend {
+    pub(crate) fn session(&self) -> StoreResult<BackendSession> {
+        match self {
+            Backend::File(database) => database.session().map(BackendSession::File),
+            Backend::Server(database) => Ok(BackendSession::Server(Box::new(database.session()?))),
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> StoreResult<BackendSession> {
+        match self {
+            Backend::File(database) => database.snapshot().map(BackendSession::File),
+            Backend::Server(database) => database.refuse("a snapshot"),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        match self {
+            Backend::File(database) => database.limits(),
+            Backend::Server(database) => database.limits(),
+        }
+    }
+
+    pub(crate) fn checkpoint(&self) -> StoreResult<bool> {
+        match self {
+            Backend::File(database) => database.checkpoint(),
+            Backend::Server(database) => database.refuse("a checkpoint"),
+        }
+    }
+
+    pub(crate) fn recovery(&self) -> Option<&RecoveryReport> {
+        match self {
+            Backend::File(database) => database.recovery(),
+            Backend::Server(_) => None,
+        }
+    }
+
+    pub(crate) fn close(self) -> StoreResult<()> {
+        match self {
+            Backend::File(database) => database.close(),
+            Backend::Server(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn backup(
+        &self,
+        dest: &Path,
+        kind: BackupKind,
+        options: &perilune_engine::OpenOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> StoreResult<BackupReport> {
+        match self {
+            Backend::File(database) => database.backup(dest, kind, options, progress),
+            Backend::Server(database) => database.refuse("a backup"),
+        }
+    }
+
+    pub(crate) fn figures(&self) -> StoreResult<Vec<Figure>> {
+        match self {
+            Backend::File(database) => Store::figures(database),
+            Backend::Server(database) => database.figures(),
+        }
+    }
+
+    pub(crate) fn locks(&self) -> StoreResult<Vec<LockReport>> {
+        match self {
+            Backend::File(database) => database.locks(),
+            Backend::Server(database) => database.refuse("the list of locks"),
+        }
+    }
+
+    pub(crate) fn processes(&self) -> StoreResult<Vec<ProcessReport>> {
+        match self {
+            Backend::File(database) => database.processes(),
+            Backend::Server(database) => database.processes(),
+        }
+    }
+
+    /// The address of the server, without its password.
+    pub(crate) fn address(&self) -> Option<String> {
+        match self {
+            Backend::File(_) => None,
+            Backend::Server(database) => Some(database.shown()),
+        }
+    }
+}
+
+impl BackendSession {
+    /// Adds to a number at the server, if there is one and it can: see [`RemoteSession::increment`].
+    #[inline]
+    pub(crate) fn increment_there(
+        &mut self,
+        key: &[u8],
+        by: impl FnOnce(&mut Vec<u8>),
+        truncating: bool,
+    ) -> Option<StoreResult<std::result::Result<Vec<u8>, ArithmeticError>>> {
+        match self {
+            BackendSession::File(_) => None,
+            BackendSession::Server(session) => {
+                let mut encoded = Vec::new();
+                by(&mut encoded);
+                session.increment(key, &encoded, truncating)
+            }
+        }
+    }
+}
+
+/// Hands each method on to the back end in use.
+macro_rules! hand_on {
+    ($($(#[$attribute:meta])* fn $name:ident(&mut self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
+        $(#[$attribute])*
+        fn $name(&mut self $(, $argument: $type)*) $(-> $result)? {
+            match self {
+                BackendSession::File(session) => session.$name($($argument),*),
+                BackendSession::Server(session) => session.$name($($argument),*),
+            }
+        }
+    )*};
+}
+
+impl StoreSession for BackendSession {
+    hand_on! {
+        #[inline]
+        fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> StoreResult<bool>;
+        #[inline]
+        fn presence(&mut self, key: &[u8]) -> StoreResult<Presence>;
+        #[inline]
+        fn next(&mut self, from: &[u8], inclusive: bool, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
+        #[inline]
+        fn next_within(
+            &mut self, from: &[u8], inclusive: bool, end: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>
+        ) -> StoreResult<bool>;
+        #[inline]
+        fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
+        #[inline]
+        fn previous_within(&mut self, from: &[u8], begin: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
+        #[inline]
+        fn set(&mut self, key: &[u8], value: &[u8]) -> StoreResult<()>;
+        fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<()>;
+        #[inline]
+        fn remove(&mut self, key: &[u8]) -> StoreResult<bool>;
+        fn remove_prefix(&mut self, prefix: &[u8]) -> StoreResult<()>;
+        #[inline]
+        fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()>;
+        fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> StoreResult<bool>;
+        fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
+        fn commit(&mut self) -> StoreResult<()>;
+        fn rollback(&mut self) -> StoreResult<()>;
+        fn retry(&mut self) -> StoreResult<()>;
+        fn give_up(&mut self);
+        fn validate(&mut self) -> StoreResult<()>;
+        fn set_commit_hook(&mut self, hook: Option<CommitHook>);
+    }
+
+    #[inline]
+    fn depth(&self) -> usize {
+        match self {
+            BackendSession::File(session) => session.depth(),
+            BackendSession::Server(session) => session.depth(),
+        }
+    }
+
+    fn restarts(&self) -> u32 {
+        match self {
+            BackendSession::File(session) => session.restarts(),
+            BackendSession::Server(session) => session.restarts(),
+        }
+    }
+}
+
+impl Locks for BackendSession {
+    hand_on! {
+        fn new_lock_owner(&mut self) -> LockOwner;
+        fn lock(&mut self, owner: LockOwner, requests: &[LockRequest<'_>], timeout: Option<Duration>) -> StoreResult<bool>;
+        fn unlock(&mut self, owner: LockOwner, name: &[u8]) -> StoreResult<bool>;
+        fn unlock_all(&mut self, owner: LockOwner) -> StoreResult<()>;
+        fn lock_count(&mut self, owner: LockOwner, name: &[u8]) -> StoreResult<u32>;
+    }
+}
+
+impl Watch for BackendSession {
+    hand_on! {
+        fn watch(&mut self, requests: &[WatchRequest<'_>]) -> StoreResult<WatchId>;
+        fn wait(&mut self, id: WatchId, timeout: Option<Duration>) -> StoreResult<bool>;
+        fn watch_descriptor(&mut self, id: WatchId) -> StoreResult<i32>;
+        fn unwatch(&mut self, id: WatchId);
+    }
+}
+
+impl Messages for BackendSession {
+    hand_on! {
+        fn create_channel(&mut self, name: &[u8], options: ChannelOptions) -> StoreResult<()>;
+        fn post(&mut self, name: &[u8], body: &[u8]) -> StoreResult<u64>;
+        fn receive(&mut self, name: &[u8], timeout: Option<Duration>) -> StoreResult<Option<Message>>;
+        fn follow(&mut self, name: &[u8], after: u64, timeout: Option<Duration>) -> StoreResult<Option<Message>>;
+        fn remove_channel(&mut self, name: &[u8]) -> StoreResult<()>;
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use perilune_store::{Error as StoreError, Limits, Store};
+use perilune_store::{Error as StoreError, Limits};
 
 use crate::backend::{self, Backend, RecoveryReport};
 use crate::{OpenOptions, Result, Session};
@@ -35,7 +35,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens the database at `path`, creating it when it is missing.
+    /// Opens the database at `path`, creating it when it is missing; or the one behind the server at an address,
+    /// `tcp://[user:password@]host[:port]` or `unix:/path`.
     ///
     /// # Errors
     /// `NotADatabase`, `CannotOpen`, `NoSpace`, I/O: each says what to do.
@@ -133,7 +134,13 @@ impl Database {
         Ok(self.backend.close()?)
     }
 
-    /// The path it was opened at.
+    /// Whether it is behind a server, and not in a file that this process maps.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.backend.address().is_some()
+    }
+
+    /// The path it was opened at, or the address of its server, without a password.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -146,7 +153,9 @@ impl Database {
     }
 
     pub(crate) fn open_with(path: &Path, options: &OpenOptions) -> Result<Database> {
-        Ok(Database { backend: backend::open(path, options)?, path: path.into() })
+        let backend = backend::open(path, options)?;
+        let path = backend.address().map_or_else(|| path.into(), |address| Path::new(&address).into());
+        Ok(Database { backend, path })
     }
 }
 

@@ -117,6 +117,83 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Every kind.
+    const ALL: [ErrorCode; 29] = [
+        ErrorCode::Invalid,
+        ErrorCode::InvalidKey,
+        ErrorCode::KeyTooLong,
+        ErrorCode::ValueTooLong,
+        ErrorCode::Number,
+        ErrorCode::WrongType,
+        ErrorCode::Overlap,
+        ErrorCode::LocalNode,
+        ErrorCode::LimitReached,
+        ErrorCode::Conflict,
+        ErrorCode::Restart,
+        ErrorCode::Rollback,
+        ErrorCode::TransactionTimeout,
+        ErrorCode::TransactionState,
+        ErrorCode::Forked,
+        ErrorCode::Deadlock,
+        ErrorCode::CommitUnknown,
+        ErrorCode::ChannelFull,
+        ErrorCode::ReadOnly,
+        ErrorCode::NotADatabase,
+        ErrorCode::CannotOpen,
+        ErrorCode::NoSpace,
+        ErrorCode::Io,
+        ErrorCode::WritesStopped,
+        ErrorCode::Corrupt,
+        ErrorCode::Refused,
+        ErrorCode::Internal,
+        ErrorCode::Other,
+        ErrorCode::NotDurable,
+    ];
+
+    /// The name by which servers and clients of theirs call it, as `KEY_TOO_LONG`. Never changes its meaning.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorCode::Invalid => "INVALID",
+            ErrorCode::InvalidKey => "INVALID_KEY",
+            ErrorCode::KeyTooLong => "KEY_TOO_LONG",
+            ErrorCode::ValueTooLong => "VALUE_TOO_LONG",
+            ErrorCode::Number => "NUMBER",
+            ErrorCode::WrongType => "WRONG_TYPE",
+            ErrorCode::Overlap => "OVERLAP",
+            ErrorCode::LocalNode => "LOCAL_NODE",
+            ErrorCode::LimitReached => "LIMIT_REACHED",
+            ErrorCode::Conflict => "CONFLICT",
+            ErrorCode::Restart => "RESTART",
+            ErrorCode::Rollback => "ROLLBACK",
+            ErrorCode::TransactionTimeout => "TRANSACTION_TIMEOUT",
+            ErrorCode::TransactionState => "TRANSACTION_STATE",
+            ErrorCode::Forked => "FORKED",
+            ErrorCode::Deadlock => "DEADLOCK",
+            ErrorCode::CommitUnknown => "COMMIT_UNKNOWN",
+            ErrorCode::ChannelFull => "CHANNEL_FULL",
+            ErrorCode::ReadOnly => "READ_ONLY",
+            ErrorCode::NotADatabase => "NOT_A_DATABASE",
+            ErrorCode::CannotOpen => "CANNOT_OPEN",
+            ErrorCode::NoSpace => "NO_SPACE",
+            ErrorCode::Io => "IO",
+            ErrorCode::WritesStopped => "WRITES_STOPPED",
+            ErrorCode::Corrupt => "CORRUPT",
+            ErrorCode::Refused => "REFUSED",
+            ErrorCode::Internal => "INTERNAL",
+            ErrorCode::Other => "OTHER",
+            ErrorCode::NotDurable => "NOT_DURABLE",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<ErrorCode> {
+        ErrorCode::ALL.into_iter().find(|code| code.name() == name)
+    }
+
+    fn from_number(number: i32) -> Option<ErrorCode> {
+        ErrorCode::ALL.into_iter().find(|code| code.number() == number)
+    }
+
     /// The number, as the C interface shows it.
     #[must_use]
     pub fn number(self) -> i32 {
@@ -183,6 +260,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::Corrupt { .. } => ErrorCode::Corrupt,
         StoreError::Refused(_) => ErrorCode::Refused,
         StoreError::Invalid(_) => ErrorCode::Invalid,
+        StoreError::Answered { code, .. } => ErrorCode::from_number(*code).unwrap_or(ErrorCode::Internal),
         _ => ErrorCode::Internal,
     }
 }

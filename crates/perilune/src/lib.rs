@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 pub mod limits;
+pub mod remote;
 
 mod error;
 mod node;

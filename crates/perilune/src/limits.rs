@@ -20,3 +20,18 @@ pub const LOCKS_PER_CALL: usize = 1_024;
 
 /// Faults that [`crate::VerifyReport`] keeps at most.
 pub const FAULTS_REPORTED: usize = 1_000;
+
+/// Bytes of the reads and writes of a transaction of a database behind a server at most.
+pub const WIRE_TRANSACTION_BYTES: usize = 256 << 20;
+
+/// Reads and writes of such a transaction at most: each is up to five arguments of one request.
+pub const WIRE_TRANSACTION_READS: usize = 200_000;
+
+/// Bytes of an answer of a server that a client takes at most.
+pub const WIRE_ANSWER_BYTES: usize = VALUE_BYTES + (1 << 20);
+
+/// Owners of locks that one connection to a server has at most.
+pub const REMOTE_LOCK_OWNERS: usize = 1_024;
+
+/// Watches that one connection to a server has at most.
+pub const REMOTE_WATCHES: usize = 64;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use perilune_store::{Figure, LockMode, LockOwner, ProcessReport, Store};
+use perilune_store::{Figure, LockMode, LockOwner, ProcessReport};
 
 use crate::{Database, Node, NodeRef, Result, Session};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::backend::{self, Backend};
+use crate::backend;
 use crate::{Database, NodeRef, OpenOptions, Result};
 
 pub use crate::backend::{BackupKind, BackupReport, CompactReport, LostPage};
@@ -93,7 +93,7 @@ impl OpenOptions {
         path: impl AsRef<Path>,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<CompactReport> {
-        Ok(Backend::compact(path.as_ref(), &backend::options(self)?, &mut progress)?)
+        Ok(backend::compact(path.as_ref(), &backend::options(self)?, &mut progress)?)
     }
 
     /// Copies every node that can be read of the last checkpoint of a damaged database, which nobody has open,
@@ -109,7 +109,7 @@ impl OpenOptions {
         mut progress: impl FnMut(u64, u64),
     ) -> Result<SalvageReport> {
         let options = backend::options(self)?;
-        let found = Backend::salvage(path.as_ref(), new.as_ref(), &options, &mut progress)?;
+        let found = backend::salvage(path.as_ref(), new.as_ref(), &options, &mut progress)?;
         let range = |range: &backend::LostRange| LostRange {
             after: range.after.as_deref().map(name_of),
             before: range.before.as_deref().map(name_of),

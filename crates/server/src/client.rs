@@ -6,6 +6,7 @@ use std::time::Instant;
 use perilune_resp::{ArgumentsBuf, Protocol};
 
 use crate::acl::{Acl, User};
+use crate::commands::nodes::Nodes;
 use crate::effects::Effects;
 use crate::mailbox::Seat;
 use crate::subscribers::Topic;
@@ -34,6 +35,10 @@ pub(crate) struct Client {
     pub(crate) watched: Vec<Watched>,
     /// What it is subscribed to, if anything.
     pub(crate) topics: Option<Box<Topics>>,
+    /// It came from this machine.
+    pub(crate) is_local: bool,
+    /// What it has of PERILUNE.*: locks and watches, released when it ends.
+    pub(crate) nodes: Option<Box<Nodes>>,
     /// No further command is read, and the connection ends when its replies are sent.
     pub(crate) closing: bool,
     /// A command of it is not answered yet, and no further one is run until it is.
@@ -72,7 +77,7 @@ pub(crate) struct Watched {
 }
 
 impl Client {
-    pub(crate) fn new(id: i64, address: String, authenticated: bool) -> Client {
+    pub(crate) fn new(id: i64, address: String, is_local: bool, authenticated: bool) -> Client {
         Client {
             id,
             seat: Seat { client: id, ..Seat::default() },
@@ -87,6 +92,8 @@ impl Client {
             queue: None,
             watched: Vec::new(),
             topics: None,
+            is_local,
+            nodes: None,
             closing: false,
             parked: None,
             last_ticket: 0,

@@ -47,3 +47,7 @@ pub(crate) const CURSOR_MS: i64 = 3_600_000;
 
 /// Events that a thread takes from the kernel at a time.
 pub(crate) const EVENTS: usize = 1_024;
+
+/// Clients with locks, watches or messages to wait for; each takes a thread. With more they ask again and
+/// again instead.
+pub(crate) const WAITERS: usize = 1_024;

@@ -9,10 +9,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use mio::Waker;
-use perilune::{node, Database, LockMode, Session};
+use perilune::{node, Database, Limits, LockMode, Session};
 
 use crate::acl::{hashed, Acl};
 use crate::commands;
+use crate::commands::nodes::Waiters;
 use crate::effects::Effects;
 use crate::figures::Figures;
 use crate::keyspace::{clock, sweep};
@@ -37,6 +38,11 @@ pub enum StartError {
     },
     /// Users of `aclfile` or `user` lines are not as they have to be.
     Users(String),
+    /// The database is behind a server already.
+    Remote {
+        /// That server's.
+        address: String,
+    },
     /// The operating system refused something else.
     Io(io::Error),
     /// The database answered.
@@ -50,6 +56,12 @@ impl fmt::Display for StartError {
                 write!(f, "cannot listen at {place}: {source}: choose another `port`, `bind` or `unixsocket`")
             }
             StartError::Users(why) => f.write_str(why),
+            StartError::Remote { address } => {
+                write!(
+                    f,
+                    "{address} is a server already: start `perilune serve` where the database's file is"
+                )
+            }
             StartError::Io(error) => write!(f, "cannot start the server: {error}"),
             StartError::Database(error) => error.fmt(f),
         }
@@ -62,6 +74,7 @@ impl std::error::Error for StartError {
             StartError::Listen { source, .. } | StartError::Io(source) => Some(source),
             StartError::Database(error) => Some(error),
             StartError::Users(_) => None,
+            StartError::Remote { .. } => None,
         }
     }
 }
@@ -89,6 +102,10 @@ pub(crate) struct Server {
     pub(crate) live: Live,
     /// The users that they share.
     pub(crate) acl: Acl,
+    /// Of the database.
+    pub(crate) limits: Limits,
+    /// Who wait for clients.
+    pub(crate) waiters: Waiters,
     pub(crate) started: Instant,
     pub(crate) figures: Figures,
     pub(crate) statistics: Statistics,
@@ -152,6 +169,9 @@ impl Running {
     /// # Errors
     /// An address that is not to be had; threads, descriptors or sessions of the database that are not.
     pub fn start(database: &Database, settings: Settings) -> Result<Running, StartError> {
+        if database.is_remote() {
+            return Err(StartError::Remote { address: database.path().display().to_string() });
+        }
         let listeners = Listeners::open(&settings)?;
         let addresses = listeners.addresses()?;
         let mut settings = settings;
@@ -168,6 +188,8 @@ impl Running {
             live,
             acl,
             started: Instant::now(),
+            limits: database.limits().clone(),
+            waiters: Waiters::new(database),
             figures: Figures::default(),
             statistics: Statistics::new(settings.threads.max(1)),
             expires: AtomicBool::new(true),
@@ -219,6 +241,7 @@ impl Running {
             // A thread that panicked has said so; the others have their clients to finish.
             let _ = thread.join();
         }
+        self.server.waiters.end();
         if let Some(path) = &self.server.settings.unix_socket {
             let _ = std::fs::remove_file(path);
         }

@@ -202,6 +202,9 @@ impl Worker {
         }
         for connection in self.connections.iter_mut().flatten() {
             connection.finish();
+            if let Some(nodes) = &mut connection.client.nodes {
+                nodes.end(&mut self.desk.session);
+            }
         }
         if self.desk.server.loops.fetch_sub(1, Ordering::AcqRel) == 1 {
             peers::stop(&mut self.desk.session, self.desk.server.number);
@@ -225,6 +228,9 @@ impl Worker {
             connection.client.unsubscribe(&mut self.desk.effects);
             // What is not noted now is when the next one comes or goes, or this server does.
             let _ = self.desk.subscribe(token);
+            if let Some(nodes) = &mut connection.client.nodes {
+                nodes.end(&mut self.desk.session);
+            }
             // It is closed in any case; then the kernel forgets it too.
             let _ = self.poll.registry().deregister(connection.stream.source());
             self.free.push(token);
@@ -284,7 +290,7 @@ impl Worker {
         figures.connected.fetch_add(1, Ordering::Relaxed);
         stream.prepare();
         let id = client_id(&mut self.desk.session);
-        let client = Client::new(id, address, server.is_open());
+        let client = Client::new(id, address, local, server.is_open());
         let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
         else {
             return;

@@ -103,6 +103,13 @@ pub enum Error {
         /// Which page or record, and what is wrong with it.
         place: String,
     },
+    /// A server that has the store answered with an error that only it knows the particulars of.
+    Answered {
+        /// The number of the error's kind, which is the public interface's.
+        code: i32,
+        /// What happened, and what to do.
+        text: String,
+    },
     /// The caller's arithmetic or test on a value refused; the text is the caller's.
     Refused(String),
     /// An option or argument is unknown or out of range; the text says which values are good.
@@ -172,6 +179,7 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::Corrupt { place } => write!(f, "the database is damaged: {place}: run `perilune check`"),
+            Error::Answered { text, .. } => f.write_str(text),
             Error::Refused(why) => f.write_str(why),
             Error::Invalid(why) => f.write_str(why),
             Error::Internal(what) => write!(f, "internal error, please report it: {what}"),

@@ -17,7 +17,7 @@ mod walk;
 
 use std::fmt;
 
-use perilune_store::{LockOwner, Locks, Session as StoreSession, Store};
+use perilune_store::{LockOwner, Locks, Session as StoreSession};
 
 use crate::backend::{Backend, BackendSession};
 use crate::local::LocalTrees;

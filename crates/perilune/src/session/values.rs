@@ -141,7 +141,7 @@ impl Session {
     /// `Number`; else as [`Session::set`]. The node is as it was.
     #[inline]
     pub fn increment<'n>(&mut self, node: impl Into<NodeRef<'n>>, by: impl IntoNumber) -> Result<Number> {
-        self.add(node.into(), by.into_number()?, perilune_key::increment)
+        self.add(node.into(), by.into_number()?, perilune_key::increment, false)
     }
 
     /// Adds as M's `$INCREMENT` does: a string counts as the number it begins with, other values
@@ -154,7 +154,7 @@ impl Session {
         node: impl Into<NodeRef<'n>>,
         by: impl IntoNumber,
     ) -> Result<Number> {
-        self.add(node.into(), by.into_number()?, perilune_key::increment_truncating)
+        self.add(node.into(), by.into_number()?, perilune_key::increment_truncating, true)
     }
 
     /// Sets the value of `node` to `new` (`None`: deletes it) if it is `expected` now, in type and
@@ -202,7 +202,13 @@ impl Session {
     }
 
     #[inline]
-    fn add(&mut self, node: NodeRef<'_>, by: Number, sum: Sum) -> Result<Number> {
+    fn add(&mut self, node: NodeRef<'_>, by: Number, sum: Sum, truncating: bool) -> Result<Number> {
+        if !node.is_local() {
+            let encode = |out: &mut Vec<u8>| ValueRef::from(by).encode_into(out);
+            if let Some(there) = self.trees.database.increment_there(node.encoded(), encode, truncating) {
+                return Ok(ValueRef::decode(&there??)?.as_number()?);
+            }
+        }
         let mut result = [0; 64];
         let mut outcome = Ok(0);
         let mut change = |current: Option<&[u8]>, buffer: &mut UpdateBuffer| {

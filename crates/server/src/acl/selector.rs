@@ -235,6 +235,10 @@ impl Selector {
         if !self.allows_command(command, arguments) {
             return Err(Denied::Command);
         }
+        // Nodes are all keys and channels at once, and what the server knows besides.
+        if command.group == "nodes" && !(self.all_keys && self.all_channels) {
+            return Err(Denied::Command);
+        }
         if !self.all_keys {
             // A command whose keys cannot be told fails for its own reason.
             for (index, place) in command.key_places(arguments).unwrap_or_default().into_iter().enumerate() {

@@ -16,6 +16,7 @@ pub(crate) mod keys;
 pub(crate) mod lcs;
 pub(crate) mod listing;
 pub(crate) mod lists;
+pub(crate) mod nodes;
 pub(crate) mod object;
 pub(crate) mod pubsub;
 pub(crate) mod scan;

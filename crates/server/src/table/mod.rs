@@ -11,6 +11,7 @@ mod connection;
 mod generic;
 mod hashes;
 mod lists;
+mod nodes;
 mod pubsub;
 mod row;
 mod server;
@@ -25,11 +26,12 @@ pub(crate) use self::absent::reason as absent;
 pub(crate) use self::row::*;
 
 /// Every group's rows.
-const GROUPS: [&[Command]; 10] = [
+const GROUPS: [&[Command]; 11] = [
     connection::ROWS,
     generic::ROWS,
     hashes::ROWS,
     lists::ROWS,
+    nodes::ROWS,
     pubsub::ROWS,
     server::ROWS,
     sets::ROWS,

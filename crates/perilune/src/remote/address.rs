@@ -1,0 +1,186 @@
+//! Addresses of servers: `tcp://host:6379`, `unix:/path`, with a user and a password before an `@`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use perilune_store::{Error, Result};
+
+const PORT: u16 = 6379;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Host and port.
+    Tcp(String, u16),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+/// Where a server is, and who asks.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) place: Place,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+/// Whether `path` is the address of a server and not a file: a file of such a name is opened as `./tcp:...`.
+pub(crate) fn is_address(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    [&b"tcp:"[..], b"unix:", b"tls:"].iter().any(|scheme| bytes.starts_with(scheme))
+}
+
+impl Address {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// `Invalid`, with how one looks.
+    pub(crate) fn parse(path: &Path) -> Result<Address> {
+        let bytes = path.as_os_str().as_bytes();
+        if let Some(rest) = bytes.strip_prefix(b"unix:") {
+            let rest = rest.strip_prefix(b"//").unwrap_or(rest);
+            let (user, password, path) = match rest.iter().position(|byte| *byte == b'/') {
+                Some(start) if start > 0 && rest[start - 1] == b'@' => {
+                    let (user, password) = login(&text(&rest[..start - 1])?)?;
+                    (user, password, &rest[start..])
+                }
+                _ => (None, None, rest),
+            };
+            if path.is_empty() {
+                return Err(malformed("a Unix socket needs a path"));
+            }
+            let place = Place::Unix(PathBuf::from(OsString::from_vec(path.to_vec())));
+            return Ok(Address { place, user, password });
+        }
+        let text = text(bytes)?;
+        if text.starts_with("tls:") {
+            return Err(Error::Invalid(
+                "tls: addresses are not supported by this build: use tcp:// over a trusted network or a tunnel, or unix:"
+                    .to_owned(),
+            ));
+        }
+        let Some(rest) = text.strip_prefix("tcp://") else {
+            return Err(malformed("what follows tcp: begins with //"));
+        };
+        let (login_text, host) = match rest.rsplit_once('@') {
+            Some((login, host)) => (login, host),
+            None => ("", rest),
+        };
+        let (user, password) = login(login_text)?;
+        let (host, port) = split_host(host.trim_end_matches('/'))?;
+        Ok(Address { place: Place::Tcp(host, port), user, password })
+    }
+
+    /// The address for people and messages: without the password.
+    pub(crate) fn shown(&self) -> String {
+        match &self.place {
+            Place::Tcp(host, port) if host.contains(':') => format!("tcp://[{host}]:{port}"),
+            Place::Tcp(host, port) => format!("tcp://{host}:{port}"),
+            Place::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+}
+
+fn malformed(why: &str) -> Error {
+    Error::Invalid(format!("{why}: an address is tcp://[user:password@]host[:port] or unix:/path"))
+}
+
+fn text(bytes: &[u8]) -> Result<String> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| malformed("an address is UTF-8"))
+}
+
+/// User and password, percent signs decoded.
+fn login(text: &str) -> Result<(Option<String>, Option<String>)> {
+    let filled = |part: String| Some(part).filter(|part| !part.is_empty());
+    match text.split_once(':') {
+        Some((user, password)) => Ok((filled(decoded(user)?), filled(decoded(password)?))),
+        None => Ok((filled(decoded(text)?), None)),
+    }
+}
+
+fn decoded(text: &str) -> Result<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+        match (digit(), digit()) {
+            (Some(high), Some(low)) => out.push((high * 16 + low) as u8),
+            _ => return Err(malformed("a percent sign in a password is written %25")),
+        }
+    }
+    String::from_utf8(out).map_err(|_| malformed("an address is UTF-8"))
+}
+
+fn split_host(text: &str) -> Result<(String, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']').ok_or_else(|| malformed("a bracket is not closed"))?;
+            (host, rest.strip_prefix(':'))
+        }
+        None => match text.split_once(':') {
+            Some((_, rest)) if rest.contains(':') => {
+                return Err(malformed("an IPv6 address stands in brackets"))
+            }
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    if host.is_empty() {
+        return Err(malformed("the host is missing"));
+    }
+    let port = match port {
+        None => PORT,
+        Some(port) => port
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| malformed("a port is a number up to 65535"))?,
+    };
+    Ok((host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Address> {
+        Address::parse(Path::new(text))
+    }
+
+    #[test]
+    fn addresses_are_read_and_shown_without_their_password() -> Result<()> {
+        let tcp = |host: &str, port| Place::Tcp(host.to_owned(), port);
+        for (text, place, user, password, shown) in [
+            ("tcp://db", tcp("db", 6379), None, None, "tcp://db:6379"),
+            ("tcp://db:7000/", tcp("db", 7000), None, None, "tcp://db:7000"),
+            ("tcp://:s%40%25@[::1]:7", tcp("::1", 7), None, Some("s@%"), "tcp://[::1]:7"),
+            ("tcp://ann:pw@db", tcp("db", 6379), Some("ann"), Some("pw"), "tcp://db:6379"),
+            ("unix:/run/a@b.sock", Place::Unix("/run/a@b.sock".into()), None, None, "unix:/run/a@b.sock"),
+            ("unix:a.sock", Place::Unix("a.sock".into()), None, None, "unix:a.sock"),
+            ("unix://:pw@/run/s", Place::Unix("/run/s".into()), None, Some("pw"), "unix:/run/s"),
+        ] {
+            let found = parse(text)?;
+            assert_eq!(found.place, place, "{text}");
+            assert_eq!((found.user.as_deref(), found.password.as_deref()), (user, password), "{text}");
+            assert_eq!(found.shown(), shown);
+        }
+        for wrong in
+            ["tcp:db", "tcp://", "tcp://db:0", "tcp://db:x", "tcp://::1", "tcp://[::1", "tcp://%4@a", "unix:"]
+        {
+            assert!(matches!(parse(wrong), Err(Error::Invalid(_))), "{wrong}");
+        }
+        assert!(is_address(Path::new("unix:x")) && !is_address(Path::new("./unix:x")));
+        Ok(())
+    }
+}

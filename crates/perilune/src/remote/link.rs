@@ -1,0 +1,382 @@
+//! The connection of a session: requests out, answers in, and what is said when it is lost.
+//!
+//! Invariants
+//! - After any failure of input or output the socket is closed: what it would say next belongs to a
+//!   request that was given up.
+//! - A forked child makes a connection of its own, and leaves its parent's alone.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perilune_resp::{Answer, Protocol, Replies};
+use perilune_store::{Error, Result};
+
+use super::address::{Address, Place};
+use super::{codes, FAMILY, VERSION};
+use crate::limits::WIRE_ANSWER_BYTES;
+
+/// What an operation does at the server, for what is said when its answer never comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing: it can be asked again.
+    None,
+    /// It changes something.
+    Change,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn open(place: &Place, timeout: Duration) -> io::Result<Stream> {
+        match place {
+            Place::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path)?)),
+            Place::Tcp(host, port) => {
+                let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+                for address in (host.as_str(), *port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, timeout) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            return Ok(Stream::Tcp(stream));
+                        }
+                        Err(error) => failure = error,
+                    }
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => {
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))
+            }
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))
+            }
+        }
+    }
+
+    fn close(&self) {
+        // It may be closed already.
+        let _ = match self {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+}
+
+/// What a server says of itself when a client comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Greeting {
+    pub(super) key_bytes: usize,
+    pub(super) value_bytes: usize,
+    pub(super) update_bytes: usize,
+    pub(super) transaction_depth: usize,
+}
+
+/// A connection, made when it is needed.
+#[derive(Debug)]
+pub(super) struct Link {
+    address: Arc<Address>,
+    /// For connecting, and for each answer.
+    timeout: Duration,
+    stream: Option<Stream>,
+    /// The process that made it.
+    pid: u32,
+    out: Vec<u8>,
+    /// What has arrived, from `start` on.
+    input: Vec<u8>,
+    start: usize,
+}
+
+impl Link {
+    pub(super) fn new(address: &Arc<Address>, timeout: Duration) -> Link {
+        Link {
+            address: Arc::clone(address),
+            timeout,
+            stream: None,
+            pid: std::process::id(),
+            out: Vec::new(),
+            input: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// Connects, if it is not, and answers what the server says of itself.
+    pub(super) fn greet(&mut self) -> Result<Greeting> {
+        self.drop_stream();
+        self.connect()
+    }
+
+    /// Whether this process is a child of the one that made the connection.
+    pub(super) fn is_forked(&self) -> bool {
+        self.pid != std::process::id()
+    }
+
+    /// Whether there is a connection that can hold something.
+    pub(super) fn is_connected(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// One request and its answer. `wait` is how long the server may take on purpose.
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        arguments: &[&[u8]],
+        effect: Effect,
+        wait: Duration,
+    ) -> Result<Answer> {
+        self.here()?;
+        self.request(name, arguments);
+        self.exchange(effect, wait)
+    }
+
+    /// As [`Link::call`], but an error that the server answers is an answer.
+    pub(super) fn call_raw(&mut self, name: &str, arguments: &[&[u8]], effect: Effect) -> Result<Answer> {
+        self.here()?;
+        self.request(name, arguments);
+        self.send(effect)?;
+        self.receive_raw(effect, Duration::ZERO)
+    }
+
+    /// Many requests of one kind, each with its answer; the first error that one of them answers. Sends some
+    /// at a time, so that neither end fills the other's buffers.
+    pub(super) fn call_each<'a>(
+        &mut self,
+        name: &str,
+        requests: impl Iterator<Item = [&'a [u8]; 2]>,
+    ) -> Result<()> {
+        const AT_ONCE: usize = 64 << 10;
+        self.here()?;
+        let mut requests = requests.peekable();
+        while requests.peek().is_some() {
+            let mut count = 0;
+            while self.out.len() < AT_ONCE {
+                let Some(arguments) = requests.next() else { break };
+                self.request(name, &arguments);
+                count += 1;
+            }
+            self.send(Effect::Change)?;
+            let mut failure = Ok(());
+            for _ in 0..count {
+                match self.receive(Effect::Change, Duration::ZERO) {
+                    Ok(_) => {}
+                    Err(error) if self.stream.is_none() => return Err(error),
+                    Err(error) => failure = failure.and(Err(error)),
+                }
+            }
+            failure?;
+        }
+        Ok(())
+    }
+
+    fn here(&mut self) -> Result<()> {
+        self.out.clear();
+        if self.is_forked() {
+            // The descriptor is closed, and the connection, which is the parent's too, goes on.
+            self.stream = None;
+            self.pid = std::process::id();
+        }
+        if self.stream.is_none() {
+            self.connect()?;
+        }
+        Ok(())
+    }
+
+    fn request(&mut self, name: &str, arguments: &[&[u8]]) {
+        let mut replies = Replies::new(&mut self.out, Protocol::Resp2);
+        replies.array(arguments.len() + 1);
+        replies.bulk(&[FAMILY.as_bytes(), name.as_bytes()].concat());
+        arguments.iter().for_each(|argument| replies.bulk(argument));
+    }
+
+    fn exchange(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
+        self.send(effect)?;
+        self.receive(effect, wait)
+    }
+
+    fn send(&mut self, effect: Effect) -> Result<()> {
+        let Some(stream) = &mut self.stream else {
+            return Err(self.lost(effect, io::ErrorKind::NotConnected.into()));
+        };
+        let sent = stream.write_all(&self.out);
+        self.out.clear();
+        // Large requests are rare: their memory is not kept.
+        self.out.shrink_to(1 << 20);
+        sent.map_err(|error| self.lost(effect, error))
+    }
+
+    fn receive(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
+        match self.receive_raw(effect, wait)? {
+            Answer::Error(line) => {
+                Err(codes::to_error(&String::from_utf8_lossy(&line), &self.address.shown()))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    fn receive_raw(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
+        let deadline = Instant::now() + self.timeout + wait;
+        loop {
+            match Answer::parse(&self.input[self.start..]) {
+                Ok(Some((answer, used))) => {
+                    self.start += used;
+                    if self.start == self.input.len() {
+                        self.input.clear();
+                        self.input.shrink_to(1 << 20);
+                        self.start = 0;
+                    }
+                    return Ok(answer);
+                }
+                Ok(None) => self.read(deadline).map_err(|error| self.lost(effect, error))?,
+                Err(error) => {
+                    let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+                    return Err(self.lost(effect, error));
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, deadline: Instant) -> io::Result<()> {
+        const PIECE: usize = 64 << 10;
+        let Some(stream) = &mut self.stream else { return Err(io::ErrorKind::NotConnected.into()) };
+        if self.start > 0 {
+            self.input.drain(..self.start);
+            self.start = 0;
+        }
+        let held = self.input.len();
+        if held > WIRE_ANSWER_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
+        }
+        self.input.resize(held + PIECE.max(held.min(1 << 24)), 0);
+        let outcome = loop {
+            match stream.read(&mut self.input[held..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The socket's own limit is that of the shortest answer.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {}
+                outcome => break outcome,
+            }
+        };
+        self.input.truncate(held + *outcome.as_ref().unwrap_or(&0));
+        match outcome {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn connect(&mut self) -> Result<Greeting> {
+        let opened = Stream::open(&self.address.place, self.timeout)
+            .and_then(|stream| stream.set_timeout(self.timeout).map(|()| stream));
+        let stream = opened.map_err(|source| Error::CannotOpen {
+            path: PathBuf::from(self.address.shown()),
+            why: format!("cannot connect: {source}: is `perilune serve` running there, and does it listen at this address?"),
+        })?;
+        self.stream = Some(stream);
+        self.input.clear();
+        self.start = 0;
+        let greeting = self.enter();
+        if greeting.is_err() {
+            self.drop_stream();
+        }
+        greeting
+    }
+
+    /// Gives the password and asks what the server is.
+    fn enter(&mut self) -> Result<Greeting> {
+        let environment = || std::env::var("PERILUNE_PASSWORD").ok().filter(|password| !password.is_empty());
+        let held = std::mem::take(&mut self.out);
+        if let Some(password) = self.address.password.clone().or_else(environment) {
+            let user = self.address.user.clone().unwrap_or_else(|| "default".to_owned());
+            let mut replies = Replies::new(&mut self.out, Protocol::Resp2);
+            replies.array(3);
+            [b"AUTH", user.as_bytes(), password.as_bytes()].into_iter().for_each(|part| replies.bulk(part));
+            self.exchange(Effect::None, Duration::ZERO)?;
+        }
+        self.request("HELLO", &[VERSION.to_string().as_bytes()]);
+        let answer = self.exchange(Effect::None, Duration::ZERO)?;
+        self.out = held;
+        let Answer::Array(figures) = &answer else { return Err(unexpected("HELLO")) };
+        let figure = |index: usize| match figures.get(index) {
+            Some(Answer::Integer(figure)) => usize::try_from(*figure).map_err(|_| unexpected("HELLO")),
+            _ => Err(unexpected("HELLO")),
+        };
+        Ok(Greeting {
+            key_bytes: figure(1)?,
+            value_bytes: figure(2)?,
+            update_bytes: figure(3)?,
+            transaction_depth: figure(4)?,
+        })
+    }
+
+    fn drop_stream(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            if !self.is_forked() {
+                stream.close();
+            }
+        }
+    }
+
+    /// The connection is gone: what the caller is told.
+    fn lost(&mut self, effect: Effect, error: io::Error) -> Error {
+        self.drop_stream();
+        let why = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!("no answer in {} s (option `timeout`)", self.timeout.as_secs_f64())
+            }
+            _ => error.to_string(),
+        };
+        let address = self.address.shown();
+        match effect {
+            Effect::None => Error::Io {
+                action: "read from the server, whose locks of this session are released; the next call connects again",
+                path: PathBuf::from(address),
+                source: io::Error::new(error.kind(), why),
+            },
+            Effect::Change => Error::Answered {
+                code: crate::ErrorCode::CommitUnknown.number(),
+                text: format!(
+                    "{address}: the connection was lost before the answer came ({why}): whether the write has happened is \
+                     unknown: read the data to find out; locks of this session are released; the next call connects again"
+                ),
+            },
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.drop_stream();
+    }
+}
+
+/// The server answered something else than the operation has for an answer.
+pub(super) fn unexpected(name: &str) -> Error {
+    Error::Internal(format!("the server answered {name} in a form that this version does not know"))
+}

@@ -1,0 +1,271 @@
+//! An open transaction behind a server: what it sees, and how its commit is asked for.
+//!
+//! Invariants
+//! - What the body sees is its own writes over answers of the server; each of these is a condition of the
+//!   commit.
+//! - A range is read no further than what is answered, so that what others write behind it is no conflict.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+use perilune_resp::Answer;
+use perilune_store::{Durability, Error, LockOwner, Result, Session, TransactionOptions, Write, Writes};
+
+use super::link::{unexpected, Effect};
+use super::overlay::{Overlay, Seen};
+use super::reads::{self, Reads};
+use super::session::{flag, RemoteSession, NO_TRANSACTION};
+use crate::limits::{WIRE_TRANSACTION_BYTES, WIRE_TRANSACTION_READS};
+
+/// An open transaction.
+#[derive(Default)]
+pub(super) struct Running {
+    pub(super) options: TransactionOptions,
+    pub(super) overlay: Overlay,
+    pub(super) reads: Reads,
+    /// The level in which a lock was taken, by whom, and its name.
+    pub(super) locks: Vec<(usize, LockOwner, Vec<u8>)>,
+    /// The level in which a message was posted, its channel and body.
+    pub(super) posts: Vec<(usize, Vec<u8>, Vec<u8>)>,
+}
+
+/// The tries of one transaction.
+pub(super) struct Series {
+    pub(super) limit: Duration,
+    pub(super) deadline: Instant,
+    pub(super) tries: u32,
+}
+
+impl Series {
+    pub(super) fn new(limit: Duration) -> Series {
+        Series { limit, deadline: Instant::now() + limit, tries: 0 }
+    }
+
+    /// Waits up to 25 ms, the longer the more tries there were, and not as long as whoever it met.
+    pub(super) fn back_off(&mut self) {
+        self.tries += 1;
+        let most = 100_u64 << self.tries.min(7);
+        let chance = RandomState::new().hash_one(self.tries) % most;
+        std::thread::sleep(Duration::from_micros(most + chance));
+    }
+}
+
+type Pair = (Vec<u8>, Vec<u8>);
+
+impl RemoteSession {
+    /// The open transaction, if it can still grow.
+    pub(super) fn growing(&mut self) -> Result<&mut Running> {
+        let Some(running) = &mut self.running else { return Err(NO_TRANSACTION) };
+        if self.link.is_forked() {
+            return Err(Error::Forked);
+        }
+        if let Some(series) = self.series.as_ref().filter(|series| Instant::now() >= series.deadline) {
+            return Err(Error::TransactionTimeout { limit: series.limit });
+        }
+        if running.overlay.bytes() + running.reads.bytes() > WIRE_TRANSACTION_BYTES {
+            let limit = WIRE_TRANSACTION_BYTES as u64;
+            return Err(Error::LimitReached { what: "bytes in one transaction over the wire", limit });
+        }
+        if running.overlay.len() + running.reads.len() > WIRE_TRANSACTION_READS {
+            let limit = WIRE_TRANSACTION_READS as u64;
+            return Err(Error::LimitReached {
+                what: "reads and writes in one transaction over the wire",
+                limit,
+            });
+        }
+        Ok(running)
+    }
+
+    /// Asks the server for the first key of a range.
+    pub(super) fn base_first(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        with_value: bool,
+    ) -> Result<Option<Pair>> {
+        let answer = self.ask("NEXT", &[from, flag(inclusive), end, flag(with_value)], Effect::None)?;
+        let found = pair_of(answer, "NEXT")?;
+        if let Some(running) = &mut self.running {
+            running.reads.first(from, inclusive, end, found.as_ref().map_or(&[], |(key, _)| key));
+            if let (Some((key, value)), true) = (&found, with_value) {
+                running.reads.value(key, Some(value));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn base_last(&mut self, from: &[u8], begin: &[u8], with_value: bool) -> Result<Option<Pair>> {
+        let answer = self.ask("PREV", &[from, begin, flag(with_value)], Effect::None)?;
+        let found = pair_of(answer, "PREV")?;
+        if let Some(running) = &mut self.running {
+            running.reads.last(from, begin, found.as_ref().map_or(&[], |(key, _)| key));
+            if let (Some((key, value)), true) = (&found, with_value) {
+                running.reads.value(key, Some(value));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first pair of a range as the open transaction sees it. `end` empty: no end.
+    pub(super) fn seen_first(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        with_value: bool,
+    ) -> Result<Option<Pair>> {
+        let overlay = &self.growing()?.overlay;
+        let end_of = |end: &[u8]| Some(end.to_vec()).filter(|end| !end.is_empty());
+        let own = overlay.after(from, inclusive, end_of(end).as_deref());
+        let own = own.map(|(key, value)| (key.to_vec(), value.to_vec()));
+        // Behind what this transaction has written itself nothing is read.
+        let end = own.as_ref().map_or(end, |(key, _)| key.as_slice());
+        let (mut from, mut inclusive) = (from.to_vec(), inclusive);
+        loop {
+            if !end.is_empty() && from.as_slice() >= end {
+                return Ok(own);
+            }
+            let Some((key, value)) = self.base_first(&from, inclusive, end, with_value)? else {
+                return Ok(own);
+            };
+            let overlay = &self.growing()?.overlay;
+            match overlay.get(&key) {
+                Seen::Unknown => return Ok(Some((key, value))),
+                _ => match overlay.removed_prefix(&key) {
+                    Some(prefix) => {
+                        from = prefix.to_vec();
+                        from.push(0xFF);
+                        inclusive = true;
+                    }
+                    None => {
+                        from = key;
+                        inclusive = false;
+                    }
+                },
+            }
+        }
+    }
+
+    pub(super) fn seen_last(&mut self, from: &[u8], begin: &[u8], with_value: bool) -> Result<Option<Pair>> {
+        let own = self.growing()?.overlay.before(from, begin);
+        let own = own.map(|(key, value)| (key.to_vec(), value.to_vec()));
+        let begin = own.as_ref().map_or(begin, |(key, _)| key.as_slice());
+        let mut from = from.to_vec();
+        loop {
+            let Some((key, value)) = self.base_last(&from, begin, with_value)? else { return Ok(own) };
+            let overlay = &self.growing()?.overlay;
+            match overlay.get(&key) {
+                Seen::Unknown => return Ok(Some((key, value))),
+                // The key that this transaction overwrites is the first of the range.
+                _ if own.as_ref().is_some_and(|(own, _)| *own == key) => return Ok(own),
+                _ => from = overlay.removed_prefix(&key).map_or(key.clone(), <[u8]>::to_vec),
+            }
+        }
+    }
+
+    /// Sends what was read and written; true if it is one state still, and so it was written.
+    pub(super) fn send_commit(&mut self, with_writes: bool) -> Result<bool> {
+        let left = self
+            .series
+            .as_ref()
+            .map_or(self.shared.timeout, |series| series.deadline.saturating_duration_since(Instant::now()));
+        let Some(running) = &self.running else { return Err(NO_TRANSACTION) };
+        let writes = with_writes && running.overlay.len() + running.posts.len() > 0;
+        if with_writes && left.is_zero() {
+            let limit = self.series.as_ref().map_or(left, |series| series.limit);
+            return Err(Error::TransactionTimeout { limit });
+        }
+        // One answer is of one moment anyway.
+        if !writes && running.reads.len() <= 1 {
+            return Ok(true);
+        }
+        let milliseconds = left.as_millis().max(1).to_string();
+        let fsync = running.options.durability == Some(Durability::Fsync)
+            || running.options.durability.is_none() && self.shared.fsync;
+        let mut arguments: Vec<&[u8]> = vec![flag(writes), flag(fsync), milliseconds.as_bytes()];
+        arguments.extend(running.reads.conditions().as_arguments().iter());
+        if writes {
+            let (prefixes, entries) = running.overlay.parts();
+            prefixes.iter().for_each(|prefix| arguments.extend([reads::KILL, prefix]));
+            for (key, value) in entries {
+                match value {
+                    Some(value) => arguments.extend([reads::SET, key, value]),
+                    None => arguments.extend([reads::REMOVE, key]),
+                }
+            }
+            running.posts.iter().for_each(|(_, name, body)| arguments.extend([reads::POST, name, body]));
+        }
+        let effect = if writes { Effect::Change } else { Effect::None };
+        match self.link.call("COMMIT", &arguments, effect, left) {
+            Ok(_) => Ok(true),
+            Err(Error::Conflict) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn run_hook(&mut self) -> Result<()> {
+        let Some(mut hook) = self.hook.take() else { return Ok(()) };
+        let writes = self.running.as_ref().is_some_and(|running| running.overlay.len() > 0);
+        let outcome = if writes { hook(&mut HookWrites(self)) } else { Ok(()) };
+        self.hook = Some(hook);
+        outcome
+    }
+
+    /// The rest of the time of the open transaction, and when it ends.
+    pub(super) fn time_left(&self) -> Option<(Duration, Instant)> {
+        let series = self.series.as_ref().filter(|_| self.running.is_some())?;
+        Some((series.deadline.saturating_duration_since(Instant::now()), series.deadline))
+    }
+
+    /// Ends the tries, which have taken too long.
+    pub(super) fn out_of_time(&mut self) -> Error {
+        let limit = self.series.take().map_or(Duration::ZERO, |series| series.limit);
+        Error::TransactionTimeout { limit }
+    }
+}
+
+fn pair_of(answer: Answer, name: &str) -> Result<Option<Pair>> {
+    match answer {
+        Answer::Null => Ok(None),
+        Answer::Array(parts) => {
+            let mut parts = parts.into_iter();
+            match (parts.next(), parts.next()) {
+                (Some(Answer::Bulk(key)), None) => Ok(Some((key, Vec::new()))),
+                (Some(Answer::Bulk(key)), Some(Answer::Bulk(value))) => Ok(Some((key, value))),
+                _ => Err(unexpected(name)),
+            }
+        }
+        _ => Err(unexpected(name)),
+    }
+}
+
+/// The writes of a transaction as a commit hook sees them.
+struct HookWrites<'s>(&'s mut RemoteSession);
+
+impl Writes for HookWrites<'_> {
+    fn for_each(&self, visit: &mut dyn FnMut(Write<'_>)) {
+        let Some(running) = &self.0.running else { return };
+        let (prefixes, entries) = running.overlay.parts();
+        prefixes.iter().for_each(|prefix| visit(Write::RemovePrefix(prefix)));
+        for (key, value) in entries {
+            visit(value.as_ref().map_or(Write::Remove(key), |value| Write::Set(key, value)));
+        }
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) {
+        if let Some(running) = &mut self.0.running {
+            running.overlay.set(key, Some(value));
+        }
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        if let Some(running) = &mut self.0.running {
+            running.overlay.set(key, None);
+        }
+    }
+
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        Session::get(self.0, key, value)
+    }
+}

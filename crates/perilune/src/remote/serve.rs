@@ -1,0 +1,294 @@
+//! The server's half of the wire: each request as one operation of a session.
+//!
+//! Invariants
+//! - Keys, values and numbers of a client are checked here before they are written or looked for: bytes that
+//!   name no node are refused.
+//! - Each request appends exactly one reply, or none and [`Served::Waits`].
+//! - A request that would have to wait says so, unless it may: event loops do not wait.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use perilune_key::{KeyError, ValueRef};
+use perilune_resp::{Arguments, Replies};
+use perilune_store::{
+    Durability, Error as StoreError, Limits, LockOwner, Session as StoreSession, TransactionOptions, WatchId,
+};
+
+use super::{codes, commit, services, FAMILY, VERSION};
+use crate::limits::{REMOTE_LOCK_OWNERS, SUBSCRIPTS};
+use crate::{Error, NodeRef, Result, Session};
+
+/// What a server remembers of a client: its limits, who holds its locks, and its watches.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    limits: Limits,
+    owners: BTreeMap<u64, LockOwner>,
+    pub(super) watches: Vec<WatchId>,
+}
+
+/// What is to become of a request that would have to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// It waits, and this thread with it, for a second at most: who wants to wait longer asks again.
+    Here,
+    /// [`Served::Waits`].
+    Elsewhere,
+    /// It is answered as if its time were over; the client asks again.
+    Never,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// A reply was appended.
+    Answered,
+    /// Nothing was: it has to wait. Call again with the same arguments where that is allowed.
+    Waits,
+}
+
+impl Peer {
+    /// A client of a database with these limits.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Peer {
+        Peer { limits: limits.clone(), owners: BTreeMap::new(), watches: Vec::new() }
+    }
+
+    /// Releases the client's locks and ends its watches: its connection has ended. `session` is the one that
+    /// has served it.
+    pub fn end(&mut self, session: &mut Session) {
+        for watch in std::mem::take(&mut self.watches) {
+            session.unwatch(watch);
+        }
+        for (_, owner) in std::mem::take(&mut self.owners) {
+            // Those that cannot be released go with the process.
+            let _ = session.unlock_all(owner);
+        }
+    }
+
+    pub(super) fn owner(&mut self, session: &mut Session, number: &[u8]) -> Result<LockOwner> {
+        let number = integer(number)?;
+        if let Some(owner) = self.owners.get(&number) {
+            return Ok(*owner);
+        }
+        if self.owners.len() >= REMOTE_LOCK_OWNERS {
+            let limit = REMOTE_LOCK_OWNERS as u64;
+            return Err(StoreError::LimitReached { what: "owners of locks of one connection", limit }.into());
+        }
+        let owner = session.new_lock_owner();
+        self.owners.insert(number, owner);
+        Ok(owner)
+    }
+
+    /// One of the client's watches.
+    pub(super) fn watch(&self, id: &[u8]) -> Result<WatchId> {
+        let id = WatchId(integer(id)?);
+        let known = self.watches.contains(&id).then_some(id);
+        known.ok_or_else(|| {
+            invalid("there is no such watch: it went with a connection that was lost; watch again")
+        })
+    }
+
+    /// Bytes to look for: any, within the limit.
+    pub(super) fn sought<'k>(&self, key: &'k [u8]) -> Result<&'k [u8]> {
+        // One byte more: where a search behind a subtree begins.
+        if key.len() > self.limits.key_bytes + 1 {
+            return Err(KeyError::KeyTooLong { limit: self.limits.key_bytes }.into());
+        }
+        Ok(key)
+    }
+
+    /// A node of the database.
+    pub(super) fn node<'k>(&self, key: &'k [u8]) -> Result<NodeRef<'k>> {
+        let depth = perilune_key::validate(self.sought(key)?).map_err(|_| invalid("a key is none"))?;
+        if depth > SUBSCRIPTS {
+            return Err(KeyError::TooManySubscripts.into());
+        }
+        Ok(NodeRef::from_encoded(key, false))
+    }
+
+    /// The node of a lock's name.
+    pub(super) fn locked<'k>(&self, name: &'k [u8]) -> Result<NodeRef<'k>> {
+        let node = NodeRef::of_lock(name);
+        self.node(node.encoded())?;
+        Ok(node)
+    }
+}
+
+/// Runs one request of the family, whose name is the first argument, and appends its reply.
+///
+/// A client's watches belong to the session: use the same one each time. Its locks do not: a request that takes
+/// some can wait with another session of the process.
+///
+/// # Errors
+/// A conflict inside an open transaction, for whoever runs that again; all else is a reply.
+pub fn serve(
+    session: &mut Session,
+    peer: &mut Peer,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+    waiting: Waiting,
+) -> Result<Served> {
+    let start = replies.position();
+    match run(session, peer, arguments, replies, waiting) {
+        Err(error) if error.is_retry() && session.depth() > 0 => Err(error),
+        Err(error) => {
+            replies.rewind(start);
+            replies.error(&codes::line_of(&error));
+            Ok(Served::Answered)
+        }
+        served => served,
+    }
+}
+
+fn run(
+    session: &mut Session,
+    peer: &mut Peer,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+    waiting: Waiting,
+) -> Result<Served> {
+    let name = arguments.get(0).and_then(|name| name.get(FAMILY.len()..)).unwrap_or(&[]);
+    let name = name.to_ascii_uppercase();
+    let given: Vec<&[u8]> = arguments.from(1).iter().collect();
+    match (&name[..], &given[..]) {
+        (b"GET", [key]) => get(session, peer, key, replies)?,
+        (b"SET", [key, value]) => {
+            session.set(peer.node(key)?, ValueRef::decode(value)?)?;
+            replies.simple("OK");
+        }
+        (b"INCR", [key, by, truncating]) => {
+            let (node, by) = (peer.node(key)?, ValueRef::decode(by)?.as_number()?);
+            let sum = if truth(truncating)? {
+                session.increment_truncating(node, by)?
+            } else {
+                session.increment(node, by)?
+            };
+            let mut encoded = Vec::new();
+            ValueRef::from(sum).encode_into(&mut encoded);
+            replies.bulk(&encoded);
+        }
+        (b"NEXT", [from, inclusive, end, with_value]) => {
+            let range = (peer.sought(from)?, truth(inclusive)?, peer.sought(end)?);
+            next(session, range, truth(with_value)?, replies)?;
+        }
+        (b"PREV", [from, begin, with_value]) => {
+            let range = (peer.sought(from)?, peer.sought(begin)?);
+            previous(session, range, truth(with_value)?, replies)?;
+        }
+        (b"DATA", [key]) => {
+            let data = session.data(NodeRef::from_encoded(peer.sought(key)?, false))?;
+            replies.integer(data.number().into());
+        }
+        (b"DEL", [key]) => replies.truth(session.delete_value(peer.node(key)?)?),
+        (b"KILL", [key]) => {
+            session.delete_tree(peer.node(key)?)?;
+            replies.simple("OK");
+        }
+        (b"CAS", [key, has_expected, expected, has_new, new]) => {
+            let expected = truth(has_expected)?.then(|| ValueRef::decode(expected)).transpose()?;
+            let new = truth(has_new)?.then(|| ValueRef::decode(new)).transpose()?;
+            replies.truth(session.compare_and_set(peer.node(key)?, expected, new)?);
+        }
+        (b"COMMIT", [writes, fsync, milliseconds, items @ ..]) => {
+            let options = TransactionOptions {
+                read_only: !truth(writes)?,
+                timeout: duration(milliseconds)?,
+                durability: truth(fsync)?.then_some(Durability::Fsync),
+            };
+            if !commit::commit(session, peer, &options, items)? {
+                return Err(Error::Conflict);
+            }
+            replies.simple("OK");
+        }
+        (b"HELLO", [version]) => hello(peer, integer(version)?, replies)?,
+        _ => return services::run(session, peer, (&name, &given), replies, waiting),
+    }
+    Ok(Served::Answered)
+}
+
+fn hello(peer: &Peer, version: u64, replies: &mut Replies<'_>) -> Result<()> {
+    if version != VERSION as u64 {
+        return Err(Error::invalid(format!(
+            "the server speaks version {VERSION} of the wire, the client version {version}: install the same Perilune on both"
+        )));
+    }
+    replies.array(5);
+    replies.integer(VERSION);
+    let Limits { key_bytes, value_bytes, update_bytes, transaction_depth } = &peer.limits;
+    [key_bytes, value_bytes, update_bytes, transaction_depth]
+        .into_iter()
+        .for_each(|limit| replies.count(*limit));
+    Ok(())
+}
+
+fn get(session: &mut Session, peer: &Peer, key: &[u8], replies: &mut Replies<'_>) -> Result<()> {
+    let Session { trees, value, .. } = session;
+    let found = trees.database.get(peer.sought(key)?, value)?;
+    replies.bulk_or_null(found.then_some(value));
+    Ok(())
+}
+
+fn next(
+    session: &mut Session,
+    (from, inclusive, end): (&[u8], bool, &[u8]),
+    with_value: bool,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let Session { trees, found, value, .. } = session;
+    let out = with_value.then_some(&mut *value);
+    let is_there = if end.is_empty() {
+        trees.database.next(from, inclusive, found, out)?
+    } else {
+        trees.database.next_within(from, inclusive, end, found, out)?
+    };
+    pair(is_there, found, with_value.then_some(value), replies);
+    Ok(())
+}
+
+fn previous(
+    session: &mut Session,
+    (from, begin): (&[u8], &[u8]),
+    with_value: bool,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let Session { trees, found, value, .. } = session;
+    let out = with_value.then_some(&mut *value);
+    let is_there = trees.database.previous_within(from, begin, found, out)?;
+    pair(is_there, found, with_value.then_some(value), replies);
+    Ok(())
+}
+
+fn pair(is_there: bool, key: &[u8], value: Option<&mut Vec<u8>>, replies: &mut Replies<'_>) {
+    if !is_there {
+        return replies.null_array();
+    }
+    replies.array(1 + usize::from(value.is_some()));
+    replies.bulk(key);
+    if let Some(value) = value {
+        replies.bulk(value);
+    }
+}
+
+pub(super) fn invalid(why: &str) -> Error {
+    Error::invalid(format!("over the wire: {why}"))
+}
+
+pub(super) fn truth(text: &[u8]) -> Result<bool> {
+    match text {
+        b"0" => Ok(false),
+        b"1" => Ok(true),
+        _ => Err(invalid("a truth value is 0 or 1")),
+    }
+}
+
+pub(super) fn integer(text: &[u8]) -> Result<u64> {
+    let number = perilune_resp::parse_integer(text).and_then(|number| u64::try_from(number).ok());
+    number.ok_or_else(|| invalid("a number is one from 0 on"))
+}
+
+pub(super) fn duration(milliseconds: &[u8]) -> Result<Duration> {
+    /// Who asks for more asks again.
+    const LONGEST: u64 = 24 * 3_600_000;
+    Ok(Duration::from_millis(integer(milliseconds)?.min(LONGEST)))
+}

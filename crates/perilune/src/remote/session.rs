@@ -1,0 +1,417 @@
+//! A session of a database behind a server: the operations of the storage trait as requests.
+//!
+//! Outside a transaction each operation is one request, which the server runs as one operation of the
+//! engine. Inside, writes stay in the [`Overlay`], what the server answers goes into the [`Reads`], and the
+//! commit sends both.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perilune_key::ArithmeticError;
+use perilune_resp::Answer;
+use perilune_store::{
+    transact, Change, CommitHook, Decision, Error, LockOwner, Presence, Result, Session, TransactionOptions,
+    UpdateBuffer,
+};
+
+use super::codes;
+use super::database::{RemoteDatabase, Shared};
+use super::link::{unexpected, Effect, Link};
+use super::overlay::Seen;
+use super::running::{Running, Series};
+
+/// A session behind a server.
+pub(crate) struct RemoteSession {
+    pub(super) shared: Arc<Shared>,
+    pub(super) link: Link,
+    pub(super) running: Option<Running>,
+    /// Of the tries of a transaction.
+    pub(super) series: Option<Series>,
+    pub(super) hook: Option<CommitHook>,
+    /// Owners of locks are numbered by the client.
+    pub(super) owners: u64,
+    /// Owners that have taken a lock.
+    pub(super) lockers: Vec<LockOwner>,
+}
+
+pub(super) const NO_TRANSACTION: Error = Error::TransactionState("no transaction is open: begin one first");
+
+fn copy(from: &[u8], to: &mut Vec<u8>) {
+    to.clear();
+    to.extend_from_slice(from);
+}
+
+pub(super) fn flag(truth: bool) -> &'static [u8] {
+    if truth {
+        b"1"
+    } else {
+        b"0"
+    }
+}
+
+impl RemoteSession {
+    pub(super) fn new(database: &RemoteDatabase) -> RemoteSession {
+        let shared = Arc::clone(&database.shared);
+        RemoteSession {
+            link: Link::new(&shared.address, shared.timeout),
+            shared,
+            running: None,
+            series: None,
+            hook: None,
+            owners: 0,
+            lockers: Vec::new(),
+        }
+    }
+
+    /// Adds `by`, an encoded number, to the number at `key`, at the server; none inside a transaction, where
+    /// [`Session::update`] does it.
+    pub(crate) fn increment(
+        &mut self,
+        key: &[u8],
+        by: &[u8],
+        truncating: bool,
+    ) -> Option<Result<std::result::Result<Vec<u8>, ArithmeticError>>> {
+        if !self.is_plain() {
+            return None;
+        }
+        let refused = self.check_write(key, by);
+        Some(refused.and_then(|()| {
+            match self.link.call_raw("INCR", &[key, by, flag(truncating)], Effect::Change)? {
+                Answer::Bulk(sum) => Ok(Ok(sum)),
+                Answer::Error(line) => {
+                    let line = String::from_utf8_lossy(&line).into_owned();
+                    match codes::arithmetic_in(&line) {
+                        Some(error) => Ok(Err(error)),
+                        None => Err(codes::to_error(&line, &self.shared.address.shown())),
+                    }
+                }
+                _ => Err(unexpected("INCR")),
+            }
+        }))
+    }
+
+    /// Writes go to the server at once, and nobody is to see them first.
+    fn is_plain(&self) -> bool {
+        self.running.is_none() && self.hook.is_none() && !self.shared.fsync
+    }
+
+    pub(super) fn ask(&mut self, name: &str, arguments: &[&[u8]], effect: Effect) -> Result<Answer> {
+        self.link.call(name, arguments, effect, Duration::ZERO)
+    }
+
+    /// What the engine would refuse is refused here, before it is part of a transaction.
+    pub(super) fn check_write(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let limits = &self.shared.limits;
+        if self.shared.read_only || self.running.as_ref().is_some_and(|running| running.options.read_only) {
+            return Err(Error::ReadOnly);
+        }
+        if key.len() > limits.key_bytes {
+            return Err(Error::KeyTooLong { bytes: key.len(), limit: limits.key_bytes });
+        }
+        if value.len() > limits.value_bytes {
+            return Err(Error::ValueTooLong { bytes: value.len(), limit: limits.value_bytes });
+        }
+        Ok(())
+    }
+
+    /// Runs one write as a transaction of its own.
+    fn alone<R>(&mut self, body: impl FnMut(&mut RemoteSession) -> Result<R>) -> Result<R> {
+        transact(self, &TransactionOptions::default(), body)
+    }
+}
+
+fn give(found: Option<(Vec<u8>, Vec<u8>)>, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> bool {
+    let Some((found_key, found_value)) = found else { return false };
+    *key = found_key;
+    if let Some(value) = value {
+        *value = found_value;
+    }
+    true
+}
+
+impl Session for RemoteSession {
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        if self.running.is_some() {
+            let running = self.growing()?;
+            let known = match running.overlay.get(key) {
+                Seen::Value(found) => Some(Some(found)),
+                Seen::Absent => Some(None),
+                Seen::Unknown => running.reads.get(key),
+            };
+            if let Some(known) = known {
+                known.iter().for_each(|found| copy(found, value));
+                return Ok(known.is_some());
+            }
+        }
+        let found = match self.ask("GET", &[key], Effect::None)? {
+            Answer::Bulk(found) => Some(found),
+            Answer::Null => None,
+            _ => return Err(unexpected("GET")),
+        };
+        if let Some(running) = &mut self.running {
+            running.reads.value(key, found.as_deref());
+        }
+        let is_there = found.is_some();
+        found.into_iter().for_each(|found| *value = found);
+        Ok(is_there)
+    }
+
+    fn presence(&mut self, key: &[u8]) -> Result<Presence> {
+        if self.running.is_some() {
+            let mut scratch = Vec::new();
+            let value = self.get(key, &mut scratch)?;
+            let mut end = key.to_vec();
+            end.push(0xFF);
+            let descendants = self.next_within(key, false, &end, &mut scratch, None)?;
+            return Ok(Presence { value, descendants });
+        }
+        match self.ask("DATA", &[key], Effect::None)? {
+            Answer::Integer(data @ (0 | 1 | 10 | 11)) => {
+                Ok(Presence { value: data % 10 == 1, descendants: data >= 10 })
+            }
+            _ => Err(unexpected("DATA")),
+        }
+    }
+
+    fn next(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        self.next_within(from, inclusive, &[], key, value)
+    }
+
+    fn next_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let found = match self.running {
+            None => self.base_first(from, inclusive, end, value.is_some())?,
+            Some(_) => self.seen_first(from, inclusive, end, value.is_some())?,
+        };
+        Ok(give(found, key, value))
+    }
+
+    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
+        self.previous_within(from, &[], key, value)
+    }
+
+    fn previous_within(
+        &mut self,
+        from: &[u8],
+        begin: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let found = match self.running {
+            None => self.base_last(from, begin, value.is_some())?,
+            Some(_) => self.seen_last(from, begin, value.is_some())?,
+        };
+        Ok(give(found, key, value))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_write(key, value)?;
+        if self.is_plain() {
+            return self.ask("SET", &[key, value], Effect::Change).map(drop);
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.set(key, value));
+        }
+        self.growing()?.overlay.set(key, Some(value));
+        Ok(())
+    }
+
+    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        if !self.is_plain() {
+            return pairs.iter().try_for_each(|(key, value)| self.set(key, value));
+        }
+        let good = pairs.iter().position(|(key, value)| self.check_write(key, value).is_err());
+        let (good, rest) = pairs.split_at(good.unwrap_or(pairs.len()));
+        self.link.call_each("SET", good.iter().map(|(key, value)| [*key, *value]))?;
+        rest.first().map_or(Ok(()), |(key, value)| self.check_write(key, value))
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        self.check_write(key, &[])?;
+        if self.is_plain() {
+            return match self.ask("DEL", &[key], Effect::Change)? {
+                Answer::Integer(removed) => Ok(removed == 1),
+                _ => Err(unexpected("DEL")),
+            };
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.remove(key));
+        }
+        let there = self.get(key, &mut Vec::new())?;
+        if there {
+            self.growing()?.overlay.set(key, None);
+        }
+        Ok(there)
+    }
+
+    fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
+        self.check_write(prefix, &[])?;
+        if self.is_plain() {
+            return self.ask("KILL", &[prefix], Effect::Change).map(drop);
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.remove_prefix(prefix));
+        }
+        self.growing()?.overlay.remove_prefix(prefix);
+        Ok(())
+    }
+
+    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
+        if self.running.is_none() {
+            return self.alone(|session| session.update(key, change));
+        }
+        self.check_write(key, &[])?;
+        let (mut value, mut buffer): (Vec<u8>, UpdateBuffer) = (Vec::new(), [0; 64]);
+        let current = self.get(key, &mut value)?.then_some(&value[..]);
+        let shown = current.map(|value| &value[..value.len().min(self.shared.limits.update_bytes)]);
+        match change(shown, &mut buffer)? {
+            Decision::Keep => Ok(()),
+            Decision::Remove => self.remove(key).map(drop),
+            Decision::Write(bytes) => match buffer.get(..bytes) {
+                Some(value) => self.set(key, value),
+                None => Err(Error::Internal("an update wrote past its buffer".to_owned())),
+            },
+        }
+    }
+
+    fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.check_write(key, new.unwrap_or(&[]))?;
+        if self.is_plain() {
+            let arguments = [
+                key,
+                flag(expected.is_some()),
+                expected.unwrap_or(&[]),
+                flag(new.is_some()),
+                new.unwrap_or(&[]),
+            ];
+            return match self.ask("CAS", &arguments, Effect::Change)? {
+                Answer::Integer(done) => Ok(done == 1),
+                _ => Err(unexpected("CAS")),
+            };
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.compare_and_set(key, expected, new));
+        }
+        let mut value = Vec::new();
+        let current = self.get(key, &mut value)?.then_some(&value[..]);
+        if current != expected {
+            return Ok(false);
+        }
+        match new {
+            Some(new) => self.set(key, new)?,
+            None => drop(self.remove(key)?),
+        }
+        Ok(true)
+    }
+
+    fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
+        let limit = self.shared.limits.transaction_depth;
+        if self.depth() >= limit {
+            return Err(Error::LimitReached { what: "levels of transactions", limit: limit as u64 });
+        }
+        if self.running.is_some() && self.link.is_forked() {
+            return Err(Error::Forked);
+        }
+        if self.running.is_none() {
+            self.series.get_or_insert_with(|| Series::new(options.timeout));
+            self.running = Some(Running { options: options.clone(), ..Running::default() });
+        }
+        if let Some(running) = &mut self.running {
+            running.overlay.begin();
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let forked = self.link.is_forked();
+        let Some(running) = &mut self.running else { return Err(NO_TRANSACTION) };
+        let depth = running.overlay.depth();
+        if depth > 1 {
+            running.overlay.merge();
+            running.locks.iter_mut().for_each(|lock| lock.0 = lock.0.min(depth - 1));
+            running.posts.iter_mut().for_each(|post| post.0 = post.0.min(depth - 1));
+            return Ok(());
+        }
+        if forked {
+            self.running = None;
+            return Err(Error::Forked);
+        }
+        let sent = self.run_hook().and_then(|()| self.send_commit(true));
+        match sent {
+            Ok(true) => {
+                self.running = None;
+                self.series = None;
+                Ok(())
+            }
+            Ok(false) => {
+                self.rollback()?;
+                Err(Error::Conflict)
+            }
+            Err(error) => {
+                self.rollback()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        let forked = self.link.is_forked();
+        let Some(running) = &mut self.running else { return Err(NO_TRANSACTION) };
+        let depth = running.overlay.depth();
+        running.overlay.rollback();
+        running.posts.retain(|post| post.0 < depth);
+        let taken: Vec<_> = running.locks.extract_if(.., |lock| lock.0 >= depth).collect();
+        if depth == 1 {
+            self.running = None;
+        }
+        if !forked {
+            self.release(taken.iter().map(|(_, owner, name)| (*owner, name.as_slice())));
+        }
+        Ok(())
+    }
+
+    fn depth(&self) -> usize {
+        self.running.as_ref().map_or(0, |running| running.overlay.depth())
+    }
+
+    fn retry(&mut self) -> Result<()> {
+        let Some(series) = &mut self.series else { return Ok(()) };
+        if Instant::now() >= series.deadline {
+            return Err(self.out_of_time());
+        }
+        series.back_off();
+        Ok(())
+    }
+
+    fn give_up(&mut self) {
+        self.series = None;
+    }
+
+    fn restarts(&self) -> u32 {
+        self.series.as_ref().map_or(0, |series| series.tries)
+    }
+
+    fn validate(&mut self) -> Result<()> {
+        if self.send_commit(false)? {
+            Ok(())
+        } else {
+            Err(Error::Conflict)
+        }
+    }
+
+    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
+        self.hook = hook;
+    }
+}

@@ -1,0 +1,161 @@
+//! The family PERILUNE.*: nodes for programs that open a database by its server's address.
+//!
+//! What they do is in `perilune::remote`, where the client's half is, too. Here is who may, and where waits
+//! happen: on a thread of their own, with a session that is the connection's, while it is parked.
+//!
+//! Invariants
+//! - They reach every node of the database, so that a server without a password serves them to clients of its
+//!   own machine only.
+//! - A wait ends within a second; the client asks again. So nothing keeps a server from ending, and a client
+//!   that is gone holds its place no longer.
+//! - A lock granted to a client that has ended meanwhile is released by the thread that got it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use perilune::remote::{Peer, Served, Waiting};
+use perilune::{Database, Session};
+use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
+
+use crate::failure::{refuse, Result};
+use crate::gate::Context;
+use crate::limits::WAITERS;
+use crate::mailbox::Later;
+
+const REMOTE: &str =
+    "NOAUTH nodes are served to clients of other machines by servers with a password only: set \
+                      `requirepass`";
+
+/// What a connection has that works with nodes.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    peer: Peer,
+    /// Its watches belong to this session, and its waits use it.
+    own: Option<Arc<Mutex<Session>>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Nodes {
+    /// Its connection has ended.
+    pub(crate) fn end(&mut self, session: &mut Session) {
+        // NB: before the locks are released: a lock that is granted later is released by who got it.
+        self.ended.store(true, Ordering::SeqCst);
+        self.peer.end(session);
+    }
+}
+
+/// The threads that wait for clients of a server.
+#[derive(Debug)]
+pub(crate) struct Waiters {
+    /// None once the server has ended.
+    database: Mutex<Option<Database>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Waiters {
+    pub(crate) fn new(database: &Database) -> Waiters {
+        Waiters { database: Mutex::new(Some(database.clone())), threads: Mutex::default() }
+    }
+
+    /// Waits until nobody waits any more.
+    pub(crate) fn end(&self) {
+        *locked(&self.database) = None;
+        for thread in std::mem::take(&mut *locked(&self.threads)) {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+
+    fn session(&self) -> Option<Arc<Mutex<Session>>> {
+        let session = locked(&self.database).as_ref()?.session().ok()?;
+        Some(Arc::new(Mutex::new(session)))
+    }
+
+    /// Whether one more may wait.
+    fn has_room(&self) -> bool {
+        let mut threads = locked(&self.threads);
+        threads.retain(|thread| !thread.is_finished());
+        threads.len() < WAITERS
+    }
+
+    fn start(&self, wait: impl FnOnce() + Send + 'static) {
+        // Where there is no thread, the wait is dropped, and its `Later` answers.
+        if let Ok(thread) = thread::Builder::new().name("wait".to_owned()).stack_size(256 << 10).spawn(wait) {
+            locked(&self.threads).push(thread);
+        }
+    }
+}
+
+pub(crate) fn serve(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let server = Arc::clone(context.server);
+    if !context.client.is_local && server.is_open() {
+        return refuse(REMOTE);
+    }
+    let nodes = context.client.nodes.get_or_insert_with(|| {
+        let peer = Peer::new(&server.limits);
+        Box::new(Nodes { peer, own: None, ended: Arc::default() })
+    });
+    let waits = waits(&arguments[0]);
+    if waits && nodes.own.is_none() {
+        nodes.own = server.waiters.session();
+    }
+    let room = waits && context.may_park && nodes.own.is_some() && server.waiters.has_room();
+    let waiting = if room { Waiting::Elsewhere } else { Waiting::Never };
+    let served = match nodes.own.as_ref().filter(|_| waits) {
+        Some(own) => perilune::remote::serve(&mut locked(own), &mut nodes.peer, arguments, replies, waiting)?,
+        None => perilune::remote::serve(context.session, &mut nodes.peer, arguments, replies, waiting)?,
+    };
+    let (Served::Waits, Some(own)) = (served, nodes.own.clone()) else { return Ok(()) };
+    let (peer, ended) = (nodes.peer.clone(), Arc::clone(&nodes.ended));
+    let (arguments, protocol) = (arguments.to_owned(), context.client.protocol);
+    if let Some(later) = context.park_for_later() {
+        if let Some(parked) = &mut context.client.parked {
+            parked.gives_up = true;
+        }
+        server.waiters.start(move || wait(&own, peer, &ended, &arguments, protocol, later));
+    }
+    Ok(())
+}
+
+/// Whether a request may have to wait, or is about a watch.
+fn waits(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 6] = [b"LOCK", b"WAIT", b"WATCH", b"UNWATCH", b"RECEIVE", b"FOLLOW"];
+    let word = name.get("PERILUNE.".len()..).unwrap_or_default();
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Waits for a client whose connection is parked, and answers it.
+fn wait(
+    own: &Mutex<Session>,
+    mut peer: Peer,
+    ended: &AtomicBool,
+    arguments: &ArgumentsBuf,
+    protocol: Protocol,
+    later: Later,
+) {
+    let mut out = Vec::new();
+    let mut session = locked(own);
+    let mut replies = Replies::new(&mut out, protocol);
+    let served = perilune::remote::serve(
+        &mut session,
+        &mut peer,
+        arguments.as_arguments(),
+        &mut replies,
+        Waiting::Here,
+    );
+    if ended.load(Ordering::SeqCst) {
+        peer.end(&mut session);
+    }
+    if served.is_ok() {
+        later.reply(out);
+    }
+}

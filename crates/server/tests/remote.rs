@@ -1,0 +1,434 @@
+//! A database by its server's address: the same operations as on its file, beside programs that have it
+//! mapped; what is lost with a connection, and what a hostile client can do.
+
+mod peer;
+
+use std::sync::{mpsc, Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place};
+use perilune::{
+    node, Cursor, Database, Error, ErrorCode, LockMode, Node, Session, TransactionOptions, WatchScope,
+};
+use perilune_resp::Answer;
+use perilune_server::Settings;
+
+fn settings() -> Settings {
+    Settings { threads: 2, ..Settings::default() }
+}
+
+fn tcp(ours: &Ours) -> Database {
+    Database::open(format!("tcp://127.0.0.1:{}", ours.port)).expect("the server is there")
+}
+
+fn unix(ours: &Ours) -> Database {
+    Database::open(format!("unix:{}", ours.socket.display())).expect("the server is there")
+}
+
+/// Numbers that look random and are the same in each run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    /// A node of few, so that they meet.
+    fn node(&mut self) -> Node {
+        let mut node = node!(NAME).unwrap();
+        for _ in 0..self.below(4) {
+            node = match self.below(3) {
+                0 => node.child(self.below(4) as i64),
+                1 => node.child(["", "a", "b"][self.below(3) as usize]),
+                _ => node.child(-(self.below(3) as i64)),
+            }
+            .unwrap();
+        }
+        node
+    }
+}
+
+const NAME: &str = "^t";
+
+/// One operation and what it answers, as text.
+fn operation(session: &mut Session, chance: &mut Chance) -> String {
+    let (node, number) = (chance.node(), chance.below(1_000) as i64);
+    match chance.below(17) {
+        0..=2 => format!("{:?}", session.set(&node, number)),
+        3 => format!("{:?}", session.set(&node, "x".repeat(number as usize * 9))),
+        4 => format!("{:?}", session.get(&node)),
+        5 => format!("{:?}", session.data(&node)),
+        6 => format!("{:?}", session.increment(&node, number).map_err(|error| error.code())),
+        7 => format!("{:?}", session.next(&node).map(|found| found.map(|node| node.to_string()))),
+        8 => format!("{:?}", session.previous(&node).map(|found| found.map(|node| node.to_string()))),
+        9 => format!("{:?}", session.next_valued(&node).map(|found| found.map(|node| node.to_string()))),
+        10 => format!("{:?}", session.previous_valued(&node).map(|found| found.map(|node| node.to_string()))),
+        11 => format!("{:?}", session.delete_value(&node)),
+        12 if number < 400 => format!("{:?}", session.delete_tree(&node)),
+        13 => {
+            let other = chance.node();
+            format!("{:?}", session.copy(&node, &other).map_err(|error| error.code()))
+        }
+        14 => format!("{:?}", session.compare_and_set(&node, Some(number % 3), Some(number))),
+        15 => format!(
+            "{:?} {:?}",
+            session.count_children(&node),
+            session.last_child(&node).map(|n| n.map(|n| n.to_string()))
+        ),
+        _ => {
+            let mut cursor = Cursor::subtree(&node);
+            let mut all = String::new();
+            while cursor.next(session).unwrap() {
+                all += &format!("{}={:?} ", cursor.node().unwrap(), cursor.value().unwrap());
+            }
+            all
+        }
+    }
+}
+
+/// Operations, some inside transactions that end in one of three ways.
+fn round(session: &mut Session, chance: &mut Chance) -> String {
+    if chance.below(3) > 0 {
+        return operation(session, chance);
+    }
+    let (count, end, seed) = (chance.below(12), chance.below(3), chance.0);
+    let mut text = String::new();
+    let outcome = session.transaction(|session| {
+        let mut chance = Chance(seed);
+        text.clear();
+        for _ in 0..count {
+            text += &operation(session, &mut chance);
+        }
+        let inner = session.transaction(|session| {
+            for _ in 0..count {
+                text += &operation(session, &mut chance);
+            }
+            if end == 1 {
+                Err(Error::Rollback)
+            } else {
+                Ok(())
+            }
+        });
+        text += &format!("{:?}", inner.map_err(|error| error.code()));
+        text += &operation(session, &mut chance);
+        if end == 2 {
+            Err(Error::Rollback)
+        } else {
+            Ok(())
+        }
+    });
+    format!("{text} {:?}", outcome.map_err(|error| error.code()))
+}
+
+#[test]
+fn a_database_behind_a_server_answers_as_its_file_does() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let file = Database::open(place.path().join("other.db")).unwrap();
+    for (seed, database) in [(1, tcp(&ours)), (2, unix(&ours))] {
+        let (mut near, mut far) = (file.session().unwrap(), database.session().unwrap());
+        // The number of the connection: no part of what is compared.
+        far.get(&node!(NAME).unwrap()).unwrap();
+        ours.database.session().unwrap().delete_tree(&node!("^redis").unwrap()).unwrap();
+        let (mut left, mut right) = (Chance(seed * 77_777), Chance(seed * 77_777));
+        for number in 0..1_500 {
+            let (near, far) = (round(&mut near, &mut left), round(&mut far, &mut right));
+            assert_eq!(near, far, "seed {seed}, round {number}");
+        }
+        // Whoever has the file mapped sees the same.
+        let tree = |session: &mut Session| {
+            let mut cursor = Cursor::subtree(&node!(NAME).unwrap());
+            let mut all = Vec::new();
+            while cursor.next(session).unwrap() {
+                all.push((cursor.node().unwrap().to_string(), format!("{:?}", cursor.value().unwrap())));
+            }
+            all
+        };
+        let (first, second) = (tree(&mut near), tree(&mut ours.database.session().unwrap()));
+        assert!(!first.is_empty() && first == second);
+    }
+}
+
+#[test]
+fn remote_and_mapped_programs_count_together() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (from, to) = (node!("^account", 1).unwrap(), node!("^account", 2).unwrap());
+    ours.database.session().unwrap().set(&from, 300).unwrap();
+    thread::scope(|scope| {
+        for database in [ours.database.clone(), tcp(&ours), unix(&ours)] {
+            let (from, to) = (&from, &to);
+            scope.spawn(move || {
+                let mut session = database.session().unwrap();
+                for _ in 0..100 {
+                    session.increment(&node!("^count").unwrap(), 1).unwrap();
+                    session
+                        .transaction(|session| {
+                            let (left, right) =
+                                (session.get_int(from)?.unwrap_or(0), session.get_int(to)?.unwrap_or(0));
+                            session.set(from, left - 1)?;
+                            session.set(to, right + 1)
+                        })
+                        .unwrap();
+                }
+            });
+        }
+    });
+    let mut session = tcp(&ours).session().unwrap();
+    assert_eq!(session.get_int(&node!("^count").unwrap()).unwrap(), Some(300));
+    assert_eq!((session.get_int(&from).unwrap(), session.get_int(&to).unwrap()), (Some(0), Some(300)));
+}
+
+#[test]
+fn a_transaction_runs_again_when_what_it_read_has_changed() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut near, mut far) = (ours.database.session().unwrap(), tcp(&ours).session().unwrap());
+    let place_of = |number: i64| node!("^p", number).unwrap();
+    near.set(&place_of(5), 1).unwrap();
+    // What another writes into a range that was walked, and at a node that was read.
+    for change in [place_of(3), place_of(5)] {
+        let mut runs = 0;
+        far.transaction(|session| {
+            runs += 1;
+            let first = session.first_child(&node!("^p")?)?;
+            let value = session.get(&place_of(5))?;
+            if runs == 1 {
+                near.set(&change, runs + 10)?;
+            }
+            session.set(&node!("^seen")?, format!("{first:?} {value:?}"))
+        })
+        .unwrap();
+        assert_eq!(runs, 2, "{change}");
+    }
+    // What lies behind the range that was read is no conflict.
+    let mut runs = 0;
+    far.transaction(|session| {
+        runs += 1;
+        session.first_child(&node!("^p")?)?;
+        near.set(&place_of(9), runs)?;
+        session.set(&node!("^seen")?, 1)
+    })
+    .unwrap();
+    assert_eq!(runs, 1);
+    let limit = TransactionOptions { timeout: Duration::from_millis(50), ..TransactionOptions::default() };
+    let endless = far.transaction_with(&limit, |_| Err::<(), _>(Error::Restart));
+    assert_eq!(endless.unwrap_err().code(), ErrorCode::TransactionTimeout);
+}
+
+#[test]
+fn locks_hold_between_all_and_go_with_their_connection() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut near, mut far) = (ours.database.session().unwrap(), tcp(&ours).session().unwrap());
+    let (lock, below) = (node!("^lock").unwrap(), node!("^lock", 1).unwrap());
+    let now = Some(Duration::ZERO);
+    assert!(far.lock(&below, LockMode::Exclusive, now).unwrap());
+    assert!(far.lock(&below, LockMode::Exclusive, now).unwrap());
+    assert_eq!(far.lock_count(far.lock_owner(), &below).unwrap(), 2);
+    assert!(!near.lock(&lock, LockMode::Shared, now).unwrap());
+    assert!(far.unlock(&below).unwrap());
+    assert!(!near.lock(&lock, LockMode::Shared, now).unwrap());
+    // Rolled back with the transaction that took it.
+    let rolled_back: perilune::Result<()> = far.transaction(|session| {
+        assert!(session.lock(&node!("^other")?, LockMode::Exclusive, now)?);
+        Err(Error::Rollback)
+    });
+    assert_eq!(rolled_back.unwrap_err().code(), ErrorCode::Rollback);
+    assert!(near.lock(&node!("^other").unwrap(), LockMode::Exclusive, now).unwrap());
+    // A wait ends when the lock is free, and when the time is over.
+    assert!(!far
+        .lock(&node!("^other").unwrap(), LockMode::Exclusive, Some(Duration::from_millis(30)))
+        .unwrap());
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut third = unix(&ours).session().unwrap();
+            sender.send(()).unwrap();
+            assert!(third.lock(&lock, LockMode::Exclusive, Some(Duration::from_secs(20))).unwrap());
+        });
+        receiver.recv().unwrap();
+        // As a client that ends without a word.
+        drop(far);
+    });
+    assert!(near.lock(&lock, LockMode::Exclusive, Some(Duration::from_secs(20))).unwrap());
+}
+
+#[test]
+fn a_watch_sees_writes_of_others() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut far = tcp(&ours).session().unwrap();
+    let watch = far.watch([(&node!("^w").unwrap(), WatchScope::Subtree)]).unwrap();
+    assert!(!far.wait(watch, Some(Duration::from_millis(10))).unwrap());
+    let barrier = Arc::new(Barrier::new(2));
+    thread::scope(|scope| {
+        let (database, other) = (ours.database.clone(), Arc::clone(&barrier));
+        scope.spawn(move || {
+            other.wait();
+            database.session().unwrap().set(&node!("^w", 1).unwrap(), 1).unwrap();
+        });
+        barrier.wait();
+        assert!(far.wait(watch, Some(Duration::from_secs(20))).unwrap());
+    });
+    far.unwatch(watch);
+    assert_eq!(far.wait(watch, None).unwrap_err().code(), ErrorCode::Invalid);
+    assert_eq!(far.post("news", "first").unwrap(), 1);
+    assert_eq!(ours.database.session().unwrap().receive("news", None).unwrap().unwrap().body, b"first");
+    assert!(far.receive("news", Some(Duration::from_millis(10))).unwrap().is_none());
+}
+
+#[test]
+fn a_lost_connection_is_an_error_and_the_next_call_connects_again() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let port = ours.port;
+    let database = tcp(&ours);
+    let mut far = database.session().unwrap();
+    let node = node!("^n").unwrap();
+    far.set(&node, 1).unwrap();
+    assert!(far.lock(&node, LockMode::Exclusive, None).unwrap());
+    drop(ours);
+    let start = Instant::now();
+    let error = far.get(&node).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Io);
+    assert!(error.to_string().contains(&format!("tcp://127.0.0.1:{port}")), "{error}");
+    let error = far.set(&node, 2).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::CannotOpen, "{error}");
+    assert!(error.to_string().contains("perilune serve"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    // Another server of the database, at the same port.
+    let file = Database::open(place.path().join("test.db")).unwrap();
+    let again = perilune_server::Running::start(&file, Settings { port, ..settings() }).unwrap();
+    assert_eq!(far.get_int(&node).unwrap(), Some(1));
+    assert_eq!(far.lock_count(far.lock_owner(), &node).unwrap(), 0);
+    // A write whose answer never comes: it is not known whether it has happened.
+    again.stopper().stop();
+    again.wait();
+    assert_eq!(far.set(&node, 3).unwrap_err().code(), ErrorCode::CommitUnknown);
+}
+
+#[test]
+fn who_has_no_password_is_told_what_to_do() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings().with("requirepass", "s@crêt").unwrap());
+    let address = |login: &str| format!("tcp://{login}127.0.0.1:{}", ours.port);
+    for wrong in ["", ":no@", "nobody:no@"] {
+        let error = Database::open(address(wrong)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::CannotOpen);
+        assert!(error.to_string().contains("PERILUNE_PASSWORD"), "{error}");
+    }
+    let database = Database::open(address(":s%40cr%C3%AAt@")).unwrap();
+    assert_eq!(database.path().to_str().unwrap(), address(""));
+    database.session().unwrap().set(&node!("^n").unwrap(), 1).unwrap();
+    // Nodes are all keys: who may not have these has no nodes.
+    let mut admin = Client::connect(&ours.socket);
+    admin.line("AUTH default s@crêt");
+    for (rules, allowed) in
+        [("~a* &* +@all", false), ("~* &* +@all -@dangerous", false), ("~* &* +@all", true)]
+    {
+        assert!(!admin.line(&format!("ACL SETUSER ann reset on >pw {rules}")).is_error());
+        assert_eq!(Database::open(address("ann:pw@")).is_ok(), allowed, "{rules}");
+    }
+}
+
+#[test]
+fn what_is_no_database_behind_a_server_is_said() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let far = tcp(&ours);
+    for error in [
+        far.snapshot().map(drop).unwrap_err(),
+        far.checkpoint().map(drop).unwrap_err(),
+        far.verify().map(drop).unwrap_err(),
+        Database::open("tls://127.0.0.1").map(drop).unwrap_err(),
+        Database::open("tcp://").map(drop).unwrap_err(),
+    ] {
+        assert_eq!(error.code(), ErrorCode::Invalid, "{error}");
+    }
+    let again = perilune_server::Running::start(&far, settings()).unwrap_err();
+    assert!(again.to_string().contains("a server already"), "{again}");
+}
+
+#[test]
+fn hostile_bytes_are_refused() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let good = node!("^n", 1).unwrap();
+    let good = good.encoded();
+    let long = [b"n\0", &[b'x'; 5_000][..]].concat();
+    let keys: [&[u8]; 7] = [b"", b"\0", b"\xff\xff", b"^n\0", &good[..1], &long, b"n\0\x01\x01"];
+    for key in keys {
+        for words in [
+            vec![&b"PERILUNE.SET"[..], key, b"\x01\x02"],
+            vec![b"PERILUNE.INCR", key, b"", b"0"],
+            vec![b"PERILUNE.KILL", key],
+            vec![b"PERILUNE.DEL", key],
+            vec![b"PERILUNE.CAS", key, b"0", b"", b"1", b"\xff"],
+            vec![b"PERILUNE.COMMIT", b"1", b"0", b"1000", b"k", key],
+            vec![b"PERILUNE.LOCK", b"1", b"0", b"x", key],
+            vec![b"PERILUNE.WATCH", b"n", key],
+        ] {
+            assert!(client.call(words.clone()).is_error(), "{words:?}");
+        }
+        // Whatever is looked for, the answer is one.
+        for words in [
+            vec![&b"perilune.get"[..], key],
+            vec![b"perilune.data", key],
+            vec![b"perilune.next", key, b"0", key, b"1"],
+            vec![b"perilune.prev", key, b"", b"1"],
+        ] {
+            client.call(words);
+        }
+    }
+    for line in [
+        "PERILUNE.HELLO 2",
+        "PERILUNE.HELLO x",
+        "PERILUNE.COMMIT 1 0 1000 s",
+        "PERILUNE.COMMIT 1 0 1000 q a b c",
+        "PERILUNE.COMMIT 2 0 1000",
+        "PERILUNE.LOCK 1 0 x",
+        "PERILUNE.LOCK -1 0 x a",
+        "PERILUNE.WAIT 99 0",
+        "PERILUNE.UNWATCH 1",
+        "PERILUNE.CHANNEL c 0 0 refuse",
+        "PERILUNE.CHANNEL c 1 1 explode",
+        "PERILUNE.GET",
+    ] {
+        assert!(client.line(line).is_error(), "{line}");
+    }
+    random_requests(&mut client, good);
+    assert!(ours.database.verify().unwrap().is_sound());
+    assert_eq!(client.line("PING"), Answer::Simple(b"PONG".to_vec()));
+}
+
+/// Random words for each command, in bounds that a client may send.
+fn random_requests(client: &mut Client, good: &[u8]) {
+    let mut chance = Chance(4_711);
+    let names = [
+        "GET", "SET", "INCR", "NEXT", "PREV", "DATA", "DEL", "KILL", "CAS", "COMMIT", "UNLOCK", "POST",
+        "WATCH",
+    ];
+    for _ in 0..2_000 {
+        let name = format!("PERILUNE.{}", names[chance.below(names.len() as u64) as usize]);
+        let mut words = vec![name.into_bytes()];
+        for _ in 0..chance.below(7) {
+            let mut word: Vec<u8> = match chance.below(4) {
+                0 => good.to_vec(),
+                1 => b"1".to_vec(),
+                _ => (0..chance.below(12)).map(|_| chance.below(256) as u8).collect(),
+            };
+            if chance.below(4) == 0 && !word.is_empty() {
+                let at = chance.below(word.len() as u64) as usize;
+                word[at] ^= 1 << chance.below(8);
+            }
+            words.push(word);
+        }
+        client.call(words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    }
+}
