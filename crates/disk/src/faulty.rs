@@ -15,7 +15,7 @@ pub enum Fault {
     NoSpace,
     /// EIO; nothing is done.
     Io,
-    /// EIO after half the bytes of a write; nothing is done by other calls.
+    /// EIO after half the bytes of a write or an allocation; nothing is done by other calls.
     ShortWrite,
 }
 
@@ -121,6 +121,16 @@ impl Disk for FaultyDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.plan.check()?;
         RealDisk.rename(from, to)
+    }
+
+    fn allocate(&self, bytes: u64, allocate: &dyn Fn(u64) -> io::Result<()>) -> io::Result<()> {
+        if let Err(fault) = self.plan.next() {
+            if fault == Fault::ShortWrite && bytes > 1 {
+                allocate(bytes / 2)?;
+            }
+            return Err(fault.error());
+        }
+        allocate(bytes)
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Files that are read and written by system calls rather than through the mapping.
 //!
-//! The engine writes meta, info pages and log segments through the [`Disk`] trait, so that tests can
-//! make the n-th call fail: [`FaultyDisk`].
+//! The engine writes meta, info pages and log segments through the [`Disk`] trait, and asks it before it
+//! allocates space, so that tests can make the n-th call fail: [`FaultyDisk`].
 //!
 //! Invariants
 //! - A read or write is whole or an error; interrupted and short calls are continued.
@@ -55,6 +55,15 @@ pub trait Disk: Debug + Send + Sync {
     /// # Errors
     /// What `rename` says.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Allocates `bytes` bytes of a file by `allocate`, which is told how many. The system call is made by
+    /// whoever maps the file; asked here, it can be made to fail like the others.
+    ///
+    /// # Errors
+    /// What `allocate` says.
+    fn allocate(&self, bytes: u64, allocate: &dyn Fn(u64) -> io::Result<()>) -> io::Result<()> {
+        allocate(bytes)
+    }
 
     /// Makes the names in a directory durable.
     ///

@@ -20,12 +20,12 @@ use crate::meta;
 use crate::open::{Attachment, OpenOptions};
 use crate::session::record::Kind;
 
-type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(super) type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new() -> Scratch {
+    pub(super) fn new() -> Scratch {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("perilune-durable-{}-{number}", std::process::id()));
@@ -33,11 +33,11 @@ impl Scratch {
         Scratch(path)
     }
 
-    fn db(&self) -> PathBuf {
+    pub(super) fn db(&self) -> PathBuf {
         self.0.join("x.db")
     }
 
-    fn open(&self, level: Durability) -> Database {
+    pub(super) fn open(&self, level: Durability) -> Database {
         Database::open(&self.db(), &options(level)).unwrap()
     }
 }
@@ -48,7 +48,7 @@ impl Drop for Scratch {
     }
 }
 
-fn options(level: Durability) -> OpenOptions {
+pub(super) fn options(level: Durability) -> OpenOptions {
     OpenOptions { max_size: 1 << 30, durability: Some(level), ..OpenOptions::default() }
 }
 
@@ -81,7 +81,7 @@ fn replay(path: &Path, first: u64) -> (Content, End) {
     (content, end)
 }
 
-fn content(session: &mut Session) -> Content {
+pub(super) fn content(session: &mut Session) -> Content {
     let (mut content, mut from) = (Content::new(), vec![0]);
     let (mut key, mut value) = (Vec::new(), Vec::new());
     while session.next(&from, false, &mut key, Some(&mut value)).unwrap() {
@@ -91,7 +91,7 @@ fn content(session: &mut Session) -> Content {
     content
 }
 
-fn key(number: u64) -> Vec<u8> {
+pub(super) fn key(number: u64) -> Vec<u8> {
     format!("key{number:06}").into_bytes()
 }
 
@@ -510,7 +510,7 @@ fn retry(mut write: impl FnMut() -> perilune_store::Result<()>) {
 }
 
 /// What a crash of the machine leaves: the files without `-shm`.
-fn crashed(scratch: &Scratch) -> Scratch {
+pub(super) fn crashed(scratch: &Scratch) -> Scratch {
     let copy = Scratch::new();
     for entry in std::fs::read_dir(&scratch.0).unwrap() {
         let from = entry.unwrap();
@@ -565,6 +565,59 @@ fn a_crash_of_the_machine_loses_nothing_that_was_acknowledged_at_fsync() {
     let third = crashed(&copy);
     let last = third.open(Durability::Periodic);
     assert_eq!(content(&mut last.session().unwrap()), content(&mut other));
+}
+
+/// The disk fails once, or the process is killed, at every call of a recovery that has a log to replay: whoever
+/// opens it then, or next, finds all that was acknowledged.
+#[test]
+fn the_disk_fails_at_every_call_of_a_recovery_with_a_log() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let mut session = database.session().unwrap();
+    for number in 0..30 {
+        session.set(&key(number), &[1; 500]).unwrap();
+    }
+    session.set(b"long", &vec![7; 30_000]).unwrap();
+    crate::checkpoint::take(&database.image(), &RealDisk, 0).unwrap();
+    session.set(b"long", &vec![8; 40_000]).unwrap();
+    session.remove_prefix(b"key00000").unwrap();
+    for number in 5..8 {
+        session.set(&key(number), &[2; 700]).unwrap();
+    }
+    let expected = content(&mut session);
+    let crash = crashed(&scratch);
+    let mut refused = 0;
+    for (fault, is_killed) in [(Fault::NoSpace, false), (Fault::Io, true), (Fault::ShortWrite, false)] {
+        for call in 1.. {
+            let what = format!("{fault:?} at call {call}, killed: {is_killed}");
+            let copy = crashed(&crash);
+            let disk = FaultyDisk::new(fault);
+            match is_killed {
+                true => disk.fail_from_call(call),
+                false => disk.fail_call(call),
+            }
+            // Without threads that would go on.
+            let opened = Attachment::open_on(&copy.db(), &options(Durability::Fsync), Arc::new(disk.clone()));
+            let is_over = disk.calls() < call;
+            assert!(!is_over || opened.is_ok(), "{what}");
+            refused += u32::from(opened.is_err());
+            disk.fail_call(0);
+            drop(opened);
+            let again = copy.open(Durability::Fsync);
+            let mut session = again.session().unwrap();
+            assert!(content(&mut session) == expected, "{what}");
+            if call % 16 == 1 {
+                again.verify().unwrap();
+            }
+            drop(session);
+            again.close().unwrap();
+            if is_over {
+                assert!(call > 30, "a recovery makes {call} calls only");
+                break;
+            }
+        }
+    }
+    assert!(refused > 100, "{refused} calls matter");
 }
 
 /// Meta says that a log belongs to the database only with the checkpoint after the level has changed. Whoever was

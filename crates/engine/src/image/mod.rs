@@ -184,7 +184,7 @@ impl Image {
             .read(true)
             .write(true)
             .open(path)
-            .and_then(|file| platform::allocate(&file, offset, len));
+            .and_then(|file| self.disk.allocate(len, &|len| platform::allocate(&file, offset, len)));
         grown.map_err(|source| space_error("allocate space", path, source))
     }
 }

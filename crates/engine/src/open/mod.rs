@@ -48,6 +48,9 @@ mod tests;
 #[cfg(test)]
 #[path = "crashes/tests.rs"]
 mod tests_of_crashes;
+#[cfg(test)]
+#[path = "growth/tests.rs"]
+mod tests_of_growth;
 
 pub use options::OpenOptions;
 

@@ -231,9 +231,12 @@ impl Opening<'_> {
         let pages_max = self.options.pages_max().max(self.meta.npages);
         let bytes = Image::shm_bytes(pages_max);
         file.set_len(bytes as u64).map_err(space)?;
-        platform::allocate(&file, 0, SESSIONS_AT as u64).map_err(space)?;
-        let table = (Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT) as u64;
-        platform::allocate(&file, PAGE_TABLE_AT as u64, table).map_err(space)?;
+        let allocate = |offset: usize, bytes: usize| {
+            let (offset, bytes) = (offset as u64, bytes as u64);
+            self.disk.allocate(bytes, &|bytes| platform::allocate(&file, offset, bytes)).map_err(space)
+        };
+        allocate(0, SESSIONS_AT)?;
+        allocate(PAGE_TABLE_AT, Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT)?;
         let shm = self.map(&file, bytes, Access::ReadWrite, path)?;
         let mut image = self.assemble(shm, pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
@@ -306,7 +309,8 @@ impl Opening<'_> {
         let path = &self.site.path;
         let file =
             File::options().write(true).open(path).map_err(|source| open_error(path, false, source))?;
-        let filled = platform::allocate(&file, 0, self.meta.npages * PAGE as u64);
+        let bytes = self.meta.npages * PAGE as u64;
+        let filled = self.disk.allocate(bytes, &|bytes| platform::allocate(&file, 0, bytes));
         filled.map_err(|source| space_error("allocate", path, source))
     }
 

@@ -124,7 +124,8 @@ impl Site {
         file.set_len(0).map_err(space)?;
         // Exactly what was asked for, whatever the umask.
         file.set_permissions(Permissions::from_mode(options.file_mode)).map_err(space)?;
-        platform::allocate(file, 0, INITIAL_PAGES * PAGE as u64).map_err(space)?;
+        let bytes = INITIAL_PAGES * PAGE as u64;
+        disk.allocate(bytes, &|bytes| platform::allocate(file, 0, bytes)).map_err(space)?;
         write_empty(new, options.durability.unwrap_or_default(), disk)?;
         disk.rename(new, &self.path).map_err(|source| io_error("create", &self.path, source))?;
         let directory = self.path.parent().unwrap_or(Path::new("/"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 
-use perilune_disk::{Fault, FaultyDisk};
+use perilune_disk::{Disk, Fault, FaultyDisk, RealDisk};
 use perilune_store::Error;
 
 use super::tests::{fill, get, options, put, reading, round_of, Scratch, Second};
@@ -17,7 +17,7 @@ use crate::limits::PAGE;
 use crate::meta::info::ENTRIES;
 use crate::meta::sums::{checkpoint_pages, CheckpointPages};
 use crate::pin::{self, Purpose};
-use crate::{checkpoint, duty, verify};
+use crate::{checkpoint, duty, meta, verify};
 
 /// Fills every page of the file with garbage that the last checkpoint does not need.
 fn garble(path: &Path) -> CheckpointPages {
@@ -224,6 +224,71 @@ fn failing_disks_during_recovery_keep_nobody_from_recovering_later() {
             }
         }
     }
+}
+
+/// A copy of meta whose sync never came is written again in its place by whoever opens next, and the power may
+/// fail in just that: the copy is torn, and the other one has to do.
+#[test]
+fn a_copy_of_meta_that_is_torn_when_it_is_written_again_is_not_needed() {
+    let mut torn = 0;
+    for call in 1.. {
+        let scratch = Scratch::new();
+        let disk = FaultyDisk::new(Fault::Io);
+        let attachment = Attachment::open_on(&scratch.db(), &options(), Arc::new(disk.clone())).unwrap();
+        fill(&attachment, 1);
+        take(&attachment);
+        fill(&attachment, 2);
+        // Killed at the last call of a checkpoint, the sync of meta.
+        let calls = disk.calls();
+        let image = attachment.image().unwrap();
+        let newest = || {
+            let file = RealDisk.open(&scratch.db(), false).unwrap();
+            meta::newest(&*file, &scratch.db()).unwrap()
+        };
+        let (_, before) = newest();
+        for killed in 1.. {
+            disk.fail_from_call(killed);
+            checkpoint::take(image, attachment.disk(), 0).unwrap_err();
+            if newest().1.serial > before.serial {
+                break;
+            }
+            // As if it had never begun: only a sync that fails leaves a trace.
+            disk.fail_call(0);
+            crate::control::lower_flag(image, FLAG_FAILED);
+        }
+        assert!(disk.calls() > calls);
+        assert_ne!(image.shm.word(checkpoint::STAMP).load(SeqCst), newest().1.stamp);
+        drop(attachment);
+        let next = FaultyDisk::new(Fault::ShortWrite);
+        next.fail_from_call(call);
+        let opened = Attachment::open_on(&scratch.db(), &options(), Arc::new(next.clone()));
+        let is_over = next.calls() < call;
+        let stamp = {
+            let shm = File::open(scratch.shm()).unwrap();
+            let mut word = [0; 8];
+            shm.read_exact_at(&mut word, checkpoint::STAMP as u64).unwrap();
+            u64::from_le_bytes(word)
+        };
+        let crash = Scratch::new();
+        fs::copy(scratch.db(), crash.db()).unwrap();
+        let (slot, meta) = newest();
+        if stamp != meta.stamp {
+            // Nobody knows this copy to be on disk.
+            torn += 1;
+            let file = File::options().write(true).open(crash.db()).unwrap();
+            file.write_all_at(&[0xa5; 77], (slot * PAGE + 20) as u64).unwrap();
+        }
+        garble(&crash.db());
+        let round = round_of(&crash.open());
+        assert!((1..=2).contains(&round), "call {call}: round {round}");
+        next.fail_call(0);
+        drop(opened);
+        assert_eq!(round_of(&scratch.open()), 2, "call {call}: what did not crash is there");
+        if is_over {
+            break;
+        }
+    }
+    assert!(torn > 2, "{torn}");
 }
 
 #[test]
