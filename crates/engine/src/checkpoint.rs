@@ -54,8 +54,35 @@ pub(crate) fn mark_open(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
     if meta.is_open {
         return Ok(());
     }
-    let (wal_batch, level) = log_state(image)?;
-    write_meta(image, &*file, 1 - slot, Meta { is_open: true, wal_batch, level, ..meta })
+    let log = log_state(image)?;
+    write_meta(image, &*file, 1 - slot, log.put_into(Meta { is_open: true, ..meta }))
+}
+
+/// Has meta name the segment of the log that is in use, if it names none: after a crash a log that somebody
+/// has removed is then missed. Nothing to do most of the time; called now and then.
+///
+/// # Errors
+/// As [`take`].
+pub(crate) fn name_segment(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
+    let is_failed = image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0;
+    if is_failed || image.control(control::NAMED_SEQUENCE).load(Acquire) != 0 || log::segment(image) == 0 {
+        return Ok(());
+    }
+    match duty::try_take(image, control::CHECKPOINT_OWNER) {
+        Some(_duty) => stopping(image, name_segment_owned(image, disk)),
+        None => Ok(()),
+    }
+}
+
+fn name_segment_owned(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
+    let file = open(image, disk)?;
+    let (slot, meta) = settled(image, &*file)?;
+    let log_segment = log::segment(image);
+    // NB: what the last checkpoint needs of the log is kept until the next, whose owner has this duty.
+    if meta.is_open && meta.wal_batch != 0 && meta.log_segment == 0 && log_segment != 0 {
+        write_meta(image, &*file, 1 - slot, Meta { log_segment, ..meta })?;
+    }
+    Ok(())
 }
 
 /// Asks whoever looks after checkpoints to take one soon.
@@ -139,15 +166,24 @@ fn run(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -> Resul
     if stays_open && image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
         return Err(image.stopped());
     }
-    let failed = |error: &Error| {
-        if stays_open && image.shm.word(REWRITE).load(Acquire) != 0 {
+    let taken = checkpoint(image, disk, but, stays_open);
+    if stays_open {
+        stopping(image, taken)
+    } else {
+        taken
+    }
+}
+
+/// Stops writing if what has failed is a sync, which is never repeated.
+fn stopping<T>(image: &Arc<Image>, done: Result<T>) -> Result<T> {
+    done.inspect_err(|error| {
+        if image.shm.word(REWRITE).load(Acquire) != 0 {
             match error {
                 Error::Io { source, .. } => handshake::stop_writes(image, None, source),
                 _ => handshake::stop_writes(image, None, &io::Error::from_raw_os_error(28)),
             }
         }
-    };
-    checkpoint(image, disk, but, stays_open).inspect_err(failed)
+    })
 }
 
 /// The checkpoint itself; the caller has the duty.
@@ -157,14 +193,14 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     let (slot, meta) = settled(image, &*file)?;
     let durable = meta.generation;
     // NB: before the cut: what lies in batches below this is part of the checkpoint.
-    let (wal_batch, level) = log_state(image)?;
+    let log = log_state(image)?;
     if !is_changed(image, durable) {
         // NB: a recovery that found nothing to replay begins its log behind what it dropped.
-        if !stays_open || (meta.level, meta.wal_batch) != (level, wal_batch) {
-            let next = Meta { is_open: stays_open, wal_batch, level, ..meta };
+        if !stays_open || (meta.level, meta.wal_batch) != (log.level, log.first_batch) {
+            let next = log.put_into(Meta { is_open: stays_open, ..meta });
             write_meta(image, &*file, 1 - slot, next)?;
         }
-        log::note_named(image, level);
+        log::note_named(image, log.level);
         // Nothing but meta could have been lost by a failed sync, and that is on disk.
         image.shm.word(REWRITE).store(0, Release);
         note_time(image);
@@ -187,8 +223,7 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     sync(image, &*file)?;
     let height = u32::from(page::level(image.page(root))) + 1;
     let info_sum = info_sum.value();
-    let next =
-        Meta { generation, root, height, npages, is_open: stays_open, info_sum, wal_batch, level, ..meta };
+    let next = log.put_into(Meta { generation, root, height, npages, is_open: stays_open, info_sum, ..meta });
     // NB: if we are killed from here on, this keeps the pages that meta may name until the next checkpoint.
     image.control(control::PENDING_GEN).store(generation.into(), Release);
     write_meta(image, &*file, 1 - slot, next)?;
@@ -196,25 +231,46 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     image.control(control::DURABLE_GEN).store(generation.into(), Release);
     drop(pin);
     image.control(control::CHECKPOINTS).fetch_add(1, Relaxed);
-    log::note_named(image, level);
-    log::recycle(image, wal_batch)?;
+    log::note_named(image, log.level);
+    log::recycle(image, log.first_batch)?;
     image.shm.word(REWRITE).store(0, Release);
     note_time(image);
     Ok(true)
 }
 
-/// What meta says of the log: the first batch that does not belong to a checkpoint to come, and the level.
+/// What meta says of the log.
+#[derive(Clone, Copy)]
+struct LogState {
+    /// The first batch that does not belong to a checkpoint to come; 0: there is no log.
+    first_batch: u64,
+    segment: u64,
+    level: u32,
+}
+
+impl LogState {
+    fn put_into(self, meta: Meta) -> Meta {
+        let log_segment = if meta.is_open { self.segment } else { 0 };
+        Meta { wal_batch: self.first_batch, log_segment, level: self.level, ..meta }
+    }
+}
+
+/// The state of the log.
 ///
 /// # Errors
 /// As `duty::take`.
-fn log_state(image: &Arc<Image>) -> Result<(u64, u32)> {
+fn log_state(image: &Arc<Image>) -> Result<LogState> {
     // NB: whoever changes the level has this duty until the log has begun: else level and number could be of
     // different logs, and a recovery would miss a batch that never was.
     let _log = duty::take(image, control::LOG_OWNER)?;
-    Ok((log::next_batch(image), log::level(image) as u32))
+    let (first_batch, segment) = (log::next_batch(image), log::segment(image));
+    Ok(LogState { first_batch, segment, level: log::level(image) as u32 })
 }
 
 /// The copy of meta that counts, once it is known to be on disk.
+///
+/// One that is not known to be is written again in its place, which may tear it. The other copy counts then:
+/// it was known to be on disk before this one was begun, and nothing that it names has been written since,
+/// as `DURABLE_GEN` and `PENDING_GEN` keep the pages of both.
 fn settled(image: &Image, file: &dyn DiskFile) -> Result<(usize, Meta)> {
     let (slot, meta) = meta::newest(file, &image.path)?;
     if image.shm.word(STAMP).load(Acquire) != meta.stamp {
@@ -253,6 +309,7 @@ fn write_meta(image: &Image, file: &dyn DiskFile, slot: usize, meta: Meta) -> Re
     meta::put(file, &image.path, slot, &meta)?;
     sync(image, file)?;
     image.shm.word(STAMP).store(meta.stamp, Release);
+    image.control(control::NAMED_SEQUENCE).store(meta.log_segment, Release);
     Ok(())
 }
 

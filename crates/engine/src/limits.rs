@@ -111,6 +111,8 @@ pub(crate) const WARDEN_PERIOD: Duration = Duration::from_millis(50);
 pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
 /// How often they look all the same, where nobody rings.
 pub(crate) const IDLE_LOOK: Duration = Duration::from_secs(1);
+/// How often is looked whether a log that cannot grow can.
+pub(crate) const FULL_LOOK: Duration = Duration::from_millis(200);
 /// How long the thread that flushes rests, unless it is rung.
 pub(crate) const IDLE_REST: Duration = Duration::from_secs(60);
 

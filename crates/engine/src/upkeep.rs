@@ -39,10 +39,12 @@ pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-keep", |image| {
         move |stop| {
             image.follow_growth();
-            if log::size(&image) > LOG_CHECKPOINT || log::is_unnamed(&image) {
+            // NB: of a log that cannot grow a checkpoint makes segments spare.
+            if log::size(&image) > LOG_CHECKPOINT || log::is_unnamed(&image) || log::is_full(&image) {
                 checkpoint::want(&image);
             }
             let _ = checkpoint::tend(&image, &*image.disk);
+            let _ = checkpoint::name_segment(&image, &*image.disk);
             wakeup::doze(&image, stop, CHECKPOINT_LOOK, IDLE_LOOK);
         }
     })

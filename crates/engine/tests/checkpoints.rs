@@ -13,14 +13,15 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use party::Scratch;
 use perilune_engine::{checkpoint_pages, Database, OpenOptions, Session};
-use perilune_store::{Error, Result, Session as _, Store, TransactionOptions};
+use perilune_store::{Durability, Error, Result, Session as _, Store, TransactionOptions};
 
 const WRITERS: usize = 3;
 /// Keys that each writer keeps.
 const KEPT: u64 = 40;
 
+/// Without a log: copies are to be recovered from their checkpoint alone.
 fn options() -> OpenOptions {
-    OpenOptions { max_size: 1 << 30, ..OpenOptions::default() }
+    OpenOptions { max_size: 1 << 30, durability: Some(Durability::None), ..OpenOptions::default() }
 }
 
 fn name(writer: usize, count: u64) -> Vec<u8> {

@@ -174,7 +174,8 @@ impl Moment {
         let root = self.pin.root();
         let height = u32::from(page::level(self.image.page(root))) + 1;
         let (generation, (_, now)) = (self.generation, self.meta()?);
-        Ok(Meta { generation, root, height, npages, is_open: false, has_delta: false, wal_batch: 0, ..now })
+        let closed = Meta { is_open: false, has_delta: false, wal_batch: 0, log_segment: 0, ..now };
+        Ok(Meta { generation, root, height, npages, ..closed })
     }
 }
 

@@ -11,7 +11,11 @@ mod database;
 #[cfg(test)]
 mod durability_tests;
 mod facilities;
+#[cfg(test)]
+mod full_tests;
 mod hook;
+#[cfg(test)]
+mod lost_log_tests;
 mod operations;
 mod report;
 #[cfg(feature = "instrument")]

@@ -90,6 +90,8 @@ pub(crate) mod control {
     pub(crate) const FAILURE: usize = 936;
     /// When anything was last written or flushed, as far as somebody has looked: monotonic clock in ns.
     pub(crate) const ACTIVE_AT: usize = 944;
+    /// Sequence number of the segment of the log that meta names; 0: none.
+    pub(crate) const NAMED_SEQUENCE: usize = 952;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;
     /// Futex that is bumped when the lease is given back.

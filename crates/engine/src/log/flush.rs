@@ -17,6 +17,7 @@ use perilune_store::{Durability, Error, Result};
 
 use super::batch::BatchWriter;
 use super::frame::{salt, ChunkHead};
+use super::level::is_full;
 use super::position::{self, Position};
 use super::slots::{self, Files};
 use super::{gather, segment};
@@ -25,7 +26,7 @@ use crate::duty::{self, Duty};
 use crate::idle;
 use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
 use crate::image::{space_error, wakeup, Image};
-use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, RING, WAIT_SLICE};
+use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, FULL_LOOK, RING, WAIT_SLICE};
 use crate::repair::Patience;
 use crate::session::Seat;
 
@@ -233,6 +234,10 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
         match slots::provide(image) {
             Ok(_) => crate::control::lower_flag(image, FLAG_FULL),
             Err(error) => note_full(image, &error),
+        }
+        if is_full(image) {
+            // NB: no writer rings while it stands, so nobody may rest.
+            return Ok(Some(FULL_LOOK));
         }
     }
     let took = Duration::from_nanos(image.control(control::FLUSH_TOOK).load(Acquire));

@@ -45,6 +45,23 @@ pub(crate) fn next_batch(image: &Image) -> u64 {
     }
 }
 
+/// Sequence number of the segment in which the next batch begins, if that is known to be on disk; else, and
+/// at level none, 0. It is kept at least until the checkpoint that asked has been followed by another.
+pub(crate) fn segment(image: &Image) -> u64 {
+    let sequence = position::read(image).spot.sequence;
+    let is_synced = image.control(control::DURABLE_SEQUENCE).load(Acquire) == sequence;
+    if is_synced && level(image) != Durability::None {
+        sequence
+    } else {
+        0
+    }
+}
+
+/// Whether the log cannot grow.
+pub(crate) fn is_full(image: &Image) -> bool {
+    image.control(control::FLAGS).load(Acquire) & FLAG_FULL != 0
+}
+
 /// Changes the level; the caller then has a checkpoint taken if there was no log and now is, or the reverse.
 ///
 /// # Errors

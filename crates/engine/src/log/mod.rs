@@ -42,10 +42,10 @@ mod tests;
 
 pub(crate) use flush::{drain, is_settled, level, make_room, sync, tend, wait};
 pub(crate) use level::{
-    clear, is_unnamed, leave_segment, level_of_meta, next_batch, note_named, recycle, restart, set_level,
-    size,
+    clear, is_full, is_unnamed, leave_segment, level_of_meta, next_batch, note_named, recycle, restart,
+    segment, set_level, size,
 };
-pub(crate) use read::{read, Batch, Damage, End, Replay};
+pub(crate) use read::{read, unnamed, Batch, Damage, End, Replay, Unnamed};
 pub(crate) use record::LogRecord;
 pub(crate) use slots::remove_files;
 #[cfg(feature = "instrument")]

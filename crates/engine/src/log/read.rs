@@ -79,6 +79,8 @@ pub(crate) struct Replay<'a> {
     salt: u32,
     /// By sequence number, without what lies before the beginning.
     segments: Vec<Found>,
+    /// The sequence numbers of all that were found.
+    found: Vec<u64>,
     at: usize,
     offset: u64,
     expected: u64,
@@ -106,19 +108,13 @@ impl From<Error> for Flaw {
 /// # Errors
 /// `Io`; `NotADatabase` when a segment has a newer format.
 pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, uuid: [u8; 16], first: u64) -> Result<Replay<'a>> {
-    let mut segments = Vec::new();
-    for (_, path) in super::segment::files(disk, path)? {
-        if let Some(head) = segment_head(disk, &path)? {
-            if head.uuid == uuid {
-                segments.push(Found { path: path.into(), head });
-            }
-        }
-    }
-    segments.sort_by_key(|segment| segment.head.sequence);
+    let mut segments = all_segments(disk, path)?;
+    segments.retain(|segment| segment.head.uuid == uuid);
     let mut replay = Replay {
         disk,
         database: path.into(),
         salt: frame::salt(uuid),
+        found: segments.iter().map(|segment| segment.head.sequence).collect(),
         segments,
         at: 0,
         offset: BLOCK as u64,
@@ -129,6 +125,55 @@ pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, uuid: [u8; 16], first: u
     };
     replay.seek(first)?;
     Ok(replay)
+}
+
+/// A log of which no meta says where it is to begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unnamed {
+    pub(crate) uuid: [u8; 16],
+    /// The first batch that is there from its first chunk on.
+    pub(crate) first: u64,
+    /// The highest generation among the records that can be read.
+    pub(crate) generation: u32,
+    /// Whether it ends as a crash leaves it, not by damage.
+    pub(crate) is_whole: bool,
+}
+
+/// The log that lies beside the database at `path`; None if there is none.
+///
+/// # Errors
+/// `Io`; `NotADatabase` when a segment has a newer format; `Corrupt` when there are logs of several databases.
+pub(crate) fn unnamed(disk: &dyn Disk, path: &Path) -> Result<Option<Unnamed>> {
+    let segments = all_segments(disk, path)?;
+    let Some(last) = segments.last() else { return Ok(None) };
+    let uuid = last.head.uuid;
+    if segments.iter().any(|segment| segment.head.uuid != uuid) {
+        let place = format!("{}: the files of its log are of several databases", path.display());
+        return Err(Error::Corrupt { place });
+    }
+    // NB: only what follows without a gap; older segments are spare.
+    let gap = segments.windows(2).rposition(|pair| pair[0].head.sequence + 1 != pair[1].head.sequence);
+    let head = segments[gap.map_or(0, |gap| gap + 1)].head;
+    let first = head.batch + u64::from(head.chunk > 0);
+    let mut replay = read(disk, path, uuid, first)?;
+    let mut generation = 0;
+    while let Some(batch) = replay.next()? {
+        generation = generation.max(batch.max_generation);
+    }
+    let is_whole = replay.end().is_some_and(|end| end.damage.is_none());
+    Ok(Some(Unnamed { uuid, first, generation, is_whole }))
+}
+
+/// The segments beside the database at `path`, by sequence number.
+fn all_segments(disk: &dyn Disk, path: &Path) -> Result<Vec<Found>> {
+    let mut segments = Vec::new();
+    for (_, path) in super::segment::files(disk, path)? {
+        if let Some(head) = segment_head(disk, &path)? {
+            segments.push(Found { path: path.into(), head });
+        }
+    }
+    segments.sort_by_key(|segment| segment.head.sequence);
+    Ok(segments)
 }
 
 fn segment_head(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHead>> {
@@ -176,6 +221,11 @@ impl Replay<'_> {
             }
             Err(Flaw::Failed(error)) => Err(error),
         }
+    }
+
+    /// Whether the file of the segment with this sequence number is missing (0: of none).
+    pub(crate) fn lacks(&self, sequence: u64) -> bool {
+        sequence != 0 && !self.found.contains(&sequence)
     }
 
     /// How the log ended, once [`Replay::next`] has answered None.

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Arc;
 
 use perilune_disk::Disk;
+use perilune_shm::platform;
 use perilune_store::{Error, Result};
 
 use super::batch::{Segment, Segments, Spot};
@@ -99,6 +100,12 @@ pub(super) fn provide(image: &Arc<Image>) -> Result<u32> {
 fn fill(image: &Image, slot: u32) -> std::io::Result<()> {
     let path = segment::path(&image.path, slot);
     let file = image.disk.create(&path, &image.path)?;
+    if super::level::is_full(image) {
+        // NB: a disk that is full still says so at once: this is tried again and again.
+        let bytes = segment::bytes(slot);
+        let mapped = std::fs::File::options().write(true).open(&path)?;
+        image.disk.allocate(bytes, &|bytes| platform::allocate(&mapped, 0, bytes))?;
+    }
     file.write_zeros(0, segment::bytes(slot))?;
     file.sync_data()?;
     match path.parent() {

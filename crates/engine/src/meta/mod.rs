@@ -58,6 +58,9 @@ pub(crate) struct Meta {
     pub(crate) npages: u64,
     /// First batch of the log that belongs to it; 0: no log does.
     pub(crate) wal_batch: u64,
+    /// Sequence number of a segment of the log that was in use and on disk when this was written, and is kept
+    /// as long as this counts: without it the log is gone; 0: none was.
+    pub(crate) log_segment: u64,
     /// Durability level of the database.
     pub(crate) level: u32,
     /// CRC-32C over the generations of the info pages in use.
@@ -93,6 +96,7 @@ impl Meta {
         put(72, &self.wal_batch.to_le_bytes());
         put(80, &self.level.to_le_bytes());
         put(84, &self.info_sum.to_le_bytes());
+        put(88, &self.log_segment.to_le_bytes());
         let sum = crc32c::crc32c(&bytes[..META_BYTES - 4]);
         bytes[META_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -128,6 +132,7 @@ impl Meta {
             has_delta: false,
             npages,
             wal_batch: 0,
+            log_segment: 0,
             level: 0,
             info_sum: 0,
         }
@@ -166,6 +171,7 @@ impl Meta {
             has_delta: u32_at(60) & DELTA != 0,
             npages: u64_at(64),
             wal_batch: u64_at(72),
+            log_segment: u64_at(88),
             level: u32_at(80),
             info_sum: u32_at(84),
         })
@@ -265,6 +271,7 @@ mod tests {
             has_delta: false,
             npages: 1 << 33,
             wal_batch: 0,
+            log_segment: 1 << 40,
             level: 0,
             info_sum: 0xdead_beef,
         }

@@ -88,6 +88,7 @@ pub(crate) fn replay(image: &Arc<Image>, disk: &dyn Disk, path: &Path, meta: &Me
         Ok(reader) => reader,
         Err(error) => return Ok(Replayed { batches, records, end: Err(error) }),
     };
+    let is_gone = reader.lacks(meta.log_segment);
     let access = Access::new(claim_session(image)?);
     let end = loop {
         match reader.next() {
@@ -107,7 +108,19 @@ pub(crate) fn replay(image: &Arc<Image>, disk: &dyn Disk, path: &Path, meta: &Me
         }
     };
     release_session(&access.seat);
+    let end = if is_gone && end.is_ok() { Err(gone(path, meta)) } else { end };
     Ok(Replayed { batches, records, end })
+}
+
+/// Says that files of the log have been removed.
+fn gone(path: &Path, meta: &Meta) -> Error {
+    let why = format!(
+        "was not closed, and its log is gone: no file {}-wal.* is segment {}, which had been on disk. Put these \
+         files back beside it; if there are none, `perilune salvage` copies what is left into a new database",
+        path.display(),
+        meta.log_segment
+    );
+    Error::CannotOpen { path: path.into(), why }
 }
 
 /// What was dropped of a log, and why.
