@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use perilune_disk::Disk;
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use crate::bulk::Bulk;
 use crate::image::io_error;
@@ -137,9 +137,8 @@ pub(crate) fn salvage(
     let still = open(&site.path, &**disk, &mut report)?;
     let partial = meta::beside(&target.path, ".partial");
     let mut written = copy(&still, &**disk, &site.path, &partial, &mut report, progress);
-    // Of a file of which both copies of meta are lost, nobody knows where in the log it stands.
-    if written.is_ok() && still.meta.is_open && still.meta.wal_batch != 0 {
-        written = log::apply(disk, options, &site.path, &still.meta, &partial, &mut report);
+    if written.is_ok() {
+        written = log::apply(disk, options, &site.path, &still, &partial, &mut report);
     }
     drop(gate);
     let renamed = written.and_then(|()| {
@@ -172,7 +171,8 @@ fn open(path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Stil
         Err(Error::Corrupt { place }) => {
             report.lose_page(Flaw { page: 0, why: place });
             let bytes = file.size().map_err(|source| io_error("find out the size", path, source))?;
-            Meta::lost(bytes / crate::limits::PAGE as u64)
+            let level = Durability::default() as u32;
+            Meta { level, ..Meta::lost(bytes / crate::limits::PAGE as u64) }
         }
         Err(error) => return Err(error),
     };

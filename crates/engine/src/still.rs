@@ -99,6 +99,11 @@ impl Still {
         }
     }
 
+    /// The highest generation of a checkpoint that has left an info page.
+    pub(crate) fn newest_generation(&self) -> u32 {
+        self.infos.iter().flatten().map(|info| info.generation).max().unwrap_or(0)
+    }
+
     /// Pages that the file has.
     pub(crate) fn npages(&self) -> u64 {
         self.npages

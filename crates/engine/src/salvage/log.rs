@@ -4,6 +4,10 @@
 //! or to what cannot be read of it. A record sets and removes nodes by their keys, so it needs nothing that may
 //! be lost of the checkpoint.
 //!
+//! When both copies of meta are lost, nobody says where the log is to begin. All of it is applied then: what the
+//! checkpoint has of it already is set once more, and set again by what follows, if the log goes beyond the checkpoint.
+//! One that does not (the database was closed, or went on without a log) is left out.
+//!
 //! Invariants
 //! - What is applied is a prefix of the log: the first damage ends it.
 //! - The damaged database and its log are only read.
@@ -18,12 +22,13 @@ use perilune_store::Result;
 
 use super::SalvageReport;
 use crate::image::io_error;
+use crate::log;
 use crate::meta::{self, Meta};
 use crate::open::{self, Attachment, OpenOptions, Site};
 use crate::page::{self, LEAF};
 use crate::still::Still;
 
-/// Applies the log of the database at `path`, whose checkpoint is `meta`, to its closed copy at `partial`.
+/// Applies the log of the database at `path`, whose checkpoint is `still`, to its closed copy at `partial`.
 ///
 /// # Errors
 /// `NoSpace`, `Io` of the copy. What is wrong with the log is told in `report`.
@@ -31,16 +36,42 @@ pub(super) fn apply(
     disk: &Arc<dyn Disk>,
     options: &OpenOptions,
     path: &Path,
-    meta: &Meta,
+    still: &Still,
     partial: &Path,
     report: &mut SalvageReport,
 ) -> Result<()> {
+    let meta = match named(&**disk, path, still) {
+        Ok(Some(meta)) => meta,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            report.log_damage = Some(error.to_string());
+            return Ok(());
+        }
+    };
+    let meta = &meta;
     let options = OpenOptions { create: false, read_only: false, durability: None, ..options.clone() };
     let applied = replay(disk, &options, path, meta, partial, report);
     // Of the copy's name of now, which nobody will use.
     let _ = fs::remove_file(&Site::find(partial, &options)?.shm_path);
     applied?;
     count(&**disk, partial, report)
+}
+
+/// Meta as it names the log that is to be applied; None: none is.
+///
+/// # Errors
+/// What is wrong with a log that meta does not name.
+fn named(disk: &dyn Disk, path: &Path, still: &Still) -> Result<Option<Meta>> {
+    let meta = &still.meta;
+    if meta.uuid != [0; 16] {
+        return Ok((meta.is_open && meta.wal_batch != 0).then(|| meta.clone()));
+    }
+    let durable = still.newest_generation();
+    let Some(found) = log::unnamed(disk, path)? else { return Ok(None) };
+    let goes_beyond = found.generation > durable || found.generation == durable && found.is_whole;
+    // Records of all generations are to be applied.
+    let meta = Meta { uuid: found.uuid, wal_batch: found.first, generation: 0, ..meta.clone() };
+    Ok(goes_beyond.then_some(meta))
 }
 
 fn replay(

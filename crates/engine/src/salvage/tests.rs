@@ -405,6 +405,126 @@ fn a_damaged_log_is_named_and_applied_up_to_there() {
     assert!(all_of(&new) == states[0]);
 }
 
+/// Tears both copies of meta.
+fn lose_meta(path: &Path) {
+    flip(path, 0, 20);
+    flip(path, 1, 20);
+}
+
+#[test]
+fn the_log_is_read_although_both_copies_of_meta_are_lost() {
+    let scratch = Scratch::new();
+    let new = scratch.path("new.db");
+    let (old, states) = crashed(&scratch, 400, 50);
+    lose_meta(&old);
+    let report = run(&old, &new);
+    // All that the log holds, also what the checkpoint has of it.
+    assert!(report.generation == 0 && report.log_records.unwrap() >= 50, "{report:?}");
+    assert!(!report.is_complete() && report.log_damage.is_none(), "{report:?}");
+    assert!(all_of(&new) == *states.last().unwrap());
+    let file = RealDisk.open(&new, false).unwrap();
+    assert_eq!(meta::newest(&*file, &new).unwrap().1.level, Durability::default() as u32);
+}
+
+/// With checkpoints in between, after which part of the log is in the tree already; and a log that is older than
+/// the tree, since the database went on without one: it would bring old values back.
+#[test]
+fn a_log_without_meta_is_applied_only_if_it_goes_beyond_the_tree() {
+    let scratch = Scratch::new();
+    let (live, old, new) = (scratch.path("live.db"), scratch.path("old.db"), scratch.path("new.db"));
+    let take_copy = || {
+        for name in fs::read_dir(&scratch.0).unwrap() {
+            let name = name.unwrap().file_name().into_string().unwrap();
+            if let Some(rest) = name.strip_prefix("live.db").filter(|rest| *rest != "-shm") {
+                fs::copy(scratch.path(&name), scratch.path(&format!("old.db{rest}"))).unwrap();
+            }
+        }
+        lose_meta(&old);
+    };
+    let open = |level| {
+        let database = Database::open(&live, &OpenOptions { durability: Some(level), ..options() }).unwrap();
+        let session = database.session().unwrap();
+        (database, session)
+    };
+    let (database, mut session) = open(Durability::Fsync);
+    let mut nodes = Nodes::new();
+    for round in 0..6u8 {
+        for at in 0..40u8 {
+            let (key, value) = (vec![b'k', at + 1, b'x'], vec![round; 100 + usize::from(at)]);
+            session.set(&key, &value).unwrap();
+            nodes.insert(key, value);
+        }
+        if round == 2 {
+            session.remove_prefix(b"k\x07").unwrap();
+            nodes.retain(|key, _| !key.starts_with(b"k\x07"));
+        }
+        if round % 2 == 1 {
+            database.checkpoint().unwrap();
+        }
+        take_copy();
+        let report = run(&old, &new);
+        assert!(all_of(&new) == nodes, "round {round}: {report:?}");
+        assert!(report.log_damage.is_none(), "round {round}: {report:?}");
+    }
+    drop(session);
+    database.close().unwrap();
+    let (database, mut session) = open(Durability::None);
+    for key in nodes.keys().cloned().collect::<Vec<_>>() {
+        session.set(&key, b"without a log").unwrap();
+        nodes.insert(key, b"without a log".to_vec());
+    }
+    database.checkpoint().unwrap();
+    drop(session);
+    take_copy();
+    assert!(scratch.path("old.db-wal.0").exists(), "the old log is there");
+    let report = run(&old, &new);
+    assert_eq!(report.log_records, None, "{report:?}");
+    assert!(all_of(&new) == nodes, "{report:?}");
+    // A file of another database's log among them.
+    let mut stranger = fs::read(scratch.path("old.db-wal.0")).unwrap();
+    stranger[16] ^= 1;
+    sum_head(&mut stranger);
+    fs::write(scratch.path("old.db-wal.7"), stranger).unwrap();
+    assert!(run(&old, &new).log_damage.unwrap().contains("several databases"));
+}
+
+/// Gives the head of a segment its sum.
+fn sum_head(bytes: &mut [u8]) {
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&bytes[8..12]), &bytes[16..64]);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+}
+
+#[test]
+fn a_log_of_a_newer_format_is_refused_and_nothing_is_touched() {
+    let scratch = Scratch::new();
+    let (old, states) = crashed(&scratch, 40, 10);
+    let (new, segment) = (scratch.path("new.db"), scratch.path("old.db-wal.0"));
+    let good = fs::read(&segment).unwrap();
+    let mut newer = good.clone();
+    newer[8] = 2;
+    sum_head(&mut newer);
+    fs::write(&segment, &newer).unwrap();
+    let before = fs::read(&old).unwrap();
+    for _ in 0..2 {
+        let Err(refusal) = Database::open(&old, &options()) else { panic!("it was opened") };
+        let refusal = refusal.to_string();
+        assert!(refusal.contains("old.db-wal.0") && refusal.contains("format 2"), "{refusal}");
+        assert!(refusal.contains("use a newer version"), "{refusal}");
+    }
+    assert!(fs::read(&segment).unwrap() == newer, "the log is as it was");
+    let pages = checkpoint_pages(&old).unwrap();
+    let after = fs::read(&old).unwrap();
+    for page in pages.data.iter().chain(&pages.directory) {
+        let bytes = *page as usize * PAGE..(*page as usize + 1) * PAGE;
+        assert!(before[bytes.clone()] == after[bytes], "page {page}");
+    }
+    let report = run(&old, &new);
+    assert!(report.log_damage.unwrap().contains("format 2"));
+    assert!(all_of(&new) == states[0]);
+    fs::write(&segment, &good).unwrap();
+    assert!(all_of(&old) == *states.last().unwrap());
+}
+
 #[test]
 fn failing_disks_leave_no_half_database_when_there_is_a_log() {
     let scratch = Scratch::new();
