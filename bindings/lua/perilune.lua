@@ -122,6 +122,7 @@
 ---@field rollback fun(value?: any)
 ---@field restart fun()
 ---@field lock fun(nodes?: perilune.Node[], timeout?: number): boolean
+---@field install_sigbus fun() says which database it was when the kernel cannot give a page of one
 ---@field list fun(t: table): table marks a table as a list, for when it is empty
 ---@field null lightuserdata JSON's null
 ---@field empty_list userdata

@@ -52,4 +52,41 @@ return function(spec)
     -- The C library blocks all signals while it makes a thread; a thread of the library blocks them for itself.
     assert(used.rt_sigprocmask <= bare.rt_sigprocmask + 6 * (used.CLONE_THREAD - bare.CLONE_THREAD))
   end)
+
+  -- What a child of this interpreter says that loses a page of its database, which somebody cuts.
+  local function loses_a_page(path, prelude)
+    local script, said = os.tmpname(), os.tmpname()
+    local file = assert(io.open(script, 'w'))
+    file:write(string.format([[
+      local perilune = require 'perilune'
+      %s
+      local db = perilune.open('%s', {durability = 'none'})
+      db.node('^n').a.__ = 1
+      os.execute "truncate -s 16384 '%s'"
+      print(db.node('^n').a.__)
+    ]], prelude, path, path))
+    file:close()
+    local good = os.execute(string.format("{ '%s' '%s'; } >'%s' 2>&1", interpreter(), script, said))
+    assert(good ~= true and good ~= 0, 'a process without its page went on')
+    file = assert(io.open(said))
+    local text = file:read '*a'
+    file:close()
+    os.remove(script)
+    os.remove(said)
+    return text
+  end
+
+  spec('a process that asks says which file it was when a page is lost', function(_, t)
+    local path = t.path .. '.cut'
+    local escaped = path:gsub('%p', '%%%0')
+    local message = 'perilune: ' .. escaped .. ': byte %d+ cannot be had: the file was cut to 16384 bytes'
+    local said = loses_a_page(path, 'perilune.install_sigbus() perilune.install_sigbus()')
+    assert(said:find(message), said)
+    os.remove(path)
+    os.remove(path .. '-shm')
+    said = loses_a_page(path, '')
+    assert(not said:find('cannot be had', 1, true), said)
+    os.remove(path)
+    os.remove(path .. '-shm')
+  end)
 end

@@ -441,6 +441,12 @@ const luaL_Reg database_functions[] = {{"close", database_close}, {"path", datab
                                        {"snapshot", database_snapshot}, {"checkpoint", database_checkpoint},
                                        {NULL, NULL}};
 
+static int install_sigbus(lua_State *L)
+{
+    int status = perilune_install_sigbus();
+    return status == PERILUNE_OK ? 0 : raise_thread(L, status);
+}
+
 static void add(lua_State *L, const luaL_Reg *functions)
 {
     for (int i = 1; i <= UPVALUES; i++)
@@ -450,7 +456,8 @@ static void add(lua_State *L, const luaL_Reg *functions)
 
 int open_databases(lua_State *L)
 {
-    const luaL_Reg functions[] = {{"open", open_database}, {"use", use}, {"node", default_node}, {NULL, NULL}};
+    const luaL_Reg functions[] = {{"open", open_database}, {"use", use}, {"node", default_node},
+                                  {"install_sigbus", install_sigbus}, {NULL, NULL}};
     const luaL_Reg meta[] = {
         {"__gc", database_gc}, {"__close", database_close}, {"__tostring", database_tostring}, {NULL, NULL}};
     add(L, functions);

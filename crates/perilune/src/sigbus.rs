@@ -10,7 +10,7 @@ use crate::backend;
 /// before, a handler of the program or the signal itself. Faults elsewhere go there in any case.
 ///
 /// The library installs no handler unless a program asks by this. Only the first call installs one, later calls
-/// only change the status; a handler that is installed later may chain to it.
+/// only change the status, if they have one; a handler that is installed later may chain to it.
 ///
 /// # Errors
 /// What `sigaction` says.

@@ -106,12 +106,15 @@ impl Drop for Named {
 /// with exit status `status`, or, if that is None, as it would without this, by what was to be done about
 /// SIGBUS before (by the signal, if nothing was). Faults elsewhere go there in any case.
 ///
-/// Only the first call of a process installs; later ones only change the status.
+/// Only the first call of a process installs; later ones only change the status, if they have one.
 ///
 /// # Errors
 /// What `sigaction` says.
 pub fn install(status: Option<u8>) -> io::Result<()> {
-    STATUS.store(status.map_or(BY_SIGNAL, i32::from), Ordering::Relaxed);
+    // NB: a library that calls this inside a program that has asked for a status does not take it away.
+    if let Some(status) = status {
+        STATUS.store(status.into(), Ordering::Relaxed);
+    }
     if INSTALLED.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
