@@ -8,7 +8,7 @@
 //!
 //! Nothing is written before it is whole, what is acknowledged is on disk, nothing is written twice or left out,
 //! and who sleeps is woken by nothing but the bell (the engine's also look every 20 ms): a lost wake is a deadlock,
-//! which ends the test's process, so it has no canary. Each canary is the same
+//! which ends the test's process, so its canaries run in processes of their own. Each canary is the same
 //! with one step left out or out of order, which loom must find.
 #![cfg(loom)]
 
@@ -25,7 +25,7 @@ const RECORD: u64 = 8;
 const WRITERS: usize = 2;
 
 /// What a canary does wrong.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     No,
     /// The flush number is read, not raised.
@@ -34,6 +34,12 @@ enum Fault {
     NoFreeze,
     /// Waiters are told before the disk has answered.
     DurableFirst,
+    /// The ring is used again without a look at its tail.
+    NoLook,
+    /// Who waits takes the bell's count after it has looked.
+    LateBell,
+    /// Who leads wakes the others before it has given the duty back.
+    RingFirst,
 }
 
 struct Session {
@@ -179,11 +185,14 @@ impl Shm {
 
     fn wait(&self, flush: u64, me: u64, fault: Fault) {
         loop {
-            let rung = self.bell.load(Acquire);
+            let mut rung = self.bell.load(Acquire);
             if self.durable_flush.load(Acquire) >= flush {
                 return;
             }
             if !self.try_take(&self.sync_owner, me) {
+                if fault == Fault::LateBell {
+                    rung = self.bell.load(Acquire);
+                }
                 self.sleep(rung);
                 continue;
             }
@@ -191,8 +200,13 @@ impl Shm {
                 self.lead(me, fault);
             }
             // NB: in this order: who is woken, and finds the duty taken, sleeps again.
+            if fault == Fault::RingFirst {
+                self.ring();
+            }
             self.drop_duty(&self.sync_owner, me);
-            self.ring();
+            if fault != Fault::RingFirst {
+                self.ring();
+            }
         }
     }
 
@@ -205,10 +219,12 @@ impl Shm {
     }
 
     /// As [`Shm::commit`], without waiting for the disk, twice; the ring must have room for the second.
-    fn set_twice(&self, id: usize) {
+    fn set_twice(&self, id: usize, fault: Fault) {
         let content = 10 * (id as u64 + 1);
         self.publish(id, content);
-        if self.sessions[id].tail.load(Acquire) == self.sessions[id].head.load(Relaxed) & !FROZEN {
+        let has_room =
+            || self.sessions[id].tail.load(Acquire) == self.sessions[id].head.load(Relaxed) & !FROZEN;
+        if fault == Fault::NoLook || has_room() {
             self.publish(id, content + 1);
         }
     }
@@ -236,16 +252,16 @@ fn group(fault: Fault) {
 }
 
 /// A writer that does not wait and uses its ring again, and somebody who flushes, and flushes once more.
-fn reuse() {
+fn reuse(fault: Fault) {
     explore(5, move || {
         let shm = Shm::new();
         let writer = {
             let shm = shm.clone();
-            thread::spawn(move || shm.set_twice(1))
+            thread::spawn(move || shm.set_twice(1, fault))
         };
-        shm.lead(1, Fault::No);
+        shm.lead(1, fault);
         writer.join().unwrap();
-        shm.lead(1, Fault::No);
+        shm.lead(1, fault);
         let disk = shm.disk.lock().unwrap();
         let published = shm.sessions[1].head.load(Acquire) & !FROZEN;
         assert_eq!(disk.len() as u64 * RECORD, published, "{disk:?}");
@@ -263,7 +279,31 @@ fn what_is_acknowledged_is_on_disk_and_sleepers_are_woken() {
 
 #[test]
 fn a_ring_is_used_again_only_once_it_has_been_copied() {
-    reuse();
+    reuse(Fault::No);
+}
+
+#[test]
+fn a_ring_that_is_used_again_too_early_is_found() {
+    must_be_found("a tail that nobody looks at", || reuse(Fault::NoLook));
+}
+
+/// Names the canary that a process is to run.
+const CANARY: &str = "PERILUNE_LOOM_CANARY";
+
+#[test]
+fn lost_wakes_are_found() {
+    let faults = [Fault::LateBell, Fault::RingFirst];
+    if let Ok(wanted) = std::env::var(CANARY) {
+        return faults.into_iter().filter(|fault| format!("{fault:?}") == wanted).for_each(group);
+    }
+    for fault in faults {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["lost_wakes_are_found", "--exact", "--nocapture"]).env(CANARY, format!("{fault:?}"));
+        let output = child.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "loom does not see: {fault:?}");
+        assert!(said.contains("deadlock"), "{fault:?}: {said}");
+    }
 }
 
 #[test]
