@@ -84,10 +84,13 @@ impl Seen {
 /// So many misses in a row, and the finger is tried only every so many accesses.
 const FINGER_TRIES: u32 = 8;
 
-/// Remembers the leaf of the last access in each tree, and the place of the last `next` in it.
+/// Remembers the last two leaves that were accessed in each tree, and the place of the last `next` in one. Two:
+/// whoever works at both ends of something goes to and fro between them.
 #[derive(Default)]
 pub(crate) struct Fingers {
     leaf: [Cell<u32>; 2],
+    /// The leaf before that one.
+    other: [Cell<u32>; 2],
     /// How often in a row the finger was of no use.
     misses: Cell<u32>,
     /// Leaf, its word, and the index of the record that `next` answered last.
@@ -99,7 +102,15 @@ impl Fingers {
     #[inline(always)]
     pub(crate) fn point(&self, which: Which, leaf: u32) {
         self.misses.set(0);
-        self.slot(which).set(leaf);
+        self.turn_to(which, leaf);
+    }
+
+    #[inline(always)]
+    fn turn_to(&self, which: Which, leaf: u32) {
+        let last = self.slot(which).replace(leaf);
+        if last != leaf {
+            self.other[which as usize].set(last);
+        }
     }
 
     /// Finds `key` in the leaf that was located for it.
@@ -198,22 +209,33 @@ fn path(image: &Image, which: Which, key: &[u8], level: u8) -> Attempt<Vec<Step>
 /// Finds the leaf that covers `key`, by the finger if that still fits.
 #[inline]
 pub(crate) fn locate(image: &Image, fingers: &Fingers, which: Which, key: &[u8], me: u16) -> Attempt<Seen> {
-    let finger = fingers.slot(which);
-    let number = finger.get();
     let misses = fingers.misses.get();
     // Keys that come at random never hit it: then it is tried only now and then.
-    if number != 0 && (misses < FINGER_TRIES || misses.is_multiple_of(FINGER_TRIES)) {
-        let word = latch::load(image.latch(number));
-        if word.state() == State::Tree && (!word.locked() || me != 0 && word.is_locked_by(me)) {
-            let page = image.page(number);
-            if page::kind(page) == LEAF && page::flags(page) == which.page_flags() && contains(page, key) {
-                fingers.misses.set(0);
-                return Ok(Seen { number, word });
+    if misses < FINGER_TRIES || misses.is_multiple_of(FINGER_TRIES) {
+        for number in [fingers.slot(which).get(), fingers.other[which as usize].get()] {
+            if let Some(seen) = covering(image, which, number, key, me) {
+                fingers.point(which, number);
+                return Ok(seen);
             }
         }
     }
     fingers.misses.set(misses.wrapping_add(1));
     let seen = descend(image, which, key, me)?;
-    finger.set(seen.number);
+    fingers.turn_to(which, seen.number);
     Ok(seen)
+}
+
+/// The page `number`, if it is a leaf of the tree that covers `key` and nobody else has latched it.
+#[inline(always)]
+fn covering(image: &Image, which: Which, number: u32, key: &[u8], me: u16) -> Option<Seen> {
+    if number == 0 {
+        return None;
+    }
+    let word = latch::load(image.latch(number));
+    if word.state() != State::Tree || word.locked() && !(me != 0 && word.is_locked_by(me)) {
+        return None;
+    }
+    let page = image.page(number);
+    let covers = page::kind(page) == LEAF && page::flags(page) == which.page_flags() && contains(page, key);
+    covers.then_some(Seen { number, word })
 }
