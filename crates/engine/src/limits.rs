@@ -82,6 +82,10 @@ pub(crate) const WATCH_BUCKETS: usize = 512;
 pub(crate) const READ_LEAVES_MAX: usize = if cfg!(feature = "tiny") { 16 } else { 1024 };
 /// Leaves a transaction in exclusive mode reads before it no longer notes what it reads.
 pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
+/// Leaves that a brief transaction reads at most, and nodes that it writes.
+pub(crate) const BRIEF_LEAVES: usize = 12;
+/// See [`BRIEF_LEAVES`].
+pub(crate) const BRIEF_WRITES: usize = 16;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
 pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
 /// Levels of nested transactions.

@@ -115,6 +115,31 @@ impl Session {
         }
     }
 
+    /// Runs `body` once as a transaction that reads and writes few nodes, at a fraction of what
+    /// [`Session::transaction`] costs. `None`: it has done nothing; run the same as a transaction. So it is when
+    /// `body` does much, reads what it has written, removes trees, takes locks or posts; when others are at the same
+    /// nodes; and inside a transaction.
+    ///
+    /// `body` may see halves of two states, as long as it ends: what it answers then does not count, nor does its
+    /// error. It must not write local nodes, which are not taken back.
+    ///
+    /// # Errors
+    /// The body's; else as [`Session::set`].
+    pub fn attempt<R>(&mut self, body: impl FnOnce(&mut Session) -> Result<R>) -> Result<Option<R>> {
+        if self.depth() > 0 || !self.trees.database.begin_brief()? {
+            return Ok(None);
+        }
+        let attempt = Attempt(self);
+        let outcome = body(attempt.0);
+        let session = &mut *attempt.0;
+        let holds = session.trees.database.end_brief(outcome.is_ok())?;
+        if holds {
+            outcome.map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
     /// Opens a level of transaction by hand, for bindings that cannot pass a closure; use
     /// [`Session::transaction`] where you can. Each level ends in [`Session::commit`] or
     /// [`Session::rollback`]. After `Conflict` or `Restart`: roll all levels back, call
@@ -196,6 +221,18 @@ impl Session {
             return body(self);
         }
         self.transaction_with(&TransactionOptions { read_only: true, ..TransactionOptions::default() }, body)
+    }
+}
+
+/// A brief transaction, which ends in any case.
+struct Attempt<'a>(&'a mut Session);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Nothing was written; the panic says why.
+            let _ = self.0.trees.database.end_brief(false);
+        }
     }
 }
 

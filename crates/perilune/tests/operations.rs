@@ -263,3 +263,85 @@ fn local_trees_are_private_and_take_long_keys() -> Result<()> {
     );
     Ok(())
 }
+
+/// A value is set where one is, or where nothing is, in one operation; descendants are left alone.
+#[test]
+fn a_value_is_set_if_it_is_alone() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let t = node!("^t")?;
+    for number in 0..3_000 {
+        // Some lie at the ends of leaves, where it takes a transaction to tell; never is anything overwritten.
+        let alone = t.child(number)?;
+        if !session.set_if_alone(&alone, "first")? {
+            session.set(&alone, "first")?;
+        }
+        let above = t.child(number)?.with("x")?;
+        assert!(session.set_if_alone(&alone, number)?);
+        session.delete_value(&alone)?;
+        session.set(&above, 1)?;
+        assert!(!session.set_if_alone(&alone, "second")?, "{number}");
+        assert_eq!((session.get(&alone)?, session.get_int(&above)?), (None, Some(1)));
+    }
+    let long = "x".repeat(100_000);
+    assert!(!session.set_if_alone(&node!("^u")?, &long)?, "a long value takes a transaction");
+    assert_eq!(session.get(&node!("^u")?)?, None);
+    assert!(session.transaction(|session| session.set_if_alone(&node!("^u")?, 1)).is_ok_and(|set| !set));
+    Ok(())
+}
+
+/// Against writers of subtrees that look first: no node ever has both.
+#[test]
+fn values_and_subtrees_exclude_each_other() -> Result<()> {
+    let scratch = Scratch::new();
+    let nodes: Vec<Node> = (0..2_000).map(|number| node!("^t", number)).collect::<Result<_>>()?;
+    // In pieces, so that neither is done before the other has begun.
+    let meeting = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let values = scope.spawn(|| {
+            let (mut session, mut set) = (scratch.session(), 0);
+            for piece in nodes.chunks(20) {
+                meeting.wait();
+                for node in piece {
+                    set += i32::from(session.set_if_alone(node, 1)?);
+                }
+            }
+            Ok::<_, Error>(set)
+        });
+        let mut session = scratch.session();
+        for piece in nodes.chunks(20) {
+            meeting.wait();
+            for node in piece.iter().rev() {
+                let below = node.child("x")?;
+                session.transaction(|session| match session.get(node)? {
+                    None => session.set(&below, 1),
+                    Some(_) => Ok(()),
+                })?;
+            }
+        }
+        assert!(values.join().expect("a writer")? > 0, "none was set");
+        for node in &nodes {
+            assert_ne!(session.data(node)?, Data::Both, "{node}");
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn integers_are_revised() -> Result<()> {
+    both(|session, t| {
+        let add = |value: perilune::ValueRef<'_>| value.as_i64()?.checked_add(5);
+        assert_eq!(session.revise_integer(t, add)?, None);
+        assert_eq!(session.get(t)?, None);
+        session.set(t, 7)?;
+        assert_eq!(session.revise_integer(t, add)?, Some(12));
+        assert_eq!(session.get_int(t)?, Some(12));
+        session.set(t, i64::MAX)?;
+        assert_eq!(session.revise_integer(t, add)?, None);
+        let long = "1".repeat(63);
+        session.set(t, &long)?;
+        assert_eq!(session.revise_integer(t, |_| Some(1))?, None, "it may be longer than what is shown");
+        assert_eq!(session.get(t)?, Some(Value::String(long.into_bytes())));
+        Ok(())
+    })
+}

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fixture::Scratch;
-use perilune::{node, Cursor, Data, Error, ErrorCode, Node, NodeWrite, Result, Session, TransactionOptions};
+use perilune::{
+    node, Cursor, Data, Error, ErrorCode, Node, NodeWrite, Result, Session, TransactionOptions, Value,
+};
 
 #[test]
 fn a_body_reads_its_writes_and_others_do_not() -> Result<()> {
@@ -425,5 +427,146 @@ fn walks_do_not_conflict_with_writes_beside_the_subtree() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+/// A brief transaction does what it says or nothing, and says which.
+#[test]
+fn attempts_are_whole_or_nothing() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (a, b) = (node!("^a")?, node!("^b")?);
+    // The first write to a page of an earlier generation is beyond its means as well.
+    session.set(&a, 0)?;
+    let both = session.attempt(|session| {
+        session.set(&a, 1)?;
+        session.set(&b, 2)?;
+        session.delete_value(&node!("^none")?)
+    })?;
+    assert_eq!(both, Some(false));
+    assert_eq!(session.get_many([&a, &b])?, [Some(Value::Int(1)), Some(Value::Int(2))]);
+    // What is beyond its means: reading what it wrote, long values, trees, levels, many nodes.
+    type Body<'b> = &'b dyn Fn(&mut Session) -> Result<()>;
+    let beyond: [Body<'_>; 6] = [
+        &|session| session.get(&a).map(drop),
+        &|session| session.set(&b, "x".repeat(100_000)),
+        &|session| session.delete_tree(&b),
+        &|session| session.transaction(|session| session.set(&b, 3)),
+        &|session| session.increment(&b, 1).map(drop),
+        &|session| (0..1_000).try_for_each(|number| session.set(&node!("^c", number)?, 1)),
+    ];
+    for body in beyond {
+        let outcome = session.attempt(|session| {
+            session.set(&a, 5)?;
+            // Even if the body takes no notice.
+            let _ = body(session);
+            Ok(())
+        });
+        assert!(matches!(outcome, Ok(None)), "{outcome:?}");
+        assert_eq!(session.get_many([&a, &b])?, [Some(Value::Int(1)), Some(Value::Int(2))]);
+    }
+    let refused = session.attempt(|session| {
+        session.set(&a, 5)?;
+        Err::<(), _>(Error::other("no"))
+    });
+    assert!(matches!(refused, Err(Error::Other(_))));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        session.attempt(|session| session.set(&a, 5).map(|()| panic!("on purpose"))).map(|_: Option<()>| ())
+    }));
+    assert!(panic.is_err());
+    assert_eq!((session.get_int(&a)?, session.depth()), (Some(1), 0));
+    // Inside a transaction there are none, and it goes on.
+    session.transaction(|session| {
+        assert_eq!(session.attempt(|session| session.set(&a, 5))?, None);
+        session.set(&a, 6)
+    })?;
+    assert_eq!(session.get_int(&a)?, Some(6));
+    Ok(())
+}
+
+/// Somebody else writes between a read and the end: it has done nothing.
+#[test]
+fn attempts_notice_what_others_write() -> Result<()> {
+    let scratch = Scratch::new();
+    let (mut session, mut other) = (scratch.session(), scratch.session());
+    let (a, b) = (node!("^a")?, node!("^b")?);
+    for number in 0..3_000 {
+        session.set(&node!("^a", number)?, "so that the two lie in leaves of their own")?;
+    }
+    session.set(&b, 0)?;
+    for keep in [true, false] {
+        let lost = session.attempt(|session| {
+            let seen = session.get_int(&b)?;
+            other.set(&b, 7)?;
+            if keep {
+                session.set(&a, 1)?;
+            }
+            Ok(seen)
+        })?;
+        assert_eq!(lost, None);
+        assert_eq!(session.get(&a)?, None);
+    }
+    // A neighbour that was not there, either.
+    let lost = session.attempt(|session| {
+        let none = session.first_child(&b)?;
+        other.set(&node!("^b", "new")?, 1)?;
+        session.set(&a, 1)?;
+        Ok(none.is_none())
+    })?;
+    assert_eq!((lost, session.get(&a)?), (None, None));
+    Ok(())
+}
+
+/// Threads move amounts between accounts by attempts, and by transactions where those fail; sums stay.
+#[test]
+fn attempts_are_serializable() -> Result<()> {
+    const ACCOUNTS: i64 = 40;
+    let scratch = Scratch::new();
+    let account = |number: i64| node!("^account", number, "of a name that fills the leaves ".repeat(20));
+    let mut session = scratch.session();
+    for number in 0..ACCOUNTS {
+        session.set(&account(number)?, 100)?;
+    }
+    let total = |session: &mut Session| {
+        session.transaction(|session| {
+            (0..ACCOUNTS)
+                .try_fold(0, |sum, number| Ok(sum + session.get_int(&account(number)?)?.unwrap_or(0)))
+        })
+    };
+    let brief = std::sync::atomic::AtomicU32::new(0);
+    std::thread::scope(|scope| -> Result<()> {
+        let movers: Vec<_> = (0..3_i64)
+            .map(|thread| {
+                let (scratch, account, brief) = (&scratch, &account, &brief);
+                scope.spawn(move || -> Result<()> {
+                    let mut session = scratch.session();
+                    for step in 0..3_000_i64 {
+                        let (from, to) = ((step * 7 + thread) % ACCOUNTS, (step * 11 + 3) % ACCOUNTS);
+                        if from == to {
+                            continue;
+                        }
+                        let transfer = |session: &mut Session| {
+                            let (rich, poor) =
+                                (session.get_int(&account(from)?)?, session.get_int(&account(to)?)?);
+                            session.set(&account(from)?, rich.unwrap_or(0) - 1)?;
+                            session.set(&account(to)?, poor.unwrap_or(0) + 1)
+                        };
+                        if session.attempt(transfer)?.is_some() {
+                            brief.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        } else {
+                            session.transaction(transfer)?;
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        while movers.iter().any(|mover| !mover.is_finished()) {
+            assert_eq!(total(&mut session)?, ACCOUNTS * 100);
+        }
+        movers.into_iter().try_for_each(|mover| mover.join().expect("a thread"))
+    })?;
+    assert_eq!(total(&mut session)?, ACCOUNTS * 100);
+    assert!(brief.into_inner() > 100, "hardly any was brief");
     Ok(())
 }

@@ -191,6 +191,15 @@ pub trait Session: Send {
     /// As [`Session::set`].
     fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool>;
 
+    /// Writes `value` at `key` if it has a value, or if no key lies between it and `end`; false: that is
+    /// not so, or cannot be told but in a transaction, and nothing was written.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn set_if_alone(&mut self, _key: &[u8], _end: &[u8], _value: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Copies the values at `keys`, in order, as of one moment.
     ///
     /// # Errors
@@ -229,7 +238,26 @@ pub trait Session: Send {
     /// `TransactionState` when none is open.
     fn rollback(&mut self) -> Result<()>;
 
-    /// How many levels of transaction are open.
+    /// Opens a brief transaction: one try, without levels, locks, messages and removals of prefixes, that
+    /// reads and writes little. False: there are none now. What it reads need not be one state until
+    /// [`Session::end_brief`] says so; an operation beyond its means answers `Conflict`.
+    ///
+    /// # Errors
+    /// As [`Session::begin`].
+    fn begin_brief(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Ends it; with its writes if they are to be kept. False: nothing was written, and what was read may
+    /// never have been one state; run it as a transaction.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn end_brief(&mut self, _keep: bool) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// How many levels of transaction are open; in a brief one 1.
     fn depth(&self) -> usize;
 
     /// Prepares the next try of a transaction that ended with `Conflict` or `Restart` (all levels are

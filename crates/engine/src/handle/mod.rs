@@ -37,7 +37,7 @@ use crate::open::{claim_session, release_session, Attachment};
 use crate::pin::{self, Purpose};
 use crate::session::Seat;
 use crate::snapshot::Snapshot;
-use crate::txn::{Series, Transaction};
+use crate::txn::{Brief, Series, Transaction};
 use crate::watch::SessionWatches;
 use facilities::Facilities;
 use waiting::{LockTaken, Posted};
@@ -58,6 +58,7 @@ pub struct Session {
     running: Option<Box<Running>>,
     /// The memory of the last transaction, for the next.
     spare: Option<Box<Running>>,
+    brief: Brief,
     /// The series of tries that goes on with the next `begin`.
     series: Option<Series>,
     lost_lease: bool,
@@ -95,6 +96,7 @@ impl Session {
             access: Access::new(seat),
             running: None,
             spare: None,
+            brief: Brief::default(),
             series: None,
             lost_lease: false,
             forked_levels: 0,

@@ -29,6 +29,9 @@ impl Session {
         &mut self,
         mut write: impl FnMut(&Access, &mut Transaction, &mut Vec<u8>) -> Result<R>,
     ) -> Result<R> {
+        if self.brief.is_open() {
+            return self.brief.fail();
+        }
         if self.running.is_some() {
             self.tick()?;
             let Session { access, running, scratch, .. } = self;
@@ -52,7 +55,15 @@ impl Session {
     /// Whether a write can go straight to the tree.
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        self.running.is_none() && self.hook.is_none()
+        self.running.is_none() && self.hook.is_none() && !self.brief.is_open()
+    }
+
+    fn brief_presence(&mut self, key: &[u8]) -> Result<Presence> {
+        let Session { access, brief, scratch, .. } = self;
+        let value = brief.get(access, key, scratch)?;
+        let end = removal_end(key);
+        let descendants = brief.neighbour(access, key, Neighbour::Next, &end, scratch, None)?;
+        Ok(Presence { value, descendants })
     }
 
     fn neighbour(
@@ -69,6 +80,9 @@ impl Session {
         }
         if let Some(snapshot) = &self.snapshot {
             return Ok(snapshot.neighbour(from, side, key, value)? && side.is_within(key, bound));
+        }
+        if self.brief.is_open() {
+            return self.brief.neighbour(&self.access, from, side, bound, key, value);
         }
         if self.running.is_none() {
             return self.access.neighbour(Which::Main, from, side, bound, key, value, &mut ());
@@ -92,6 +106,9 @@ impl StoreSession for Session {
         if let Some(snapshot) = &self.snapshot {
             return snapshot.get(key, value);
         }
+        if self.brief.is_open() {
+            return self.brief.get(&self.access, key, value);
+        }
         if self.running.is_none() {
             return self.access.get(Which::Main, key, value, &mut ());
         }
@@ -108,6 +125,9 @@ impl StoreSession for Session {
         check_key(key)?;
         if let Some(snapshot) = &self.snapshot {
             return snapshot.presence(key, &mut self.scratch);
+        }
+        if self.brief.is_open() {
+            return self.brief_presence(key);
         }
         if self.running.is_none() {
             return self.access.presence(Which::Main, key, &mut self.scratch);
@@ -173,6 +193,9 @@ impl StoreSession for Session {
             self.access.set(Which::Main, key, value)?;
             return self.acknowledge(None);
         }
+        if self.brief.is_open() {
+            return self.brief.write(key, Some(value));
+        }
         self.in_transaction(|_, txn, _| {
             txn.set(Which::Main, key, value);
             Ok(())
@@ -199,6 +222,9 @@ impl StoreSession for Session {
             let outcome = self.access.remove(Which::Main, key)?;
             self.acknowledge(None)?;
             return Ok(outcome.existed);
+        }
+        if self.brief.is_open() {
+            return self.brief.remove(&self.access, key);
         }
         self.in_transaction(|access, txn, _| {
             let existed = access.txn_has_value(txn, Which::Main, key)?;
@@ -260,6 +286,18 @@ impl StoreSession for Session {
         })
     }
 
+    #[inline]
+    fn set_if_alone(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> Result<bool> {
+        self.here_to_write()?;
+        check_key(key)?;
+        if !self.is_plain() || value.len() > INLINE_MAX {
+            return Ok(false);
+        }
+        let outcome = self.access.write(Which::Main, key, Action::SetIfAlone { value, end })?;
+        self.acknowledge(None)?;
+        Ok(outcome.changed)
+    }
+
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
         self.begin_level(options)
     }
@@ -272,7 +310,32 @@ impl StoreSession for Session {
         self.rollback_level()
     }
 
+    fn begin_brief(&mut self) -> Result<bool> {
+        self.here()?;
+        let plain = self.is_plain() && self.snapshot.is_none() && !self.access.seat.image.read_only;
+        if plain {
+            self.brief.begin();
+        }
+        Ok(plain)
+    }
+
+    fn end_brief(&mut self, keep: bool) -> Result<bool> {
+        if !self.brief.is_open() {
+            return Ok(false);
+        }
+        self.brief.end();
+        self.here()?;
+        let kept = self.access.end_brief(&mut self.brief, keep)?;
+        if kept && keep {
+            self.acknowledge(None)?;
+        }
+        Ok(kept)
+    }
+
     fn depth(&self) -> usize {
+        if self.brief.is_open() {
+            return 1;
+        }
         self.running.as_ref().map_or(self.forked_levels, |running| running.txn.overlay.depth())
     }
 

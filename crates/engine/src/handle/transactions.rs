@@ -20,6 +20,9 @@ impl Session {
     /// Opens a level.
     pub(super) fn begin_level(&mut self, options: &TransactionOptions) -> Result<()> {
         self.here()?;
+        if self.brief.is_open() {
+            return self.brief.fail();
+        }
         if let Some(running) = &mut self.running {
             if running.txn.overlay.depth() >= TRANSACTION_DEPTH {
                 return Err(Error::LimitReached {

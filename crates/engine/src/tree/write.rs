@@ -22,6 +22,8 @@ use crate::session::{Epoch, Seat};
 pub(crate) enum Action<'a> {
     /// The key gets this value; `big`: it is a list of runs.
     Set { value: &'a [u8], big: bool },
+    /// The key gets this value, which lies inline, if it has one or no key lies between it and `end`.
+    SetIfAlone { value: &'a [u8], end: &'a [u8] },
     /// The key's value goes.
     Remove,
     /// A function of the value decides.
@@ -97,6 +99,7 @@ fn write_latched(
     };
     let (value, big) = match action {
         Action::Set { value, big } => (*value, *big),
+        Action::SetIfAlone { value, .. } => (*value, false),
         Action::Swap { new, .. } => (new.unwrap_or(&[]), false),
         _ => (&buffer[..len], false),
     };
@@ -159,6 +162,12 @@ fn decide(
 ) -> Attempt<Option<(Kind, usize)>> {
     match action {
         Action::Set { .. } => Ok(Some((Kind::Set, 0))),
+        // What lies between would stand in this leaf, behind the key's place, if the leaf covers the end.
+        Action::SetIfAlone { end, .. } => {
+            let alone =
+                found.equal || page::contains(page, end) && page::find(page, end).index == found.index;
+            Ok(alone.then_some((Kind::Set, 0)))
+        }
         Action::Remove => Ok(Some((Kind::Remove, 0))),
         Action::Update(change) => {
             let mut current = [0; 64];

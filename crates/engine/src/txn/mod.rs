@@ -13,6 +13,7 @@
 //! What if we are killed? Before the record is published: nothing has happened. After: repair applies
 //! the whole record again. The lease of the dead is taken by whoever waits for it.
 
+mod brief;
 mod commit;
 mod overlay;
 mod reads;
@@ -28,6 +29,7 @@ use crate::control::{take_lease, Lease};
 use crate::limits::{READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
 use crate::session::Counter;
 use crate::tree::{removal_end, Neighbour, Seen, Which};
+pub(crate) use brief::Brief;
 use overlay::{Lookup, Overlay};
 use reads::{digest, Ask, Reads};
 

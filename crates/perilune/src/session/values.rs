@@ -201,6 +201,50 @@ impl Session {
         Ok(self.trees.of(node.is_local()).remove_prefix(node.encoded())?)
     }
 
+    /// Sets the value of `node` if it has one, or has no descendants: what writers of whole subtrees and of
+    /// single values want of each other. False: nothing was written, since it has descendants and no
+    /// value, or since that cannot be told in one operation: then ask in a transaction.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    #[inline]
+    pub fn set_if_alone<'n>(&mut self, node: impl Into<NodeRef<'n>>, value: impl IntoValue) -> Result<bool> {
+        let node = node.into();
+        self.encoded.clear();
+        value.encode_to(&mut self.encoded)?;
+        perilune_key::range::subtree_end(node.encoded(), &mut self.end);
+        let tree = self.trees.of(node.is_local());
+        Ok(tree.set_if_alone(node.encoded(), &self.end, &self.encoded)?)
+    }
+
+    /// Replaces the value of `node` by the integer that `change` makes of it, and returns that. `None`:
+    /// nothing was written, as it has no value, one of more than 63 bytes, or `change` made nothing of it.
+    /// `change` may run several times, and must neither allocate, block, panic nor use the database.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    #[inline]
+    pub fn revise_integer<'n>(
+        &mut self,
+        node: impl Into<NodeRef<'n>>,
+        mut change: impl FnMut(ValueRef<'_>) -> Option<i64>,
+    ) -> Result<Option<i64>> {
+        let node = node.into();
+        let mut revised = None;
+        let mut update = |current: Option<&[u8]>, buffer: &mut UpdateBuffer| {
+            let whole = current.filter(|current| current.len() < buffer.len());
+            revised = whole.and_then(|current| ValueRef::decode(current).ok()).and_then(&mut change);
+            Ok(match (revised, buffer.first_chunk_mut()) {
+                (Some(integer), Some(buffer)) => {
+                    Decision::Write(perilune_key::encode_int_value(integer, buffer))
+                }
+                _ => Decision::Keep,
+            })
+        };
+        self.trees.of(node.is_local()).update(node.encoded(), &mut update)?;
+        Ok(revised)
+    }
+
     #[inline]
     fn add(&mut self, node: NodeRef<'_>, by: Number, sum: Sum, truncating: bool) -> Result<Number> {
         if !node.is_local() {

@@ -1,0 +1,343 @@
+//! A brief transaction: one that reads and writes few leaves, tried once.
+//!
+//! Most transactions are like that, and the general way costs several times what they do: copies of
+//! questions and digests of answers, a map of writes, waiting in order. Here a read is the leaf and its word, a
+//! write some bytes in a buffer; at the end the words must be what they were. Whatever is not plain, or in
+//! somebody's way, makes it fail, and the caller runs a [`super::Transaction`] instead.
+//!
+//! Invariants
+//! - Nothing shared is written before the end; a failed one has done nothing.
+//! - What the body has seen need not have been one state until the end says so.
+//! - Latches are only tried, never waited for, so that their order means nothing.
+//!
+//! What if we are killed? As in a commit: before the record is published nothing has happened, after that
+//! repair applies it whole.
+//!
+//! Deliberately absent: levels, locks, messages, removals of prefixes, long values, the volatile tree.
+
+use std::ops::Range;
+
+use perilune_shm::latch;
+use perilune_store::{Error, Result};
+
+use crate::access::Access;
+use crate::limits::{BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, PAGE, RECORD_INLINE_MAX};
+use crate::page::{self, find};
+use crate::session::record::{record_bytes, Kind, Op};
+use crate::session::{Counter, Epoch, Seat};
+use crate::tree::{self, Neighbour, Seen, Visit, Which};
+
+struct Write {
+    kind: Kind,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+/// What a brief transaction has read and wants written. Its memory is kept for the next.
+#[derive(Default)]
+pub(crate) struct Brief {
+    open: bool,
+    /// Only the general way is left.
+    failed: bool,
+    leaves: Vec<Seen>,
+    writes: Vec<Write>,
+    bytes: Vec<u8>,
+}
+
+impl Visit for Brief {
+    #[inline]
+    fn visit(&mut self, leaf: Seen) {
+        match self.leaves.iter().find(|seen| seen.number == leaf.number) {
+            Some(seen) => self.failed |= seen.word != leaf.word,
+            None if self.leaves.len() < BRIEF_LEAVES => self.leaves.push(leaf),
+            None => self.failed = true,
+        }
+    }
+}
+
+impl Brief {
+    pub(crate) fn begin(&mut self) {
+        self.open = true;
+        self.failed = false;
+        self.leaves.clear();
+        self.writes.clear();
+        self.bytes.clear();
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.open = false;
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Gives up.
+    ///
+    /// # Errors
+    /// `Conflict`, always.
+    #[cold]
+    pub(crate) fn fail<T>(&mut self) -> Result<T> {
+        self.failed = true;
+        Err(Error::Conflict)
+    }
+
+    fn key(&self, write: &Write) -> &[u8] {
+        &self.bytes[write.key.clone()]
+    }
+
+    /// Whether one of its own writes lies in `from..end`.
+    fn wrote_within(&self, from: &[u8], end: &[u8]) -> bool {
+        self.writes.iter().any(|write| from <= self.key(write) && (end.is_empty() || self.key(write) < end))
+    }
+
+    fn wrote(&self, key: &[u8]) -> bool {
+        self.writes.iter().any(|write| self.key(write) == key)
+    }
+
+    fn checked(&mut self, found: bool) -> Result<bool> {
+        if self.failed {
+            return self.fail();
+        }
+        Ok(found)
+    }
+
+    /// As [`Access::get`]; its own writes cannot be read.
+    #[inline]
+    pub(crate) fn get(&mut self, access: &Access, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        if self.wrote(key) {
+            return self.fail();
+        }
+        let found = access.get(Which::Main, key, out, self)?;
+        self.checked(found)
+    }
+
+    /// As [`Access::neighbour`].
+    #[inline]
+    pub(crate) fn neighbour(
+        &mut self,
+        access: &Access,
+        from: &[u8],
+        side: Neighbour,
+        bound: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let own = match side {
+            Neighbour::Previous => self.wrote_within(bound, from),
+            _ => self.wrote_within(from, bound),
+        };
+        if own {
+            return self.fail();
+        }
+        let found = access.neighbour(Which::Main, from, side, bound, key, value, self)?;
+        self.checked(found)
+    }
+
+    /// Notes a value; `None` removes it.
+    #[inline]
+    pub(crate) fn write(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let long = value.is_some_and(|value| value.len() > INLINE_MAX);
+        if long || self.writes.len() >= BRIEF_WRITES || self.wrote(key) {
+            return self.fail();
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(value.unwrap_or(&[]));
+        let kind = if value.is_some() { Kind::Set } else { Kind::Remove };
+        self.writes.push(Write { kind, key: start..middle, value: middle..self.bytes.len() });
+        Ok(())
+    }
+
+    /// Removes a value; true when there was one.
+    pub(crate) fn remove(&mut self, access: &Access, key: &[u8]) -> Result<bool> {
+        if self.wrote(key) {
+            return self.fail();
+        }
+        let there = access.has_value(Which::Main, key, self)?;
+        if there {
+            self.write(key, None)?;
+        }
+        self.checked(there)
+    }
+
+    /// Whether all that was read is still there.
+    fn holds(&self, seat: &Seat, held: &Held) -> bool {
+        let same = |seen: &Seen| latch::validate(seat.image.latch(seen.number), seen.word);
+        self.leaves.iter().all(|seen| held.has(seen.number) || same(seen))
+    }
+}
+
+/// Leaves latched so far, and the one of each write.
+struct Held<'a> {
+    seat: &'a Seat,
+    leaves: [u32; BRIEF_WRITES],
+    count: usize,
+    of_op: [u32; BRIEF_WRITES],
+}
+
+impl<'a> Held<'a> {
+    fn new(seat: &'a Seat) -> Held<'a> {
+        Held { seat, leaves: [0; BRIEF_WRITES], count: 0, of_op: [0; BRIEF_WRITES] }
+    }
+
+    fn all(&self) -> &[u32] {
+        &self.leaves[..self.count]
+    }
+
+    fn has(&self, leaf: u32) -> bool {
+        self.all().contains(&leaf)
+    }
+
+    fn try_latch(&mut self, leaf: Seen) -> bool {
+        if self.has(leaf.number) {
+            return true;
+        }
+        let latched = !Seat::version_exhausted(leaf.word) && self.seat.try_latch(leaf.number, leaf.word);
+        if latched {
+            self.leaves[self.count] = leaf.number;
+            self.count += 1;
+        }
+        latched
+    }
+
+    fn release_unchanged(&self) {
+        for leaf in self.all().iter().rev() {
+            self.seat.release_unchanged(*leaf);
+            self.seat.forget_latch();
+        }
+    }
+}
+
+impl Access {
+    /// Ends a brief transaction, with its writes if they are to be kept; false: it has done nothing, and
+    /// what it saw may never have been one state.
+    ///
+    /// # Errors
+    /// `WritesStopped`, `NoSpace`, `Io`: the log takes nothing now.
+    pub(crate) fn end_brief(&self, brief: &mut Brief, keep: bool) -> Result<bool> {
+        if brief.failed {
+            return Ok(false);
+        }
+        if !keep || brief.writes.is_empty() {
+            return Ok(brief.holds(&self.seat, &Held::new(&self.seat)));
+        }
+        let Brief { writes, bytes, .. } = &mut *brief;
+        writes.sort_unstable_by(|one, other| bytes[one.key.clone()].cmp(&bytes[other.key.clone()]));
+        let Brief { writes, bytes, .. } = &*brief;
+        let nothing: &[u8] = &[];
+        let mut ops = [Op { kind: Kind::Remove, volatile: false, big: false, key: nothing, value: nothing };
+            BRIEF_WRITES];
+        for (op, write) in ops.iter_mut().zip(writes.iter()) {
+            *op = Op {
+                kind: write.kind,
+                key: &bytes[write.key.clone()],
+                value: &bytes[write.value.clone()],
+                ..*op
+            };
+        }
+        let ops = &ops[..writes.len()];
+        if record_bytes(ops) >= RECORD_INLINE_MAX {
+            return Ok(false);
+        }
+        self.make_room(RECORD_INLINE_MAX)?;
+        let _operation = self.operation();
+        let mut held = Held::new(&self.seat);
+        if !self.publish_brief(brief, ops, &mut held) {
+            held.release_unchanged();
+            return Ok(false);
+        }
+        self.seat.count(Counter::Commits);
+        for op in ops {
+            self.seat.notify(op.key, false);
+        }
+        Ok(true)
+    }
+
+    /// Latches, checks, publishes, applies, releases; false if it cannot, with latches still held.
+    fn publish_brief(&self, brief: &Brief, ops: &[Op<'_>], held: &mut Held<'_>) -> bool {
+        let seat = &self.seat;
+        for (at, op) in ops.iter().enumerate() {
+            let Some(leaf) = self.leaf_for(brief, op.key) else { return false };
+            if !held.try_latch(leaf) {
+                return false;
+            }
+            held.of_op[at] = leaf.number;
+        }
+        let Some(mut epoch) = self.brief_epoch(held) else { return false };
+        if !brief.holds(seat, held) || !self.has_brief_room(ops, held) {
+            return false;
+        }
+        let version = |leaf: &u32| latch::load(seat.image.latch(*leaf)).version();
+        let seq = held.all().iter().map(version).max().unwrap_or(0);
+        seat.set_seq(seq);
+        loop {
+            let len = seat.write_record(epoch.generation, epoch.flush, ops, &[]);
+            if seat.publish(len) {
+                break;
+            }
+            match self.brief_epoch(held) {
+                Some(again) => epoch = again,
+                None => return false,
+            }
+        }
+        for (op, leaf) in ops.iter().zip(&held.of_op) {
+            tree::apply_to(seat, *leaf, op, epoch.generation, &[]);
+        }
+        seat.set_applied();
+        let sparse = ops.iter().zip(&held.of_op).find(|(op, leaf)| {
+            op.kind == Kind::Remove && page::content_bytes(seat.image.page(**leaf)) < PAGE / 4
+        });
+        for leaf in held.all().iter().rev() {
+            seat.release(*leaf, seq);
+            seat.forget_latch();
+        }
+        if let Some((op, _)) = sparse {
+            self.tidy(Which::Main, op.key);
+        }
+        true
+    }
+
+    /// The leaf where `key` belongs: one that was read, as a rule.
+    fn leaf_for(&self, brief: &Brief, key: &[u8]) -> Option<Seen> {
+        // What a page that was read says is true of it if it is latched under the word it was read with.
+        let read = brief.leaves.iter().find(|seen| page::contains(self.seat.image.page(seen.number), key));
+        let leaf = match read {
+            Some(leaf) => *leaf,
+            None => tree::locate(&self.seat.image, &self.fingers, Which::Main, key, self.seat.id).ok()?,
+        };
+        self.fingers.point(Which::Main, leaf.number);
+        Some(leaf)
+    }
+
+    /// The epoch, if it admits us and all latched leaves belong to it.
+    fn brief_epoch(&self, held: &Held<'_>) -> Option<Epoch> {
+        let image = &self.seat.image;
+        let epoch = Epoch::read(image);
+        epoch.admits(image, self.seat.id).ok()?;
+        held.all().iter().all(|leaf| image.life(*leaf).born == epoch.generation).then_some(epoch)
+    }
+
+    /// Whether each leaf has room for all that is to be set in it.
+    fn has_brief_room(&self, ops: &[Op<'_>], held: &Held<'_>) -> bool {
+        held.all().iter().all(|leaf| {
+            let page = self.seat.image.page(*leaf);
+            let here = ops.iter().zip(&held.of_op).filter(|(op, of)| *of == leaf && op.kind == Kind::Set);
+            let need: usize = here
+                .map(|(op, _)| {
+                    let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
+                    let new = page::record_bytes(suffix_len, op.value.len());
+                    let found = find(page, op.key);
+                    if !found.equal {
+                        return new + 8;
+                    }
+                    let (_, old_len, _) = page::value_place(page, found.index);
+                    new.saturating_sub(page::record_bytes(suffix_len, old_len))
+                })
+                .sum();
+            need <= page::leaf_free(page)
+        })
+    }
+}
