@@ -7,6 +7,7 @@
 //! - While the client is parked nothing of it is read or run: what it sends waits in the kernel.
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::time::Duration;
 
 use mio::event::Source;
@@ -142,26 +143,29 @@ impl Connection {
             return Ok(if parked.gives_up && self.hung_up { Outcome::Ended } else { Outcome::Waits });
         }
         // Requests that were not run because the connection had to wait come before new ones.
-        let mut bytes = if self.unrun {
-            std::mem::take(&mut self.input)
+        let (mut bytes, end) = if self.unrun {
+            let bytes = std::mem::take(&mut self.input);
+            let end = bytes.len();
+            (bytes, end)
         } else if self.readable {
             let kept = std::mem::take(&mut self.input);
             match self.receive(kept, &mut desk.lent)? {
-                Some(bytes) => bytes,
+                Some(received) => received,
                 None => return Ok(if self.client.closing { Outcome::Again } else { Outcome::Waits }),
             }
         } else {
             return Ok(Outcome::Waits);
         };
-        let used = self.run(desk, &bytes);
-        self.keep(&mut bytes, used, &mut desk.lent);
+        let used = self.run(desk, &bytes[..end]);
+        self.keep(&mut bytes, used..end, &mut desk.lent);
         self.send()?;
         let more = self.unrun || self.readable || self.client.closing;
         Ok(if more { Outcome::Again } else { Outcome::Waits })
     }
 
-    /// Reads into the thread's buffer, or behind what the connection has kept; none when nothing came.
-    fn receive(&mut self, mut kept: Vec<u8>, lent: &mut Lent) -> io::Result<Option<Vec<u8>>> {
+    /// Reads into the thread's buffer, or behind what the connection has kept, and answers that and where
+    /// what has come ends; none when nothing came.
+    fn receive(&mut self, mut kept: Vec<u8>, lent: &mut Lent) -> io::Result<Option<(Vec<u8>, usize)>> {
         let (mut buffer, start) = if kept.is_empty() {
             (std::mem::take(&mut lent.input), 0)
         } else {
@@ -195,11 +199,10 @@ impl Connection {
             }
             Err(error) => return Err(error),
         };
-        buffer.truncate(start + came);
         if came > 0 {
-            return Ok(Some(buffer));
+            return Ok(Some((buffer, start + came)));
         }
-        self.keep(&mut buffer, 0, lent);
+        self.keep(&mut buffer, 0..start, lent);
         Ok(None)
     }
 
@@ -275,15 +278,15 @@ impl Connection {
         self.pending() as u64 <= limit
     }
 
-    /// Keeps what is left of `bytes`, and gives the thread its buffer back.
-    fn keep(&mut self, bytes: &mut Vec<u8>, used: usize, lent: &mut Lent) {
-        let rest = &bytes[used.min(bytes.len())..];
+    /// Keeps what is left in `bytes`, and gives the thread its buffer back.
+    fn keep(&mut self, bytes: &mut Vec<u8>, left: Range<usize>, lent: &mut Lent) {
         if lent.input.is_empty() {
-            self.input = rest.to_vec();
+            self.input = bytes[left].to_vec();
+            // NB: it stays as long as it is; to fill it with zeros each time would cost more than a command.
             lent.input = std::mem::take(bytes);
-            lent.input.resize(READ_BYTES, 0);
         } else {
-            bytes.drain(..used.min(bytes.len()));
+            bytes.truncate(left.end);
+            bytes.drain(..left.start);
             self.input = std::mem::take(bytes);
         }
         if self.input.is_empty() {

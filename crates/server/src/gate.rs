@@ -164,13 +164,28 @@ impl Context<'_> {
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
         let (start, database, now) = (replies.position(), self.client.database, clock());
-        if let Some(quick) = command.quick {
-            let mut keys = Keys::new(self.session, self.effects, database, now, false);
-            if quick(&mut keys, arguments, replies)? {
+        let writes = command.is(WRITE | KEEPS);
+        // What posts messages, events among them, takes a whole transaction.
+        if !command.is(POSTS) && self.effects.notify == 0 {
+            if let Some(quick) = command.quick {
+                let mut keys = Keys::new(self.session, self.effects, database, now, false);
+                if quick(&mut keys, arguments, replies)? {
+                    return Ok(());
+                }
+            }
+            let before = self.effects.mark();
+            let attempt = self.session.attempt(|session| {
+                let mut keys = Keys::new(session, self.effects, database, now, writes);
+                handler(&mut keys, arguments, replies)?;
+                Ok(self.effects.finish(session)?)
+            });
+            if !matches!(attempt, Ok(Some(()))) {
+                self.effects.rewind(before);
+            }
+            if attempt?.is_some() {
                 return Ok(());
             }
         }
-        let writes = command.is(WRITE | KEEPS);
         // A key that is missed may be an event, and that a message.
         let posts = command.is(POSTS) || self.effects.notify & notify::MISSED != 0;
         let read_only = !writes && !posts;

@@ -7,7 +7,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
 use crate::keyspace::clock;
-use crate::numbers::{integer, lower};
+use crate::numbers::lower;
 
 pub(crate) fn time(_: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -102,16 +102,6 @@ pub(crate) fn role(_: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<
     replies.bulk(b"master");
     replies.integer(0);
     replies.array(0);
-    Ok(())
-}
-
-/// WAIT: no replica ever has anything, and all servers have everything at once.
-pub(crate) fn wait(_: &mut Context<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    integer(&arguments[1])?;
-    if integer(&arguments[2])? < 0 {
-        return refuse("ERR timeout is negative");
-    }
-    replies.integer(0);
     Ok(())
 }
 

@@ -96,6 +96,23 @@ impl SetOptions {
     }
 }
 
+/// SET without options, by one operation: where the key is a string without expiry, or nothing.
+pub(crate) fn set_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    if arguments.len() != 3 {
+        return Ok(false);
+    }
+    let key = keys.key(&arguments[1])?;
+    let done = !key.is_cut() && keys.session.set_if_alone(&key.node, &arguments[2])?;
+    if done {
+        replies.simple("OK");
+    }
+    Ok(done)
+}
+
 pub(crate) fn set(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let options = SetOptions::parse(arguments.from(3), keys.now)?;
     let key = keys.key(&arguments[1])?;
@@ -241,6 +258,43 @@ fn add(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> 
     keys.change_string(&key, entry.as_ref(), sum)?;
     replies.integer(sum);
     Ok(())
+}
+
+/// The same by one operation: where the key is an integer without expiry.
+fn add_quick(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> Result<bool> {
+    let key = keys.key(name)?;
+    if key.is_cut() {
+        return Ok(false);
+    }
+    let sum = keys.session.revise_integer(&key.node, |old| integer_of(old)?.checked_add(by))?;
+    if let Some(sum) = sum {
+        replies.integer(sum);
+    }
+    Ok(sum.is_some())
+}
+
+pub(crate) fn incr_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    add_quick(keys, &arguments[1], 1, replies)
+}
+
+pub(crate) fn decr_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    add_quick(keys, &arguments[1], -1, replies)
+}
+
+pub(crate) fn incrby_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    add_quick(keys, &arguments[1], integer(&arguments[2])?, replies)
 }
 
 pub(crate) fn incr(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {

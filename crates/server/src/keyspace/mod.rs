@@ -21,13 +21,14 @@ mod zset;
 
 use std::borrow::Cow;
 use std::ops::Bound;
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use perilune::{IntoValue, Node, NodeRef, Session, ValueRef};
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
-use crate::limits::KEY_BYTES;
+use crate::limits::{DATABASES, KEY_BYTES};
 use crate::notify;
 
 pub(crate) use self::contents::Contents;
@@ -39,6 +40,12 @@ pub(crate) use self::zset::{Edge, Scored, SortedSet};
 pub(crate) const NAME: &str = "^redis";
 /// Where the order of a sorted set lies.
 pub(crate) const ORDER: &str = "zset order";
+
+/// The nodes of the databases, encoded once.
+static ROOTS: LazyLock<Vec<Node>> = LazyLock::new(|| {
+    let root = |database| Node::new(NAME).and_then(|name| name.with(database));
+    (0..DATABASES).map_while(|database| root(database).ok()).collect()
+});
 
 /// What a key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +147,10 @@ impl<'s> Keys<'s> {
 
     /// The node of this database.
     pub(crate) fn root(&self) -> Result<Node> {
-        Ok(Node::new(NAME)?.with(self.database)?)
+        match usize::try_from(self.database).ok().and_then(|database| ROOTS.get(database)) {
+            Some(root) => Ok(root.clone()),
+            None => Ok(Node::new(NAME)?.with(self.database)?),
+        }
     }
 
     /// The key called `name`.

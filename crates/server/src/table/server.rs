@@ -33,6 +33,5 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("slowlog", -2, ADMIN, "server", diagnosis::slow, "Says which commands were slow on any server")
         .with(&["get", "help", "len", "reset"]),
     on_connection("time", 1, FAST, "server", server::time, "Says what time it is"),
-    on_connection("wait", 3, NOSCRIPT, "generic", server::wait, "Answers 0: there are no replicas"),
     on_keys("swapdb", 3, WRITE | FAST | DANGEROUS | KEYSPACE, NONE, "server", keys::swap, "Exchanges two databases, by copying"),
 ];
