@@ -64,27 +64,29 @@ local function empty(db)
   for _, name in ipairs(names) do db.node(name):kill() end
 end
 
+-- A new database, what it is opened by again, and a path for files of the test.
 local function new_database()
+  local file = os.tmpname()
+  os.remove(file)
+  file = file .. '.db'
   if server then
     local db = perilune.open(server)
     empty(db)
-    return db, server
+    return db, server, file
   end
-  local path = os.tmpname()
-  os.remove(path)
-  path = path .. '.db'
-  return perilune.open(path, {durability = 'none'}), path
+  return perilune.open(file, {durability = 'none'}), file, file
 end
 
 local function run(name, f)
-  local db, path = new_database()
+  local db, path, file = new_database()
   perilune.use(db)
+  checks.file = file
   checks.path = path
   local good, message = xpcall(function() f(db, checks) end, function(e)
     return tostring(e) .. '\n' .. debug.traceback('', 2)
   end)
   pcall(db.close, db)
-  if not server then remove(path) end
+  remove(file)
   if good then
     passed = passed + 1
   else

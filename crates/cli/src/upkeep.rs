@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::exchange::Progress;
 use crate::failure::{environment, found, Result};
+use crate::inspect;
 
 /// What a backup is to be made of, and where.
 #[derive(Args, Debug)]
@@ -186,6 +187,7 @@ fn as_json(new: &str, report: &SalvageReport) -> serde_json::Value {
 }
 
 fn existing(path: &Path) -> Result<()> {
+    inspect::is_file(path)?;
     if path.exists() {
         return Ok(());
     }

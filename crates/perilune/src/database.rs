@@ -11,6 +11,7 @@ use std::sync::Arc;
 use perilune_store::{Error as StoreError, Limits};
 
 use crate::backend::{self, Backend, RecoveryReport};
+use crate::remote::is_address;
 use crate::{OpenOptions, Result, Session};
 
 /// An open database. Clones are the same database; threads open a [`Session`] each.
@@ -132,6 +133,12 @@ impl Database {
     /// long). Nothing is lost as long as the machine runs: open and close it again.
     pub fn close(self) -> Result<()> {
         Ok(self.backend.close()?)
+    }
+
+    /// Whether `path` is the address of a server, `tcp:`, `unix:` or `tls:`, and not a file; `./tcp:...` is one.
+    #[must_use]
+    pub fn is_address(path: impl AsRef<Path>) -> bool {
+        is_address(path.as_ref())
     }
 
     /// Whether it is behind a server, and not in a file that this process maps.

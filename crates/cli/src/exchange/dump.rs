@@ -16,6 +16,7 @@ use crate::exchange::format::{CharsetName, Format, Writer};
 use crate::exchange::progress::Progress;
 use crate::exchange::{zwr, OWN};
 use crate::failure::{doing, environment, found, wrong_use, Result};
+use crate::inspect;
 
 /// Bytes gathered before they are written.
 const WRITE_BYTES: usize = 1 << 18;
@@ -46,6 +47,7 @@ pub(crate) struct DumpOptions {
 
 /// Dumps a database.
 pub(crate) fn dump(options: &DumpOptions) -> Result<()> {
+    inspect::is_file(&options.db)?;
     if !options.db.exists() {
         return Err(environment(format!("{}: no such database", options.db.display())));
     }

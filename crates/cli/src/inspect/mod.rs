@@ -10,7 +10,7 @@ use perilune::{Database, ErrorCode};
 use perilune_luahost::{mlua, Host};
 use serde_json::json;
 
-use crate::failure::{environment, found, Result};
+use crate::failure::{environment, found, wrong_use, Result};
 
 pub(crate) use holders::{locks, processes};
 pub(crate) use stat::stat;
@@ -78,12 +78,24 @@ fn open_to_read(path: &Path) -> perilune::Result<Database> {
     })
 }
 
+/// Refuses the address of a server, for commands that need the file itself.
+pub(crate) fn is_file(path: &Path) -> Result<()> {
+    if !Database::is_address(path) {
+        return Ok(());
+    }
+    Err(wrong_use(format!(
+        "{}: this command is for a database's file: run it on the server's machine",
+        path.display()
+    )))
+}
+
 /// The path of an existing database.
 pub(crate) fn existing(path: Option<&Path>) -> Result<PathBuf> {
     let path = match path {
         Some(path) => path.to_owned(),
         None => Database::default_path()?,
     };
+    is_file(&path)?;
     if !path.exists() {
         return Err(environment(format!(
             "{}: no such database; name one with --db PATH or as the argument",
