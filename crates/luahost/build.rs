@@ -8,6 +8,8 @@ use std::{env, fs};
 
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
+    // Compiled loops look whether a hook is set: otherwise nothing stops one (sandbox/state.c).
+    env::set_var("CFLAGS", format!("{} -DLUAJIT_ENABLE_CHECKHOOK", env::var("CFLAGS").unwrap_or_default()));
     let luajit = luajit_src::Build::new().lua52compat(true).debug(false).build();
     let module = root.join("bindings/lua/src");
     println!("cargo:rerun-if-changed=build.rs");
@@ -27,6 +29,18 @@ fn main() {
         .extra_warnings(true)
         .flag("-Wno-unused-parameter")
         .compile("perilune_lua");
+
+    let sandbox = root.join("crates/luahost/sandbox");
+    println!("cargo:rerun-if-changed={}", sandbox.display());
+    cc::Build::new()
+        .files(files(&sandbox, "c"))
+        .include(luajit.include_dir())
+        .std("gnu11")
+        .opt_level(2)
+        .flag("-fvisibility=hidden")
+        .warnings(true)
+        .extra_warnings(true)
+        .compile("perilune_sandbox");
 
     // All of it: C modules made for Lua 5.1 may call functions that nothing here calls, and mlua, whose
     // crate the linker meets later, calls others.

@@ -8,13 +8,15 @@
 //! - An error of a script comes back as a [`HostError`] with its traceback, and with its code if it
 //!   is one of Perilune's.
 //!
-//! The only unsafe lines are those of `registration.rs`: they create the state and give it the C module.
+//! The only unsafe lines are those of `registration.rs`, which create the state and give it the C module, and
+//! those of `sandbox/edge.rs`, which call the sandboxes.
 
 #![deny(unsafe_code)]
 
 mod error;
 mod host;
 mod registration;
+pub mod sandbox;
 
 pub use mlua;
 

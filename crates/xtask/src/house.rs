@@ -90,13 +90,16 @@ pub(crate) const ROOMS: &[Room] = &[
         dir: "crates/luahost",
         uses: &["perilune-capi", "mlua", "mlua-sys"],
         tests_use: &["cc", "luajit-src"],
-        // A Lua state that loads C modules has no safe form.
-        unsafety: Unsafety::Named(&["crates/luahost/src/registration.rs"]),
+        // A Lua state that loads C modules has no safe form, nor have calls into C.
+        unsafety: Unsafety::Named(&[
+            "crates/luahost/src/registration.rs",
+            "crates/luahost/src/sandbox/edge.rs",
+        ]),
         prints: false,
     },
     Room {
         dir: "crates/server",
-        uses: &["perilune", "perilune-resp", "mio", "sha2", "socket2"],
+        uses: &["perilune", "perilune-resp", "perilune-luahost", "mio", "sha1", "sha2", "socket2"],
         tests_use: &["proptest"],
         unsafety: Unsafety::Forbidden,
         prints: false,

@@ -1,0 +1,55 @@
+/*
+ * math.random and math.randomseed: the generator that Redis's scripts have, so that a seed gives the same
+ * numbers (the linear congruence of lrand48, of which 31 bits are used).
+ */
+#include "sandbox.h"
+
+#include <math.h>
+
+void seed_chance(sandbox *S, uint32_t seed)
+{
+    S->chance = (uint64_t)seed << 16 | 0x330E;
+}
+
+static double next_number(sandbox *S)
+{
+    S->chance = (S->chance * UINT64_C(0x5DEECE66D) + 0xB) & ((UINT64_C(1) << 48) - 1);
+    return (double)((S->chance >> 17) % 0x7FFFFFFF) / 0x7FFFFFFF;
+}
+
+static int random_number(lua_State *L)
+{
+    double r = next_number(sandbox_of(L));
+    switch (lua_gettop(L)) {
+    case 0:
+        lua_pushnumber(L, r);
+        break;
+    case 1: {
+        int last = luaL_checkint(L, 1);
+        luaL_argcheck(L, 1 <= last, 1, "interval is empty");
+        lua_pushnumber(L, floor(r * last) + 1);
+        break;
+    }
+    case 2: {
+        int first = luaL_checkint(L, 1), last = luaL_checkint(L, 2);
+        luaL_argcheck(L, first <= last, 2, "interval is empty");
+        lua_pushnumber(L, floor(r * ((double)last - first + 1)) + first);
+        break;
+    }
+    default:
+        return luaL_error(L, "wrong number of arguments");
+    }
+    return 1;
+}
+
+static int random_seed(lua_State *L)
+{
+    seed_chance(sandbox_of(L), (uint32_t)luaL_checkint(L, 1));
+    return 0;
+}
+
+const luaL_Reg chance_functions[] = {
+    {"random", random_number},
+    {"randomseed", random_seed},
+    {NULL, NULL},
+};

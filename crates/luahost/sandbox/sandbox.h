@@ -1,0 +1,165 @@
+/*
+ * A fenced-in LuaJIT state that runs scripts of clients who are not trusted.
+ *
+ * Invariants
+ * - A script reaches the outside only by the host's function `ask`.
+ * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c).
+ * - All memory of a script is counted: Lua's by the allocator, ours by buffer_room().
+ * - No C function here runs long without looking whether the script is to stop, or is bounded by the
+ *   memory that a script may have.
+ * - Functions of the host are left before a Lua error is raised: no frame of theirs is ever jumped over.
+ */
+#ifndef PERILUNE_SANDBOX_H
+#define PERILUNE_SANDBOX_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Bytes that somebody else keeps. */
+typedef struct text {
+    const char *bytes;
+    size_t length;
+} text;
+
+/* What a script asks of its host. */
+enum {
+    ASK_CALL = 0,     /* run a command; answers its reply in the wire format */
+    ASK_LOG = 1,      /* level as digits, message */
+    ASK_SHA1 = 2,     /* answers 40 hexadecimal digits */
+    ASK_MODULE = 3,   /* answers the source of the module called so; length 0: there is none */
+    ASK_COMMAND = 4,  /* length 0 if there is no command called so */
+    ASK_ALLOWED = 5,  /* '0' or '1'; length 0 if there is no such command */
+    ASK_REGISTER = 6, /* reference, name, description, flags...; answers an error, or length 0 */
+    ASK_NODE = 7      /* an operation of a node; answers in the wire format */
+};
+
+enum { ANSWERED = 0, MUST_END = 1 };
+
+typedef int (*ask_function)(void *host, int question, size_t count, const text *arguments, int protocol,
+                            text *answer);
+
+/* One run of a script. */
+typedef struct sandbox_run {
+    void *host;
+    ask_function ask;
+    uint64_t number;   /* unique in the sandbox; 0 is none */
+    int reference;     /* of the function */
+    int function;      /* 1: called as f(KEYS, ARGV), else KEYS and ARGV are globals */
+    int open;          /* 1: may set globals, which are gone afterwards */
+    int loading;       /* 1: defines functions */
+    int protocol;      /* 2 or 3: of the reply */
+    text name;         /* for errors */
+    const text *keys;
+    size_t key_count;
+    const text *arguments;
+    size_t argument_count;
+} sandbox_run;
+
+enum { RUN_REPLIED = 0, RUN_ENDED = 1, RUN_STOPPED = 2 };
+
+typedef struct buffer {
+    char *bytes;
+    size_t length;
+    size_t room;
+} buffer;
+
+typedef struct json_options {
+    int encode_max_depth, decode_max_depth, precision;
+    int sparse_convert, sparse_ratio, sparse_safe;
+    int encode_invalid, decode_invalid, keep_buffer;
+} json_options;
+
+typedef struct sandbox {
+    lua_State *L;
+    lua_Alloc allocate; /* LuaJIT's own */
+    void *allocator;
+    size_t used; /* bytes, of Lua and of buffers */
+    size_t limit;
+    const sandbox_run *run;
+    int script_protocol; /* what redis.setresp() has chosen */
+    int ending;          /* the host has asked for the script's end */
+    const void *raised;  /* the text of the error that redis.call() raised last */
+    int line;            /* where the error was */
+    int tail;            /* a guess: the frame was gone */
+    char source[64];
+    buffer out;     /* the reply */
+    buffer scratch; /* of the function that runs now */
+    text *slices;
+    size_t slice_room;
+    json_options json;
+    uint64_t chance;      /* of math.random */
+    uint64_t modules_run; /* the run that the loaded modules belong to */
+    /* References in the registry: what scripts see as _G, what is behind it, functions of state.c, the metatable of
+     * globals that may be set, modules by their names, the readonly metatable's mark. */
+    int proxy, globals, handler, body, describe, compile, open_globals, modules;
+    const char *stack;    /* where the C stack was when the run began */
+    /* By other threads: */
+    pthread_mutex_t mutex;
+    pthread_t thread;
+    uint64_t running;            /* number of the run on `thread`; under the mutex */
+    _Atomic uint64_t stop;       /* number of the run that is to stop */
+    uint64_t current;            /* number of the run; the script's thread only */
+} sandbox;
+
+/* state.c */
+sandbox *sandbox_new(size_t limit);
+void sandbox_free(sandbox *S);
+int sandbox_compile(sandbox *S, text source, const char *name, int *reference, text *error);
+void sandbox_forget(sandbox *S, int reference);
+int sandbox_do(sandbox *S, const sandbox_run *run, text *reply);
+int sandbox_stop(sandbox *S, uint64_t number);
+size_t sandbox_memory(const sandbox *S);
+
+sandbox *sandbox_of(lua_State *L);
+/* Raises if the script is to stop; called every so many steps by all that may take long. */
+void check_stop(sandbox *S, lua_State *L);
+/* Raises if the C stack is deep; called by all that call back into Lua. */
+void check_depth(sandbox *S, lua_State *L);
+/* Makes room for `more` bytes; raises if the script may not have them. */
+char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more);
+void buffer_put(sandbox *S, lua_State *L, buffer *b, const void *bytes, size_t length);
+void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte);
+/* Asks the host; raises if the script must end. */
+text ask(sandbox *S, lua_State *L, int question, size_t count, const text *arguments);
+/* Arguments first..last of the stack as texts, numbers as Redis writes them; 0 if one is neither. */
+int collect(sandbox *S, lua_State *L, int first, int last);
+
+/* replies.c */
+void push_reply(sandbox *S, lua_State *L, text reply);
+void write_reply(sandbox *S, lua_State *L, int index, int protocol);
+void write_error(sandbox *S, lua_State *L, buffer *b, text message);
+
+/* calls.c */
+void open_calls(sandbox *S);
+int client_call(lua_State *L);
+
+/* shelter.c */
+void open_shelter(sandbox *S);
+int load_text(lua_State *L, const char *bytes, size_t length, const char *name);
+
+/* chance.c, sorting.c, patterns.c, json.c, msgpack.c, packing.c: functions of libraries */
+extern const luaL_Reg chance_functions[], table_functions[], pattern_functions[], json_functions[],
+    msgpack_functions[], packing_functions[];
+void seed_chance(sandbox *S, uint32_t seed);
+void reset_json(sandbox *S);
+
+enum {
+    SOURCE_BYTES = 1 << 20,   /* of one script or module */
+    STEPS_UNCHECKED = 4096,   /* between two looks at the stop flag */
+    STACK_BYTES = 512 << 10,  /* of the C stack that functions calling back into Lua may use */
+    NESTED_REPLIES = 200,
+    SCRATCH_KEPT = 64 << 10   /* bytes of a buffer kept between scripts */
+};
+
+#endif

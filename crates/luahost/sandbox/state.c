@@ -1,0 +1,490 @@
+/*
+ * Sandboxes: their memory, the running of scripts, and how a script is stopped from another thread.
+ *
+ * To stop a run, another thread stores its number and sends the thread that runs it a signal, whose handler
+ * sets a hook; the hook raises an error at the next instruction, again and again until the script has
+ * ended, whatever it catches. LuaJIT is built so that compiled loops look at the hook too. Our own C
+ * functions look at the number. The signal is SIGURG, which nobody is hurt by.
+ */
+#include "sandbox.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static __thread sandbox *volatile on_this_thread;
+
+/* Counts what LuaJIT's own allocator gives. */
+static void *counted(void *ud, void *block, size_t old_size, size_t new_size)
+{
+    sandbox *S = ud;
+    if (new_size > old_size && S->used + (new_size - old_size) > S->limit)
+        return NULL;
+    void *given = S->allocate(S->allocator, block, old_size, new_size);
+    if (given != NULL || new_size == 0)
+        S->used += new_size - old_size;
+    return given;
+}
+
+sandbox *sandbox_of(lua_State *L)
+{
+    void *S = NULL;
+    lua_getallocf(L, &S);
+    return S;
+}
+
+static int is_stopped(const sandbox *S)
+{
+    return S->ending || (S->current != 0 && atomic_load_explicit(&S->stop, memory_order_acquire) == S->current);
+}
+
+static void on_hook(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    if (is_stopped(sandbox_of(L)))
+        luaL_error(L, "the script was stopped");
+    else
+        lua_sethook(L, NULL, 0, 0);
+}
+
+/* NB: off and on again, since the signal may have come while LuaJIT was changing its dispatch itself. */
+static void set_hook(sandbox *S)
+{
+    lua_sethook(S->L, NULL, 0, 0);
+    lua_sethook(S->L, on_hook, LUA_MASKCOUNT, 1);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    sandbox *S = on_this_thread;
+    if (S != NULL && is_stopped(S))
+        set_hook(S);
+}
+
+static void catch_signal(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGURG, &action, NULL);
+}
+
+void check_stop(sandbox *S, lua_State *L)
+{
+    if (is_stopped(S)) {
+        set_hook(S);
+        luaL_error(L, "the script was stopped");
+    }
+}
+
+void check_depth(sandbox *S, lua_State *L)
+{
+    if (S->stack - (const char *)__builtin_frame_address(0) > STACK_BYTES)
+        luaL_error(L, "C stack overflow");
+}
+
+/* Stops run `number` if it runs; to be called again until it has ended. 1 if it still runs. */
+int sandbox_stop(sandbox *S, uint64_t number)
+{
+    pthread_mutex_lock(&S->mutex);
+    int runs = S->running == number && number != 0;
+    if (runs) {
+        atomic_store_explicit(&S->stop, number, memory_order_release);
+        pthread_kill(S->thread, SIGURG);
+    }
+    pthread_mutex_unlock(&S->mutex);
+    return runs;
+}
+
+static int body(lua_State *L);
+static int describe(lua_State *L);
+static int compile(lua_State *L);
+static int on_error(lua_State *L);
+
+static int furnish(lua_State *L)
+{
+    sandbox *S = sandbox_of(L);
+    open_shelter(S);
+    seed_chance(S, (uint32_t)((uintptr_t)S >> 4));
+    const struct {
+        lua_CFunction function;
+        int *reference;
+    } functions[] = {{body, &S->body}, {describe, &S->describe}, {compile, &S->compile}, {on_error, &S->handler}};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        lua_pushcfunction(L, functions[i].function);
+        *functions[i].reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    return 0;
+}
+
+sandbox *sandbox_new(size_t limit)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, catch_signal);
+    sandbox *S = calloc(1, sizeof *S);
+    if (S == NULL)
+        return NULL;
+    lua_State *L = luaL_newstate();
+    if (L == NULL) {
+        free(S);
+        return NULL;
+    }
+    S->L = L;
+    S->limit = limit;
+    S->used = (size_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024;
+    S->allocate = lua_getallocf(L, &S->allocator);
+    pthread_mutex_init(&S->mutex, NULL);
+    lua_setallocf(L, counted, S);
+    lua_pushcfunction(L, furnish);
+    if (lua_pcall(L, 0, 0, 0) != 0) {
+        sandbox_free(S);
+        return NULL;
+    }
+    return S;
+}
+
+void sandbox_free(sandbox *S)
+{
+    lua_setallocf(S->L, S->allocate, S->allocator);
+    lua_close(S->L);
+    pthread_mutex_destroy(&S->mutex);
+    free(S->out.bytes);
+    free(S->scratch.bytes);
+    free(S->slices);
+    free(S);
+}
+
+size_t sandbox_memory(const sandbox *S)
+{
+    return S->used;
+}
+
+char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more)
+{
+    if (b->room - b->length >= more)
+        return b->bytes + b->length;
+    size_t room = b->room * 2 > b->length + more ? b->room * 2 : b->length + more + 64;
+    char *bytes = S->used + (room - b->room) > S->limit ? NULL : realloc(b->bytes, room);
+    if (bytes == NULL)
+        luaL_error(L, "not enough memory");
+    S->used += room - b->room;
+    b->bytes = bytes;
+    b->room = room;
+    return bytes + b->length;
+}
+
+void buffer_put(sandbox *S, lua_State *L, buffer *b, const void *bytes, size_t length)
+{
+    char *place = buffer_room(S, L, b, length);
+    if (length > 0)
+        memcpy(place, bytes, length);
+    b->length += length;
+}
+
+void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte)
+{
+    *buffer_room(S, L, b, 1) = byte;
+    b->length++;
+}
+
+static void shrink(sandbox *S, buffer *b)
+{
+    b->length = 0;
+    if (b->room > SCRATCH_KEPT) {
+        S->used -= b->room;
+        free(b->bytes);
+        b->bytes = NULL;
+        b->room = 0;
+    }
+}
+
+text ask(sandbox *S, lua_State *L, int question, size_t count, const text *arguments)
+{
+    text answer = {NULL, 0};
+    if (S->run == NULL)
+        luaL_error(L, "no script runs");
+    int outcome = S->run->ask(S->run->host, question, count, arguments, S->script_protocol, &answer);
+    if (outcome != ANSWERED)
+        S->ending = 1;
+    check_stop(S, L);
+    return answer;
+}
+
+int collect(sandbox *S, lua_State *L, int first, int last)
+{
+    size_t count = last < first ? 0 : (size_t)(last - first + 1);
+    if (count > S->slice_room) {
+        text *slices = realloc(S->slices, count * sizeof *slices);
+        if (slices == NULL)
+            luaL_error(L, "not enough memory");
+        S->slices = slices;
+        S->slice_room = count;
+    }
+    S->scratch.length = 0;
+    buffer_room(S, L, &S->scratch, 32 * count);
+    for (int index = first; index <= last; index++) {
+        text *slice = &S->slices[index - first];
+        int type = lua_type(L, index);
+        if (type == LUA_TSTRING) {
+            slice->bytes = lua_tolstring(L, index, &slice->length);
+        } else if (type == LUA_TNUMBER) {
+            char *place = S->scratch.bytes + S->scratch.length;
+            lua_Number number = lua_tonumber(L, index);
+            long long whole = number > -1e15 && number < 1e15 ? (long long)number : 0;
+            int written = whole != 0 && (lua_Number)whole == number ? snprintf(place, 32, "%lld", whole)
+                                                                     : snprintf(place, 32, "%.17g", number);
+            slice->bytes = place;
+            slice->length = (size_t)written;
+            S->scratch.length += (size_t)written;
+        } else {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int load_text(lua_State *L, const char *bytes, size_t length, const char *name)
+{
+    if (length > SOURCE_BYTES) {
+        lua_pushfstring(L, "the code is longer than %d bytes", (int)SOURCE_BYTES);
+        return LUA_ERRSYNTAX;
+    }
+    return luaL_loadbufferx(L, bytes, length, name, "t");
+}
+
+/* In protected mode: compiles the source that is the light userdata at 1 and gives it the globals; its
+ * reference or nothing is left in `reference`. */
+typedef struct compilation {
+    text source;
+    const char *name;
+    int reference;
+} compilation;
+
+static int compile(lua_State *L)
+{
+    sandbox *S = sandbox_of(L);
+    compilation *c = lua_touserdata(L, 1);
+    if (load_text(L, c->source.bytes, c->source.length, c->name) != 0)
+        return lua_error(L);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->proxy);
+    lua_setfenv(L, -2);
+    c->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    return 0;
+}
+
+/* 1 and a reference, or 0 and why not, in memory that lasts until the next call. */
+int sandbox_compile(sandbox *S, text source, const char *name, int *reference, text *error)
+{
+    lua_State *L = S->L;
+    compilation c = {source, name, LUA_NOREF};
+    lua_settop(L, 0);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->compile);
+    lua_pushlightuserdata(L, &c);
+    int failed = lua_pcall(L, 1, 0, 0);
+    *reference = c.reference;
+    *error = (text){"not enough memory", 17};
+    if (failed != 0 && lua_type(L, -1) == LUA_TSTRING)
+        error->bytes = lua_tolstring(L, -1, &error->length); /* on the stack until the next call */
+    return failed == 0;
+}
+
+void sandbox_forget(sandbox *S, int reference)
+{
+    luaL_unref(S->L, LUA_REGISTRYINDEX, reference);
+}
+
+static void push_texts(lua_State *L, const text *texts, size_t count)
+{
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(L, texts[i].bytes, texts[i].length);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
+/* Runs in protected mode: the function, with what it is given; its first result becomes the reply. */
+static int body(lua_State *L)
+{
+    sandbox *S = sandbox_of(L);
+    const sandbox_run *run = S->run;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, run->reference);
+    if (run->open) {
+        lua_createtable(L, 0, 4);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, S->open_globals);
+        lua_setmetatable(L, -2);
+        lua_pushcfunction(L, client_call);
+        lua_setfield(L, -2, "client");
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -2, "_G");
+        lua_setfenv(L, -2);
+    }
+    push_texts(L, run->keys, run->key_count);
+    push_texts(L, run->arguments, run->argument_count);
+    if (!run->function) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
+        lua_insert(L, -3);
+        lua_setfield(L, -3, "ARGV");
+        lua_setfield(L, -2, "KEYS");
+        lua_pop(L, 1);
+    }
+    int arguments = run->function ? 2 : 0;
+    if (run->open) {
+        /* LUAFUNC hands its arguments on. */
+        luaL_checkstack(L, (int)run->argument_count, "too many arguments");
+        for (size_t i = 0; i < run->argument_count; i++)
+            lua_pushlstring(L, run->arguments[i].bytes, run->arguments[i].length);
+        arguments = (int)run->argument_count;
+    }
+    lua_call(L, arguments, 1);
+    if (!run->loading)
+        write_reply(S, L, -1, run->protocol);
+    return 0;
+}
+
+/* Notes where an error was raised. */
+static int on_error(lua_State *L)
+{
+    sandbox *S = sandbox_of(L);
+    lua_Debug ar;
+    S->line = 0;
+    S->tail = 0;
+    S->source[0] = 0;
+    for (int level = 1; level <= 2; level++) {
+        if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar))
+            break;
+        S->line = ar.currentline;
+        snprintf(S->source, sizeof S->source, "%s", ar.source);
+        if (ar.what == NULL || strcmp(ar.what, "C") != 0) {
+            lua_settop(L, 1);
+            return 1;
+        }
+    }
+    /* `return f()`: the frame of the script is gone. That call ends it, so it is most likely its last line. */
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->run->reference);
+    if (lua_getinfo(L, ">S", &ar)) {
+        S->line = ar.lastlinedefined > 0 ? ar.lastlinedefined : 1;
+        S->tail = 1;
+        snprintf(S->source, sizeof S->source, "%s", ar.source);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* In protected mode too: the reply that the error at index 1 becomes. */
+static int describe(lua_State *L)
+{
+    sandbox *S = sandbox_of(L);
+    text message = {NULL, 0};
+    S->scratch.length = 0;
+    if (lua_istable(L, 1)) {
+        lua_pushliteral(L, "err");
+        lua_rawget(L, 1);
+        if (lua_type(L, -1) == LUA_TSTRING)
+            message.bytes = lua_tolstring(L, -1, &message.length);
+    } else if (lua_type(L, 1) == LUA_TSTRING && lua_tostring(L, 1) == S->raised) {
+        message.bytes = lua_tolstring(L, 1, &message.length);
+    }
+    if (message.bytes == NULL) {
+        buffer_put(S, L, &S->scratch, "ERR ", 4);
+        if (S->tail && S->source[0] == '@' && lua_type(L, 1) == LUA_TSTRING) {
+            char place[96];
+            int length = snprintf(place, sizeof place, "%s:%d: ", S->source + 1, S->line);
+            buffer_put(S, L, &S->scratch, place, (size_t)length);
+        }
+        switch (lua_type(L, 1)) {
+        case LUA_TSTRING:
+        case LUA_TNUMBER:
+            message.bytes = lua_tolstring(L, 1, &message.length);
+            break;
+        case LUA_TBOOLEAN:
+            message.bytes = lua_toboolean(L, 1) ? "true" : "false";
+            message.length = strlen(message.bytes);
+            break;
+        default:
+            message.bytes = luaL_typename(L, 1);
+            message.length = strlen(message.bytes);
+        }
+    }
+    buffer_put(S, L, &S->scratch, message.bytes, message.length);
+    if (S->line > 0) {
+        char place[128];
+        buffer_put(S, L, &S->scratch, " script: ", 9);
+        buffer_put(S, L, &S->scratch, S->run->name.bytes, S->run->name.length);
+        int length = snprintf(place, sizeof place, ", on %s:%d.", S->source, S->line);
+        buffer_put(S, L, &S->scratch, place, (size_t)length);
+    }
+    S->out.length = 0;
+    write_error(S, L, &S->out, (text){S->scratch.bytes, S->scratch.length});
+    return 0;
+}
+
+static void begin(sandbox *S, const sandbox_run *run)
+{
+    S->run = run;
+    S->script_protocol = 2;
+    S->ending = 0;
+    S->raised = NULL;
+    S->line = 0;
+    S->out.length = 0;
+    S->stack = (const char *)__builtin_frame_address(0);
+    S->current = run->number;
+    reset_json(S);
+    pthread_mutex_lock(&S->mutex);
+    S->thread = pthread_self();
+    S->running = run->number;
+    pthread_mutex_unlock(&S->mutex);
+    on_this_thread = S;
+}
+
+static void finish(sandbox *S)
+{
+    on_this_thread = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    pthread_mutex_lock(&S->mutex);
+    S->running = 0;
+    pthread_mutex_unlock(&S->mutex);
+    if (lua_gethookmask(S->L) != 0)
+        lua_sethook(S->L, NULL, 0, 0);
+}
+
+int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
+{
+    static const char no_memory[] = "-ERR not enough memory for the script: see script-memory-limit\r\n";
+    lua_State *L = S->L;
+    lua_settop(L, 0);
+    shrink(S, &S->out);
+    begin(S, run);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->handler);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->body);
+    int failed = lua_pcall(L, 0, 0, 1);
+    finish(S);
+    int outcome = RUN_REPLIED;
+    if (S->ending)
+        outcome = RUN_ENDED;
+    else if (failed != 0 && is_stopped(S))
+        outcome = RUN_STOPPED;
+    S->current = 0;
+    if (outcome == RUN_REPLIED && failed != 0) {
+        int described = 0;
+        if (failed != LUA_ERRMEM) {
+            lua_rawgeti(L, LUA_REGISTRYINDEX, S->describe);
+            lua_insert(L, -2);
+            described = lua_pcall(L, 1, 0, 0) == 0;
+        }
+        if (!described) {
+            S->run = NULL;
+            lua_settop(L, 0);
+            lua_gc(L, LUA_GCCOLLECT, 0);
+            *reply = (text){no_memory, sizeof no_memory - 1};
+            shrink(S, &S->scratch);
+            return RUN_REPLIED;
+        }
+    }
+    S->run = NULL;
+    *reply = (text){S->out.bytes, S->out.length};
+    lua_settop(L, 0);
+    shrink(S, &S->scratch);
+    return outcome;
+}

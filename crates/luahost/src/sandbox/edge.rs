@@ -1,0 +1,254 @@
+//! The edge to `sandbox/*.c`: the only unsafe lines of sandboxes.
+//!
+//! Invariants
+//! - The functions in C that touch the Lua state are called with `&mut Sandbox` in the callers' hands;
+//!   `sandbox_stop`, which is not among them, locks.
+//! - No Lua error and no panic crosses a frame of the other side: C runs Lua protected and leaves our
+//!   functions before it raises; ours catch panics.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::ffi::{c_char, c_int, c_void, CString};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::ptr::NonNull;
+
+use super::{Answers, Code, Form, Outcome, Question, Run};
+
+/// `struct text` of sandbox.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    bytes: *const c_char,
+    length: usize,
+}
+
+impl Text {
+    const EMPTY: Text = Text { bytes: c"".as_ptr(), length: 0 };
+
+    fn of(bytes: &[u8]) -> Text {
+        Text { bytes: bytes.as_ptr().cast(), length: bytes.len() }
+    }
+
+    /// # Safety
+    /// The bytes are there, unchanged, for `'a`.
+    unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if self.length == 0 {
+            return &[];
+        }
+        // SAFETY: C made it of a string's pointer and length; that they last is the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.bytes.cast(), self.length) }
+    }
+}
+
+/// Arguments of a question.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    texts: *const Text,
+    count: usize,
+    lives: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Texts<'a> {
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The one at `index`.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        // SAFETY: the array has `count` texts (only `ask_host` makes a `Texts`), whose strings C keeps on Lua's stack
+        // or in its scratch buffer until the question is answered, which `'a` does not outlive.
+        (index < self.count).then(|| unsafe { (*self.texts.add(index)).bytes() })
+    }
+
+    /// All of them.
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + 'a {
+        (0..self.count).map_while(move |index| self.get(index))
+    }
+}
+
+type Ask = unsafe extern "C" fn(*mut c_void, c_int, usize, *const Text, c_int, *mut Text) -> c_int;
+
+/// `sandbox_run` of sandbox.h.
+#[repr(C)]
+struct RawRun {
+    host: *mut c_void,
+    ask: Ask,
+    number: u64,
+    reference: c_int,
+    function: c_int,
+    open: c_int,
+    loading: c_int,
+    protocol: c_int,
+    name: Text,
+    keys: *const Text,
+    key_count: usize,
+    arguments: *const Text,
+    argument_count: usize,
+}
+
+#[repr(C)]
+struct State {
+    opaque: [u8; 0],
+}
+
+extern "C" {
+    fn sandbox_new(limit: usize) -> *mut State;
+    fn sandbox_free(state: *mut State);
+    fn sandbox_compile(
+        state: *mut State,
+        source: Text,
+        name: *const c_char,
+        reference: *mut c_int,
+        error: *mut Text,
+    ) -> c_int;
+    fn sandbox_forget(state: *mut State, reference: c_int);
+    fn sandbox_do(state: *mut State, run: *const RawRun, reply: *mut Text) -> c_int;
+    fn sandbox_stop(state: *mut State, number: u64) -> c_int;
+    fn sandbox_memory(state: *const State) -> usize;
+}
+
+/// A state of C.
+#[derive(Debug)]
+pub(super) struct Raw(NonNull<State>);
+
+// SAFETY: a Lua state belongs to no thread; its users take turns, since all but `stop` is reached through
+// `&mut Sandbox`, of which there is one for a state.
+unsafe impl Send for Raw {}
+// SAFETY: shared references are only used for `stop`, which takes the state's mutex, and by `Sandbox`'s own
+// methods, which have it to themselves (see above).
+unsafe impl Sync for Raw {}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // SAFETY: made by sandbox_new, and nobody has it any more.
+        unsafe { sandbox_free(self.0.as_ptr()) }
+    }
+}
+
+/// The host of a run, and what came of its answers.
+struct Bridge<'h> {
+    host: &'h mut dyn Answers,
+    answer: Vec<u8>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+const QUESTIONS: [Question; 8] = [
+    Question::Call,
+    Question::Log,
+    Question::Sha1,
+    Question::Module,
+    Question::Command,
+    Question::Allowed,
+    Question::Register,
+    Question::Node,
+];
+
+unsafe extern "C" fn ask_host(
+    host: *mut c_void,
+    question: c_int,
+    count: usize,
+    arguments: *const Text,
+    protocol: c_int,
+    answer: *mut Text,
+) -> c_int {
+    // SAFETY: `host` is the bridge that `Raw::run` has on its stack, and lends to nobody else during the run.
+    let bridge = unsafe { &mut *host.cast::<Bridge<'_>>() };
+    let arguments = Texts { texts: arguments, count, lives: PhantomData };
+    let question = usize::try_from(question).ok().and_then(|question| QUESTIONS.get(question));
+    bridge.answer.clear();
+    let flow = catch_unwind(AssertUnwindSafe(|| match question {
+        Some(question) => bridge.host.answer(*question, arguments, protocol as u8, &mut bridge.answer),
+        None => ControlFlow::Break(()),
+    }));
+    // SAFETY: C gives the place for the answer, and uses it before it asks again or the run ends.
+    unsafe { *answer = Text::of(&bridge.answer) };
+    match flow {
+        Ok(ControlFlow::Continue(())) => 0,
+        Ok(ControlFlow::Break(())) => 1,
+        Err(panic) => {
+            bridge.panic = Some(panic);
+            1
+        }
+    }
+}
+
+impl Raw {
+    pub(super) fn new(memory: usize) -> Option<Raw> {
+        // SAFETY: it takes any number.
+        NonNull::new(unsafe { sandbox_new(memory) }).map(Raw)
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        // SAFETY: the state lives, and the caller has it to itself.
+        unsafe { sandbox_memory(self.0.as_ptr()) }
+    }
+
+    pub(super) fn stop(&self, number: u64) -> bool {
+        // SAFETY: the state lives; the function touches what its mutex protects and an atomic number.
+        unsafe { sandbox_stop(self.0.as_ptr(), number) != 0 }
+    }
+
+    pub(super) fn compile(&self, source: &[u8], name: &str) -> Result<Code, String> {
+        let name = CString::new(name).unwrap_or_default();
+        let (mut reference, mut error) = (0, Text::EMPTY);
+        // SAFETY: the state lives and is the caller's alone; source and name last for the call.
+        let good = unsafe {
+            sandbox_compile(self.0.as_ptr(), Text::of(source), name.as_ptr(), &mut reference, &mut error)
+        };
+        if good != 0 {
+            return Ok(Code(reference));
+        }
+        // SAFETY: C keeps the text until the next call on this state.
+        Err(String::from_utf8_lossy(unsafe { error.bytes() }).into_owned())
+    }
+
+    pub(super) fn forget(&self, code: Code) {
+        // SAFETY: the state lives and is the caller's alone; any number is taken.
+        unsafe { sandbox_forget(self.0.as_ptr(), code.0) }
+    }
+
+    pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers) -> Outcome<'_> {
+        let keys: Vec<Text> = run.keys.iter().map(|key| Text::of(key)).collect();
+        let arguments: Vec<Text> = run.arguments.iter().map(|argument| Text::of(argument)).collect();
+        let mut bridge = Bridge { host, answer: Vec::new(), panic: None };
+        let raw = RawRun {
+            host: (&raw mut bridge).cast(),
+            ask: ask_host,
+            number: run.number,
+            reference: run.code.0,
+            function: c_int::from(run.form == Form::Function),
+            open: c_int::from(run.form == Form::Open),
+            loading: c_int::from(run.form == Form::Library),
+            protocol: c_int::from(run.protocol),
+            name: Text::of(run.name.as_bytes()),
+            keys: keys.as_ptr(),
+            key_count: keys.len(),
+            arguments: arguments.as_ptr(),
+            argument_count: arguments.len(),
+        };
+        let mut reply = Text::EMPTY;
+        // SAFETY: the state lives and is the caller's alone; all that `raw` points to outlives the call, and the bridge
+        // is used by nobody else until it returns.
+        let outcome = unsafe { sandbox_do(self.0.as_ptr(), &raw, &mut reply) };
+        if let Some(panic) = bridge.panic {
+            resume_unwind(panic);
+        }
+        match outcome {
+            // SAFETY: C keeps the reply until the next call on this state, which needs `&mut Sandbox`.
+            0 => Outcome::Replied(unsafe { reply.bytes() }),
+            1 => Outcome::Ended,
+            _ => Outcome::Stopped,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Fenced-in LuaJIT states for scripts of clients who are not trusted: Redis's library, limits, a way to stop.
+//!
+//! Invariants
+//! - A script reaches the outside only by its [`Answers`].
+//! - Memory is bounded by the sandbox's limit. A script in Lua or in the libraries here ends soon after
+//!   [`Stopper::stop`]; what its host does for it ends as the host ends it.
+//! - What a script leaves behind - globals, tables of libraries - no other script finds.
+//!
+//! The C sources are in `crates/luahost/sandbox`. Deliberately absent: commands, transactions, threads.
+
+mod edge;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use self::edge::Raw;
+pub use self::edge::Texts;
+
+/// Bytes of stack that a thread needs for scripts: LuaJIT's own functions recurse as deep as a script asks
+/// them to, up to the bound of Lua's stack, which is more than threads usually have.
+pub const SCRIPT_STACK: usize = 64 << 20;
+
+/// What a script asks of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Run a command; the answer is its reply in the wire format.
+    Call,
+    /// Log: the level 0 to 3 as a digit, the message.
+    Log,
+    /// The answer is the SHA-1 of the argument as 40 digits.
+    Sha1,
+    /// The answer is the source of the module called so; empty if there is none.
+    Module,
+    /// The answer is empty if there is no command called so.
+    Command,
+    /// May the client run this command? The answer is `1` or `0`; empty if there is no such command.
+    Allowed,
+    /// Define a function: the number of its code, name, description, flags. The answer is an error or empty.
+    Register,
+    /// An operation of a node; the answer is a reply in the wire format.
+    Node,
+}
+
+/// What a script's host does for it.
+pub trait Answers {
+    /// Answers a question by appending to `answer`. `protocol` is what the script speaks, 2 or 3.
+    /// `Break` ends the script at once, whatever it catches.
+    fn answer(
+        &mut self,
+        question: Question,
+        arguments: Texts<'_>,
+        protocol: u8,
+        answer: &mut Vec<u8>,
+    ) -> ControlFlow<()>;
+}
+
+/// A compiled function in one sandbox, by its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Code(pub i32);
+
+/// How a function is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Keys and arguments are the globals KEYS and ARGV.
+    Script,
+    /// Keys and arguments are the function's.
+    Function,
+    /// It defines functions.
+    Library,
+    /// It may set globals, which go with it; the arguments are its own, and there is `client`.
+    Open,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What runs.
+    pub code: Code,
+    /// How.
+    pub form: Form,
+    /// Its number, by which it can be stopped: positive, and not given before in this sandbox.
+    pub number: u64,
+    /// Of the reply: 2 or 3.
+    pub protocol: u8,
+    /// What errors call it.
+    pub name: &'a str,
+    /// Its keys.
+    pub keys: &'a [&'a [u8]],
+    /// Its arguments.
+    pub arguments: &'a [&'a [u8]],
+}
+
+/// How a run has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome<'s> {
+    /// With a reply in the wire format, of an error too.
+    Replied(&'s [u8]),
+    /// By its host's `Break`.
+    Ended,
+    /// By [`Stopper::stop`].
+    Stopped,
+}
+
+/// A state.
+#[derive(Debug)]
+pub struct Sandbox {
+    raw: Arc<Raw>,
+}
+
+/// Stops runs of a sandbox from other threads.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    raw: Arc<Raw>,
+}
+
+impl Stopper {
+    /// Makes the run with this number end; to be called again every few milliseconds while it answers true,
+    /// which means that the run has not ended yet.
+    #[must_use]
+    pub fn stop(&self, number: u64) -> bool {
+        self.raw.stop(number)
+    }
+}
+
+impl Sandbox {
+    /// A state whose scripts may use `memory` bytes, together with what it keeps for them; none if there is
+    /// no memory for it.
+    #[must_use]
+    pub fn new(memory: usize) -> Option<Sandbox> {
+        Raw::new(memory).map(|raw| Sandbox { raw: Arc::new(raw) })
+    }
+
+    /// A handle that stops its runs.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper { raw: Arc::clone(&self.raw) }
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.raw.memory()
+    }
+
+    /// Compiles text, which errors call `name`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(&mut self, source: &[u8], name: &str) -> Result<Code, String> {
+        self.raw.compile(source, name)
+    }
+
+    /// Lets go of compiled code.
+    pub fn forget(&mut self, code: Code) {
+        self.raw.forget(code);
+    }
+
+    /// Runs compiled code; `host` answers what it asks. The reply lasts until the next call.
+    ///
+    /// # Panics
+    /// With a panic of `host`.
+    pub fn run(&mut self, run: &Run<'_>, host: &mut dyn Answers) -> Outcome<'_> {
+        self.raw.run(run, host)
+    }
+}

@@ -1,0 +1,230 @@
+//! Sandboxes: what scripts compute, what they cannot reach, and that nothing they do lasts beyond the limit.
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use perilune_luahost::sandbox::{Answers, Form, Outcome, Question, Run, Sandbox, Texts, SCRIPT_STACK};
+
+/// Answers a call with its arguments, joined.
+struct Echo;
+
+impl Answers for Echo {
+    fn answer(
+        &mut self,
+        question: Question,
+        arguments: Texts<'_>,
+        _: u8,
+        answer: &mut Vec<u8>,
+    ) -> ControlFlow<()> {
+        let joined = arguments.iter().collect::<Vec<_>>().join(&b' ');
+        match question {
+            Question::Call if joined == b"end" => return ControlFlow::Break(()),
+            Question::Call if joined == b"fail" => answer.extend_from_slice(b"-WRONG it failed\r\n"),
+            Question::Call => {
+                answer.extend_from_slice(format!("${}\r\n", joined.len()).as_bytes());
+                answer.extend_from_slice(&joined);
+                answer.extend_from_slice(b"\r\n");
+            }
+            Question::Module if joined == b"mod" => answer.extend_from_slice(b"local m = {n = 0} return m"),
+            Question::Command if joined == b"get" => answer.push(b'1'),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn run_in(sandbox: &mut Sandbox, number: u64, source: &str) -> String {
+    let code = match sandbox.compile(source.as_bytes(), "@user_script") {
+        Ok(code) => code,
+        Err(error) => return format!("compile: {error}"),
+    };
+    let run = Run {
+        code,
+        form: Form::Script,
+        number,
+        protocol: 2,
+        name: "f00",
+        keys: &[b"key"],
+        arguments: &[b"one", b"two"],
+    };
+    match sandbox.run(&run, &mut Echo) {
+        Outcome::Replied(reply) => String::from_utf8_lossy(reply).replace("\r\n", "~"),
+        other => format!("{other:?}"),
+    }
+}
+
+const MEMORY: usize = 128 << 20;
+
+fn run(source: &str) -> String {
+    run_in(&mut Sandbox::new(MEMORY).expect("a sandbox"), 1, source)
+}
+
+#[test]
+fn values_become_replies() {
+    for (source, reply) in [
+        ("return 1", ":1~"),
+        ("return -3.9", ":-3~"),
+        ("return 'x'", "$1~x~"),
+        ("return {1, 'a', {true, false}, nil, 5}", "*3~:1~$1~a~*2~:1~$-1~"),
+        ("return {ok = 'fine'}", "+fine~"),
+        ("return {err = 'BAD a\\nb'}", "-BAD a b~"),
+        ("return KEYS[1] .. ARGV[1] .. ARGV[2]", "$9~keyonetwo~"),
+        ("return redis.call('GET', 'a', 1.5, 3)", "$11~GET a 1.5 3~"),
+        ("return redis.get('a')", "$5~get a~"),
+        ("return redis.call('fail')", "-WRONG it failed script: f00, on @user_script:1.~"),
+        ("return redis.pcall('fail').err", "$15~WRONG it failed~"),
+        ("return select(2, pcall(redis.call, 'fail'))", "$15~WRONG it failed~"),
+        ("pcall(redis.call, 'end') return 1", "Ended"),
+        ("error({1})", "-ERR table script: f00, on @user_script:1.~"),
+        ("local m = require('mod') m.n = m.n + 1 return m.n", ":1~"),
+    ] {
+        assert_eq!(run(source), reply, "{source}");
+    }
+}
+
+#[test]
+fn nothing_leads_out_and_nothing_stays() {
+    for source in [
+        "return os",
+        "return io",
+        "return debug",
+        "return jit",
+        "return ffi",
+        "return package",
+        "return getfenv",
+        "return newproxy",
+        "return dofile",
+        "x = 1",
+        "string.x = 1",
+        "redis.call = 1",
+        "rawset(_G, 'x', 1)",
+        "table.insert(string, 1)",
+        "getmetatable('').__index = 1",
+        "setmetatable(_G, {})",
+        "string.dump(run)",
+        "rawset(getmetatable(''), 'x', 1)",
+        "coroutine.create = 1",
+        "_G.x = 1",
+        "rawset(redis, 'call', 1)",
+    ] {
+        assert!(run(source).starts_with("-ERR"), "{source}: {}", run(source));
+    }
+    assert_eq!(run("return loadstring('\\27LJ')"), "$-1~");
+    assert_eq!(run("return getmetatable(_G)"), "$-1~");
+    assert_eq!(run("return loadstring('return redis ~= nil')()"), ":1~");
+    assert!(run("loadstring('x = 1')()").starts_with("-ERR"));
+    assert!(run("coroutine.wrap(function() x = 1 end)()").starts_with("-ERR"));
+    let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+    for number in 1..3 {
+        let source = "local m = require('mod') m.n = m.n + 1 cjson.encode_max_depth(5) return m.n";
+        assert_eq!(run_in(&mut sandbox, number, source), ":1~");
+        assert_eq!(run_in(&mut sandbox, number + 9, "return cjson.encode_max_depth()"), ":1000~");
+    }
+}
+
+/// Scripts that would run for ever, or take all memory, each in its own way.
+const RUNAWAYS: &[&str] = &[
+    "while true do end",
+    "local x = 0 while true do x = x + 1 end",
+    "local function f() return f() end f()",
+    "repeat until false",
+    "for i = 1, math.huge do end",
+    "while true do pcall(function() while true do end end) end",
+    "while true do pcall(error, 1) end",
+    "local function f() pcall(f) f() end f()",
+    "while true do redis.call('x') end",
+    "while true do pcall(redis.call, 'fail') end",
+    "local s = 'x' while true do s = s .. s end",
+    "local s = 'x' while true do pcall(function() s = s .. s end) end",
+    "while true do ('x'):rep(60000000) end",
+    "while true do pcall(string.rep, 'x', 1e9) end",
+    "return (('a'):rep(30)):match(('a*'):rep(30) .. 'b')",
+    "return ('x'):rep(100000):find(('.-'):rep(12) .. 'y')",
+    "return ('a'):rep(10000000):find(('a'):rep(5000000) .. 'b', 1, true)",
+    "return ('a'):rep(100000):gsub('a*b', '')",
+    "return ('('):rep(1000000):gsub('%b()', '')",
+    "for _ in ('a'):rep(100000):gmatch('.*b') do end",
+    "local t = {} for i = 1, 4000000 do t[i] = -i end table.sort(t) while true do end",
+    "local t = {} for i = 1, 3e6 do t[i] = '' end while true do table.concat(t) end",
+    "local t = {} while true do t[#t + 1] = #t end",
+    "local t = {} while true do t[#t + 1] = {} end",
+    "local t = {} while true do t[#t + 1] = {} if #t > 1e6 then t = {} end end",
+    "local t = {} for i = 1, 1e6 do t[i] = {} end while true do collectgarbage() end",
+    "local t = {1} for i = 1, 60 do t = {t, t} end return cjson.encode(t)",
+    "local t = {1} for i = 1, 14 do t = {t, t, t, t, t, t} end return cmsgpack.pack(t)",
+    "local t = {1} for i = 1, 60 do t = {t, t} end return t",
+    "local s = ('x'):rep(1e6) local t = {} for i = 1, 1e6 do t[i] = s end return t",
+    "return cjson.decode(('['):rep(50000000))",
+    "return cjson.decode('[' .. ('1,'):rep(20000000) .. '1]')",
+    "return cmsgpack.unpack(('\\221\\255\\255\\255\\255'):rep(10000000))",
+    "return struct.pack(('i'):rep(1000000), 1)",
+    "local function f() return coroutine.wrap(f)() end return f()",
+    "local function f() local ok, e = coroutine.resume(coroutine.create(f)) f() end return f()",
+    "local function f(...) return f(1, ...) end return f()",
+    "local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) return t[1]",
+    "local f f = function() return ('x'):gsub('x', f) end f()",
+    "local t = {} for i = 1, 2e6 do t[i] = i % 7 end table.sort(t, function() return true end) while true do end",
+    "local t = {} for i = 1, 3e6 do t[i] = i end while true do table.sort(t, math.max) end",
+    "return load(function() return ' ' end)",
+    "return loadstring(('x=1 '):rep(2000000))",
+    "local s = '' for i = 1, 150 do s = s .. '(' end return loadstring('return ' .. s)",
+    "for i in coroutine.wrap(function() while true do coroutine.yield(1) end end) do end",
+    "local t = setmetatable({}, {__lt = function() while true do end end}) return t < t",
+    "return tostring(setmetatable({}, {__tostring = function() while true do end end}))",
+    "xpcall(function() error(1) end, function() while true do end end)",
+    "local t = {} for i = 1, 250 do t[i] = i end while true do unpack(t) end",
+    "local h h = function() xpcall(error, h) end xpcall(error, h)",
+    "local t = setmetatable({}, {}) getmetatable(t).__tostring = function() return ('%s'):format(t) end tostring(t)",
+    "local function f() table.sort({1, 2, 3}, f) end f()",
+    "local t = setmetatable({}, {}) getmetatable(t).__lt = function(a, b) return a < b end return t < t",
+    "local n = 0 while true do n = n + #tostring(n) end",
+    "while true do local t = {} for i = 1, 100 do t[i] = {i} end end",
+];
+
+/// As the threads of a server that run scripts.
+fn on_a_large_stack(test: fn()) {
+    let thread = thread::Builder::new().stack_size(SCRIPT_STACK).spawn(test).expect("a thread");
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn runaways_are_stopped() {
+    on_a_large_stack(stop_runaways);
+}
+
+fn stop_runaways() {
+    const LIMIT: Duration = Duration::from_millis(100);
+    const LATE: Duration = Duration::from_millis(50);
+    let mut worst = (Duration::ZERO, "");
+    for source in RUNAWAYS {
+        let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+        let stopper = sandbox.stopper();
+        let start = Instant::now();
+        let warden = thread::spawn(move || {
+            thread::sleep(LIMIT);
+            while stopper.stop(1) {
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let reply = run_in(&mut sandbox, 1, source);
+        let took = start.elapsed();
+        warden.join().expect("the warden");
+        assert!(
+            reply == "Stopped" || reply.starts_with('-') || took < LIMIT + LATE,
+            "{source}: {reply:.100}"
+        );
+        if std::env::var("SHOW").is_ok() {
+            println!("{took:?} {source}: {reply:.60}");
+        }
+        if took > worst.0 {
+            worst = (took, source);
+        }
+        // The sandbox is as good as before.
+        assert_eq!(run_in(&mut sandbox, 2, "return #redis.call('x')"), ":1~", "after {source}");
+    }
+    // Three times the bound, since the machine has others to serve.
+    assert!(worst.0 < LIMIT + 3 * LATE, "{:?}: {}", worst.0, worst.1);
+}
