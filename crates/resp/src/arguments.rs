@@ -85,6 +85,12 @@ impl ArgumentsBuf {
         self.spans.push((start, self.bytes.len()));
     }
 
+    /// Takes all arguments out; the memory stays.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+    }
+
     /// The arguments.
     #[must_use]
     pub fn as_arguments(&self) -> Arguments<'_> {

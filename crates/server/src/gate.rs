@@ -121,7 +121,12 @@ impl Context<'_> {
         }
     }
 
-    fn run(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
+    pub(crate) fn run(
+        &mut self,
+        command: &'static Command,
+        arguments: Arguments<'_>,
+        replies: &mut Replies<'_>,
+    ) {
         let (start, begun) = (replies.position(), Instant::now());
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
@@ -206,7 +211,6 @@ impl Context<'_> {
         now: i64,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
-        let (start, before) = (replies.position(), self.effects.mark());
         if let Err(text) = self.permit(command, arguments, "multi") {
             replies.error(&format!(
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
@@ -215,14 +219,39 @@ impl Context<'_> {
             ));
             return Ok(());
         }
+        self.run_inside(command, arguments, now, replies)
+    }
+
+    /// The same for one that the client may run: scripts have asked before.
+    pub(crate) fn run_inside(
+        &mut self,
+        command: &Command,
+        arguments: Arguments<'_>,
+        now: i64,
+        replies: &mut Replies<'_>,
+    ) -> perilune::Result<()> {
+        let (start, before) = (replies.position(), self.effects.mark());
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => {
                 let (database, effects) = (self.client.database, &mut *self.effects);
-                self.session.transaction(|session| {
-                    let mut keys = Keys::new(session, effects, database, now, command.is(WRITE | KEEPS));
+                let writes = command.is(WRITE | KEEPS);
+                let mut level = |session: &mut Session| {
+                    let mut keys = Keys::new(session, effects, database, now, writes);
+                    // Quick ways to write are for outside of transactions.
+                    if let (Some(quick), false) = (command.quick, writes) {
+                        if quick(&mut keys, arguments, replies)? {
+                            return Ok(());
+                        }
+                    }
                     Ok(handler(&mut keys, arguments, replies)?)
-                })
+                };
+                // What only reads leaves nothing to take back.
+                if writes {
+                    self.session.transaction(level)
+                } else {
+                    level(self.session)
+                }
             }
         };
         match outcome {

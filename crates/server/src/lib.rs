@@ -31,6 +31,7 @@ mod numbers;
 mod pattern;
 mod peers;
 mod random;
+mod scripts;
 mod server;
 mod settings;
 mod slowlog;

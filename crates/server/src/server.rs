@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use mio::Waker;
 use perilune::{node, Database, Limits, LockMode, Session};
+use perilune_luahost::sandbox::SCRIPT_STACK;
 
 use crate::acl::{hashed, Acl};
 use crate::commands;
@@ -21,6 +22,7 @@ use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
 use crate::peers;
+use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
 use crate::statistics::Statistics;
 use crate::worker::Worker;
@@ -119,6 +121,7 @@ pub(crate) struct Server {
     stopping: AtomicBool,
     /// One for each event loop.
     pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) scripts: Scripts,
     /// Wakes the thread that follows changes of settings and users.
     follower_waker: Waker,
     /// Event loops that have not ended.
@@ -139,6 +142,7 @@ impl Server {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.mailboxes.iter().for_each(Mailbox::wake);
+        self.scripts.stop();
         // It knows no more than that it ends.
         let _ = self.follower_waker.wake();
     }
@@ -198,6 +202,7 @@ impl Running {
             started_ms: clock() as u64,
             stopping: AtomicBool::new(false),
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
+            scripts: Scripts::default(),
             follower_waker,
             loops: AtomicUsize::new(settings.threads.max(1)),
             settings,
@@ -207,11 +212,19 @@ impl Running {
         for index in 0..server.mailboxes.len() {
             let session = database.session()?;
             let worker = Worker::new(&server, index, session, listeners.take())?;
-            threads.push(thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run())?);
+            threads.push(
+                thread::Builder::new()
+                    .name(format!("serve-{index}"))
+                    .stack_size(SCRIPT_STACK)
+                    .spawn(move || worker.run())?,
+            );
         }
         let shared = Arc::clone(&server);
         threads
             .push(thread::Builder::new().name("settings".to_owned()).spawn(move || follower.run(&shared))?);
+        let (session, shared) = (database.session()?, Arc::clone(&server));
+        let watcher = thread::Builder::new().name("scripts".to_owned());
+        threads.push(watcher.spawn(move || watch::run(&shared, session))?);
         let (session, shared) = (database.session()?, Arc::clone(&server));
         threads
             .push(thread::Builder::new().name("expiry".to_owned()).spawn(move || expire(&shared, session))?);

@@ -20,6 +20,7 @@ pub(crate) mod nodes;
 pub(crate) mod object;
 pub(crate) mod pubsub;
 pub(crate) mod scan;
+pub(crate) mod scripts;
 pub(crate) mod server;
 pub(crate) mod sets;
 pub(crate) mod sort;

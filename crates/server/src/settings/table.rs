@@ -104,9 +104,9 @@ settings! {
         "Password of the user default; better in the environment, as $PERILUNE_PASSWORD";
     "save" Save, Server, Kind::Choice(&[""]), "", "Always empty: what is written is kept without snapshots";
     "script-directory" ScriptDirectory, Server, Kind::Text, "", "Directory of the modules that scripts may require";
-    "script-memory-limit" ScriptMemoryLimit, Database, Kind::Bytes { least: 1 << 20 }, "268435456",
+    "script-memory-limit" ScriptMemoryLimit, Database, Kind::Bytes { least: 1 << 20 }, "134217728",
         "Bytes of memory of a script at most";
-    "script-time-limit" ScriptTimeLimit, Database, COUNT, "0",
+    "script-time-limit" ScriptTimeLimit, Database, COUNT, "60000",
         "Milliseconds after which a script is stopped; 0: never";
     "slowlog-log-slower-than" SlowlogLogSlowerThan, Database, Kind::Integer { least: -1, most: i64::MAX }, "10000",
         "Microseconds from which SLOWLOG keeps a command; -1: none";

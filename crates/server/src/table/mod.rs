@@ -14,6 +14,7 @@ mod lists;
 mod nodes;
 mod pubsub;
 mod row;
+mod scripting;
 mod server;
 mod sets;
 mod sorted_sets;
@@ -26,13 +27,14 @@ pub(crate) use self::absent::reason as absent;
 pub(crate) use self::row::*;
 
 /// Every group's rows.
-const GROUPS: [&[Command]; 11] = [
+const GROUPS: [&[Command]; 12] = [
     connection::ROWS,
     generic::ROWS,
     hashes::ROWS,
     lists::ROWS,
     nodes::ROWS,
     pubsub::ROWS,
+    scripting::ROWS,
     server::ROWS,
     sets::ROWS,
     sorted_sets::ROWS,

@@ -1,0 +1,224 @@
+//! EVAL and its kin, SCRIPT.
+//!
+//! A script is one transaction of the engine, run again from its start on conflict, with what it has answered
+//! and asked to happen taken back. An error that it raises ends it, and what it has written stays, as in
+//! Redis; one that is stopped leaves nothing.
+
+use std::time::Duration;
+
+use perilune::TransactionOptions;
+use perilune_luahost::sandbox::{Form, Outcome, Run};
+use perilune_resp::{parse_integer, Arguments, Replies};
+
+use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
+use crate::gate::{wrong_number, Context};
+use crate::keyspace::clock;
+use crate::numbers::lower;
+use crate::scripts::calls::Caller;
+use crate::scripts::header::Flags;
+use crate::scripts::state::State;
+use crate::scripts::{store, watch};
+use crate::settings::Name;
+
+/// Time for a script that may take any.
+const UNLIMITED: Duration = Duration::from_secs(365 * 86_400);
+
+type Texts<'a> = Vec<&'a [u8]>;
+
+/// What is run, and with what.
+pub(crate) struct Work<'a> {
+    pub(crate) run: Run<'a>,
+    pub(crate) flags: Flags,
+    pub(crate) read_only: bool,
+}
+
+/// The keys and the other arguments behind a number of keys at index 2.
+fn split(arguments: Arguments<'_>) -> Result<(Texts<'_>, Texts<'_>)> {
+    let Some(count) = parse_integer(&arguments[2]) else { return refuse(NOT_INTEGER) };
+    let rest = arguments.from(3);
+    if count < 0 {
+        return refuse("ERR Number of keys can't be negative");
+    }
+    let count = match usize::try_from(count) {
+        Ok(count) if count <= rest.len() => count,
+        _ => return refuse("ERR Number of keys can't be greater than number of args"),
+    };
+    Ok((rest.first(count).iter().collect(), rest.from(count).iter().collect()))
+}
+
+/// EVAL, EVALSHA, EVAL_RO, EVALSHA_RO.
+pub(crate) fn eval(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let name = lower(&arguments[0]);
+    let (keys, rest) = split(arguments)?;
+    let server = context.server;
+    let Some(mut state) = server.scripts.take(server) else {
+        return refuse("OOM there is no memory for another script");
+    };
+    state.refresh(context.session)?;
+    let script = if name.starts_with(b"evalsha") {
+        let sha = String::from_utf8_lossy(&arguments[1]).to_ascii_lowercase();
+        match state.by_sha(context.session, &sha)? {
+            Some(script) => script,
+            None => return refuse("NOSCRIPT No matching script. Please use EVAL."),
+        }
+    } else {
+        state.by_source(context.session, &arguments[1])
+    };
+    let script = match script {
+        Ok(script) => script,
+        Err(text) => return refuse_with(text),
+    };
+    let work = Work {
+        run: Run {
+            code: script.code,
+            form: Form::Script,
+            number: 0,
+            protocol: context.client.protocol.number() as u8,
+            name: &script.sha,
+            keys: &keys,
+            arguments: &rest,
+        },
+        flags: script.flags,
+        read_only: name.ends_with(b"_ro") || script.flags.no_writes,
+    };
+    run(context, &mut state, work, replies)
+}
+
+/// Runs a script or a function.
+pub(crate) fn run(
+    context: &mut Context<'_>,
+    state: &mut State,
+    work: Work<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let (server, start, now, database) =
+        (context.server, replies.position(), clock(), context.client.database);
+    let number = state.watched.begin(server.started);
+    server.scripts.wake();
+    let run = Run { number, ..work.run };
+    let outcome = if work.flags.non_atomic && context.session.depth() == 0 {
+        let mut caller = Caller::new(server, context.session, context.client, context.effects, now);
+        caller.read_only = work.read_only;
+        caller.atomic = false;
+        match state.sandbox.run(&run, &mut caller) {
+            Outcome::Replied(bytes) => {
+                replies.raw(bytes);
+                Ok(())
+            }
+            Outcome::Ended | Outcome::Stopped => Err(stopped(state, run.name).into()),
+        }
+    } else {
+        let limit = server.live.number(Name::ScriptTimeLimit);
+        let timeout = if limit > 0 { Duration::from_millis(limit as u64 + 1_000) } else { UNLIMITED };
+        let options =
+            TransactionOptions { read_only: work.read_only, timeout, ..TransactionOptions::default() };
+        context.transaction(&options, |session, client, effects| {
+            replies.rewind(start);
+            client.database = database;
+            let mut caller = Caller::new(server, session, client, effects, now);
+            caller.read_only = work.read_only;
+            match state.sandbox.run(&run, &mut caller) {
+                Outcome::Replied(bytes) => {
+                    replies.raw(bytes);
+                    Ok(())
+                }
+                Outcome::Ended => Err(caller.failure.take().unwrap_or(perilune::Error::Conflict)),
+                Outcome::Stopped => Err(stopped(state, run.name).into()),
+            }
+        })
+    };
+    state.watched.end();
+    context.client.database = database;
+    Ok(outcome?)
+}
+
+/// What the client of a script that was stopped is told.
+fn stopped(state: &State, name: &str) -> Failure {
+    let why = match state.watched.why() {
+        watch::TIME => "it ran longer than script-time-limit",
+        watch::SHUTDOWN => "the server ends",
+        _ => "Script killed by user with SCRIPT KILL",
+    };
+    Failure::Reply(format!("ERR {why}: nothing that it wrote is kept. script: {name}").into())
+}
+
+/// SCRIPT LOAD, EXISTS, FLUSH, KILL, DEBUG.
+pub(crate) fn script(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let word = lower(&arguments[1]);
+    let rest = arguments.from(2);
+    match (&*word, rest.len()) {
+        (b"load", 1) => {
+            let server = context.server;
+            let Some(mut state) = server.scripts.take(server) else {
+                return refuse("OOM there is no memory for another script");
+            };
+            state.refresh(context.session)?;
+            match state.by_source(context.session, &rest[0]) {
+                Ok(script) => {
+                    store::keep(context.session, &script.sha, &rest[0])?;
+                    replies.bulk(script.sha.as_bytes());
+                }
+                Err(text) => return refuse_with(text),
+            }
+        }
+        (b"exists", 1..) => {
+            replies.array(rest.len());
+            for sha in rest.iter() {
+                let sha = String::from_utf8_lossy(sha).to_ascii_lowercase();
+                replies.truth(store::exists(context.session, &sha)?);
+            }
+        }
+        (b"flush", 0 | 1) => {
+            if rest.get(0).is_some_and(|how| !matches!(&*lower(how), b"sync" | b"async")) {
+                return refuse("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+            }
+            store::flush(context.session)?;
+            replies.simple("OK");
+        }
+        (b"kill", 0) => {
+            if !watch::kill(context.session)? {
+                return refuse("NOTBUSY No scripts in execution right now.");
+            }
+            replies.simple("OK");
+        }
+        (b"debug", 1) => match &*lower(&rest[0]) {
+            b"no" => replies.simple("OK"),
+            b"yes" | b"sync" => return refuse("ERR there is no debugger of scripts here"),
+            _ => return refuse("ERR Use SCRIPT DEBUG YES/SYNC/NO"),
+        },
+        (b"help", 0) => help(replies),
+        _ => {
+            let word = String::from_utf8_lossy(&word);
+            return refuse_with(wrong_number(&format!("script|{word}")));
+        }
+    }
+    Ok(())
+}
+
+fn help(replies: &mut Replies<'_>) {
+    let lines = [
+        "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        "LOAD <script>",
+        "    Keeps a script without running it; answers its SHA1.",
+        "EXISTS <sha1> [<sha1> ...]",
+        "    Says which scripts are kept.",
+        "FLUSH [ASYNC|SYNC]",
+        "    Drops all scripts, of all servers of the database.",
+        "KILL",
+        "    Stops the scripts that run for long, on any server; nothing that they wrote is kept.",
+        "DEBUG NO",
+        "    There is no debugger.",
+    ];
+    replies.array(lines.len());
+    for line in lines {
+        replies.simple(line);
+    }
+}

@@ -1,0 +1,250 @@
+//! What scripts ask of the server: commands, by the one table, in the script's transaction.
+//!
+//! Invariant: a conflict ends the script, whatever it catches; the transaction runs it again.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use perilune::Session;
+use perilune_luahost::sandbox::{Answers, Question, Texts};
+use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
+
+use crate::client::Client;
+use crate::effects::Effects;
+use crate::gate::Context;
+use crate::scripts::store;
+use crate::server::Server;
+use crate::settings::Name;
+use crate::table::{self, Command, NOSCRIPT, WRITE};
+
+/// Bytes of a module's file at most.
+const MODULE_BYTES: u64 = 1 << 20;
+
+/// The host of one run.
+pub(crate) struct Caller<'c> {
+    pub(crate) server: &'c Arc<Server>,
+    pub(crate) session: &'c mut Session,
+    pub(crate) client: &'c mut Client,
+    pub(crate) effects: &'c mut Effects,
+    /// The script's time.
+    pub(crate) now: i64,
+    pub(crate) read_only: bool,
+    /// There is a transaction around all calls.
+    pub(crate) atomic: bool,
+    /// The command under way.
+    arguments: ArgumentsBuf,
+    /// Why the script must end.
+    pub(crate) failure: Option<perilune::Error>,
+    /// Functions that a library defines.
+    pub(crate) registered: Vec<Registered>,
+}
+
+/// A function that a library defines, as it says.
+#[derive(Clone, Debug)]
+#[expect(dead_code, reason = "FUNCTION LOAD reads it")]
+pub(crate) struct Registered {
+    pub(crate) code: i32,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) flags: super::header::Flags,
+}
+
+impl<'c> Caller<'c> {
+    pub(crate) fn new(
+        server: &'c Arc<Server>,
+        session: &'c mut Session,
+        client: &'c mut Client,
+        effects: &'c mut Effects,
+        now: i64,
+    ) -> Caller<'c> {
+        Caller {
+            server,
+            session,
+            client,
+            effects,
+            now,
+            read_only: false,
+            atomic: true,
+            arguments: ArgumentsBuf::default(),
+            failure: None,
+            registered: Vec::new(),
+        }
+    }
+
+    /// Runs a command; its reply, or why it is not run, goes into `answer`.
+    fn call(&mut self, texts: Texts<'_>, protocol: u8, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let mut words = std::mem::take(&mut self.arguments);
+        words.clear();
+        for text in texts.iter() {
+            words.push(text);
+        }
+        let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+        let flow = self.run(words.as_arguments(), &mut Replies::new(answer, protocol));
+        self.arguments = words;
+        flow
+    }
+
+    fn run(&mut self, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> ControlFlow<()> {
+        let command = match self.known(arguments) {
+            Ok(command) => command,
+            Err(text) => {
+                replies.error(text);
+                return ControlFlow::Continue(());
+            }
+        };
+        let mut context = Context {
+            server: self.server,
+            session: self.session,
+            client: self.client,
+            effects: self.effects,
+            may_park: false,
+        };
+        if let Err(text) = context.permit(command, arguments, "lua") {
+            replies.error(&text);
+            return ControlFlow::Continue(());
+        }
+        if !self.atomic {
+            context.run(command, arguments, replies);
+            return ControlFlow::Continue(());
+        }
+        match context.run_inside(command, arguments, self.now, replies) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// The command, if a script may run it so.
+    fn known(&self, arguments: Arguments<'_>) -> Result<&'static Command, &'static str> {
+        let Some(command) = arguments.get(0).and_then(table::find) else {
+            return Err("ERR Unknown Redis command called from script");
+        };
+        if !command.takes(arguments.len()) {
+            return Err("ERR Wrong number of args calling Redis command from script");
+        }
+        if let (false, Some(word)) = (command.words.is_empty(), arguments.get(1)) {
+            if !command.words.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())) {
+                return Err("ERR Unknown Redis command called from script");
+            }
+        }
+        if command.is(NOSCRIPT) {
+            return Err("ERR This Redis command is not allowed from script");
+        }
+        if self.read_only && command.is(WRITE) {
+            return Err("ERR Write commands are not allowed from read-only scripts.");
+        }
+        Ok(command)
+    }
+
+    /// Whether the client may run a command: 1 or 0; nothing if there is none.
+    fn allowed(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
+        let words: ArgumentsBuf = texts.iter().collect();
+        let arguments = words.as_arguments();
+        let Some(command) = table::find(&arguments[0]).filter(|command| command.takes(arguments.len()))
+        else {
+            return;
+        };
+        let user = self.client.user(&self.server.acl);
+        let may = user.is_some_and(|user| user.check(command, arguments).is_ok());
+        answer.push(if may { b'1' } else { b'0' });
+    }
+
+    /// The source of the module called `name`, from the server's directory and from nowhere else.
+    fn module(&self, name: &[u8], answer: &mut Vec<u8>) {
+        let directory = self.server.settings.text(Name::ScriptDirectory);
+        if directory.is_empty() {
+            return;
+        }
+        if let Some(source) = module(Path::new(&directory), name) {
+            answer.extend_from_slice(&source);
+        }
+    }
+
+    fn register(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
+        let text = |index| String::from_utf8_lossy(texts.get(index).unwrap_or_default()).into_owned();
+        let mut function = Registered {
+            code: text(0).parse().unwrap_or(-1),
+            name: text(1),
+            description: text(2),
+            flags: super::header::Flags::default(),
+        };
+        let valid = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        if !valid(&function.name) {
+            answer.extend_from_slice(
+                b"ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one \
+                  character long",
+            );
+        } else if self.registered.iter().any(|other| other.name == function.name) {
+            answer.extend_from_slice(b"ERR Function already exists in the library");
+        } else if (3..texts.len()).any(|index| !function.flags.add(&text(index))) {
+            answer.extend_from_slice(b"ERR unknown flag given");
+        } else {
+            self.registered.push(function);
+        }
+    }
+}
+
+impl Answers for Caller<'_> {
+    fn answer(
+        &mut self,
+        question: Question,
+        arguments: Texts<'_>,
+        protocol: u8,
+        answer: &mut Vec<u8>,
+    ) -> ControlFlow<()> {
+        let first = arguments.get(0).unwrap_or_default();
+        match question {
+            Question::Call => return self.call(arguments, protocol, answer),
+            Question::Log => self.server.scripts.log(first, arguments.get(1).unwrap_or_default()),
+            Question::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
+            Question::Module => self.module(first, answer),
+            Question::Command => answer.extend(table::find(first).map(|_| b'1')),
+            Question::Allowed => self.allowed(arguments, answer),
+            Question::Register => self.register(arguments, answer),
+            Question::Node => answer.extend_from_slice(b"-ERR there are no nodes\r\n"),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The file of the module called `name` - words of letters, digits, `_` and `-` with dots between them - in
+/// `directory`, links that lead out of it not followed.
+fn module(directory: &Path, name: &[u8]) -> Option<Vec<u8>> {
+    let word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let name = std::str::from_utf8(name).ok().filter(|name| name.split('.').all(word))?;
+    let directory = fs::canonicalize(directory).ok()?;
+    let relative = name.replace('.', "/");
+    [format!("{relative}.lua"), format!("{relative}/init.lua")].iter().find_map(|relative| {
+        let path = fs::canonicalize(directory.join(relative)).ok()?;
+        let inside = path.starts_with(&directory) && fs::metadata(&path).ok()?.len() <= MODULE_BYTES;
+        inside.then(|| fs::read(&path).ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_come_from_their_directory_alone() {
+        let place = std::env::temp_dir().join(format!("perilune-modules-{}", std::process::id()));
+        let inside = place.join("modules");
+        fs::create_dir_all(inside.join("a")).unwrap();
+        fs::write(inside.join("a/b.lua"), "return 1").unwrap();
+        fs::write(place.join("secret.lua"), "return 2").unwrap();
+        std::os::unix::fs::symlink(place.join("secret.lua"), inside.join("link.lua")).unwrap();
+        assert_eq!(module(&inside, b"a.b").as_deref(), Some(&b"return 1"[..]));
+        for name in [&b"../secret"[..], b"..secret", b"a/b", b"", b"a..b", b"link", b"/etc/passwd", b"a\0"] {
+            assert_eq!(module(&inside, name), None, "{}", name.escape_ascii());
+        }
+        fs::remove_dir_all(&place).unwrap();
+    }
+}

@@ -1,0 +1,138 @@
+//! Scripts: the sandboxes of this server, what is compiled, who looks after what runs.
+//!
+//! Invariants
+//! - A sandbox is used by one run at a time. There are as many as have ever run at once, and a new one
+//!   takes the place of one that is worn.
+//! - Scripts lie in the tree (`store`), and are those of all servers of the database.
+//!
+//! Deliberately absent: the commands, which are in `commands::scripts`.
+
+pub(crate) mod calls;
+pub(crate) mod header;
+pub(crate) mod state;
+pub(crate) mod store;
+pub(crate) mod watch;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{fence, AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use self::state::State;
+use self::watch::Watched;
+use crate::server::Server;
+use crate::settings::Name;
+
+/// What the threads of a server share for scripts.
+#[derive(Debug, Default)]
+pub(crate) struct Scripts {
+    free: Mutex<Vec<State>>,
+    worn: Mutex<Vec<State>>,
+    watched: Mutex<Vec<Arc<Watched>>>,
+    /// The thread that looks after them is awake, or about to be.
+    awake: AtomicBool,
+    watcher: OnceLock<Thread>,
+}
+
+/// A sandbox on loan.
+#[derive(Debug)]
+pub(crate) struct Loan<'s> {
+    scripts: &'s Scripts,
+    state: Option<State>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Scripts {
+    /// A sandbox that nobody else uses meanwhile; none if there is no memory for one more.
+    pub(crate) fn take(&self, server: &Server) -> Option<Loan<'_>> {
+        let free = lock(&self.free).pop();
+        let state = free.or_else(|| self.make(server))?;
+        Some(Loan { scripts: self, state: Some(state) })
+    }
+
+    fn make(&self, server: &Server) -> Option<State> {
+        let memory = usize::try_from(server.live.number(Name::ScriptMemoryLimit)).unwrap_or(usize::MAX);
+        let state = State::new(memory)?;
+        lock(&self.watched).push(Arc::clone(&state.watched));
+        Some(state)
+    }
+
+    /// Makes one for each thread, ahead of time.
+    fn prepare(&self, server: &Server) {
+        let _ = self.watcher.set(thread::current());
+        let made: Vec<_> = server.mailboxes.iter().filter_map(|_| self.make(server)).collect();
+        lock(&self.free).extend(made);
+    }
+
+    fn watched(&self) -> Vec<Arc<Watched>> {
+        lock(&self.watched).clone()
+    }
+
+    /// Sees to it that the run that has just begun is looked after.
+    pub(crate) fn wake(&self) {
+        // Pairs with `sleep`: either this sees that the thread sleeps, or the thread sees the run.
+        fence(Ordering::SeqCst);
+        if !self.awake.load(Ordering::Relaxed) && !self.awake.swap(true, Ordering::AcqRel) {
+            if let Some(watcher) = self.watcher.get() {
+                watcher.unpark();
+            }
+        }
+    }
+
+    /// Lets the thread that looks after scripts see that the server ends.
+    pub(crate) fn stop(&self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
+        }
+    }
+
+    /// The thread that looks after scripts has nothing to do until one begins.
+    fn sleep(&self) {
+        self.awake.store(false, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.watched().iter().all(|watched| watched.is_idle()) {
+            thread::park_timeout(Duration::from_secs(1));
+        }
+        self.awake.store(true, Ordering::Release);
+    }
+
+    fn empty_trash(&self) {
+        let worn = std::mem::take(&mut *lock(&self.worn));
+        if worn.is_empty() {
+            return;
+        }
+        lock(&self.watched).retain(|watched| !worn.iter().any(|state| Arc::ptr_eq(&state.watched, watched)));
+    }
+
+    /// A script has something to say: to standard error, where services keep what they log.
+    pub(crate) fn log(&self, level: &[u8], message: &[u8]) {
+        let _ = (level, message);
+    }
+}
+
+impl Deref for Loan<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state.as_ref().expect("it is there until the loan ends")
+    }
+}
+
+impl DerefMut for Loan<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state.as_mut().expect("it is there until the loan ends")
+    }
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            let to = if state.is_worn() { &self.scripts.worn } else { &self.scripts.free };
+            lock(to).push(state);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A sandbox with what it has compiled.
+//!
+//! Invariants
+//! - What is compiled here is in the tree too, as of the generation that it was compiled in.
+//! - A state whose memory or number of scripts has grown large is not used again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use perilune::Session;
+use perilune_luahost::sandbox::{Code, Sandbox};
+
+use crate::scripts::header::{self, Flags};
+use crate::scripts::store;
+use crate::scripts::watch::Watched;
+
+/// Scripts that one state keeps compiled.
+const SCRIPTS: usize = 1_000;
+
+/// A script, compiled.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) sha: Arc<str>,
+    pub(crate) code: Code,
+    pub(crate) flags: Flags,
+}
+
+/// One sandbox, used by one run at a time.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) watched: Arc<Watched>,
+    /// Bytes that scripts may use.
+    memory: usize,
+    generation: i64,
+    by_source: HashMap<Box<[u8]>, Script>,
+    by_sha: HashMap<Box<str>, Script>,
+}
+
+impl State {
+    /// None if there is no memory for it.
+    pub(crate) fn new(memory: usize) -> Option<State> {
+        let sandbox = Sandbox::new(memory)?;
+        let watched = Arc::new(Watched::new(sandbox.stopper()));
+        Some(State {
+            sandbox,
+            watched,
+            memory,
+            generation: 0,
+            by_source: HashMap::new(),
+            by_sha: HashMap::new(),
+        })
+    }
+
+    /// Whether it is better thrown away than used again.
+    pub(crate) fn is_worn(&self) -> bool {
+        self.by_sha.len() + self.by_source.len() > SCRIPTS || self.sandbox.memory() > self.memory / 4
+    }
+
+    /// Forgets what other servers have dropped.
+    pub(crate) fn refresh(&mut self, session: &mut Session) -> perilune::Result<()> {
+        let generation = store::generation(session)?;
+        if generation != self.generation {
+            self.by_source.clear();
+            for (_, script) in self.by_sha.drain() {
+                self.sandbox.forget(script.code);
+            }
+            self.generation = generation;
+        }
+        Ok(())
+    }
+
+    /// The script with this source; compiled, and kept in the tree, if it is new. The text of a refusal else.
+    pub(crate) fn by_source(&mut self, session: &mut Session, source: &[u8]) -> Result<Script, String> {
+        if let Some(script) = self.by_source.get(source) {
+            return Ok(script.clone());
+        }
+        let sha = store::sha(source);
+        let script = self.compile(&sha, source)?;
+        // A database that takes no writes still runs scripts; EVALSHA finds no others then.
+        let _ = store::keep(session, &sha, source);
+        self.by_source.insert(source.into(), script.clone());
+        Ok(script)
+    }
+
+    /// The script with this SHA, which is in lower case; none if there is none in the tree.
+    pub(crate) fn by_sha(
+        &mut self,
+        session: &mut Session,
+        sha: &str,
+    ) -> perilune::Result<Option<Result<Script, String>>> {
+        if let Some(script) = self.by_sha.get(sha) {
+            return Ok(Some(Ok(script.clone())));
+        }
+        let Some(source) = store::source(session, sha)? else { return Ok(None) };
+        Ok(Some(self.compile(sha, &source)))
+    }
+
+    fn compile(&mut self, sha: &str, source: &[u8]) -> Result<Script, String> {
+        if let Some(script) = self.by_sha.get(sha) {
+            return Ok(script.clone());
+        }
+        let (header, code) = header::split(source)?;
+        let code = self
+            .sandbox
+            .compile(code, "@user_script")
+            .map_err(|error| format!("ERR Error compiling script (new function): {error}"))?;
+        let flags = header.map(|header| header.flags).unwrap_or_default();
+        let script = Script { sha: sha.into(), code, flags };
+        self.by_sha.insert(sha.into(), script.clone());
+        Ok(script)
+    }
+}

@@ -1,0 +1,207 @@
+//! The thread that stops scripts: those that run for too long, and those that SCRIPT KILL names.
+//!
+//! It sleeps while nothing runs. A script that runs for long is announced in the tree, `^redis("busy",n)`, with
+//! a lock on that node, so that every server's SCRIPT KILL finds it and none that died with its server.
+//!
+//! Invariants
+//! - A run is stopped by its number: the next one of the same sandbox is never meant.
+//! - Starting and ending a run costs two stores and no lock.
+
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use perilune::{node, LockMode, Node, NodeRef, Session, ValueRef};
+use perilune_luahost::sandbox::Stopper;
+
+use crate::server::Server;
+use crate::settings::Name;
+
+/// Why a run was stopped.
+pub(crate) const TIME: u8 = 1;
+pub(crate) const KILLED: u8 = 2;
+pub(crate) const SHUTDOWN: u8 = 3;
+
+/// How often the thread looks while scripts run.
+const TICK: Duration = Duration::from_millis(1);
+/// A run is announced after this time.
+const ANNOUNCED_AFTER: Duration = Duration::from_millis(20);
+/// Ticks without a script after which the thread sleeps.
+const IDLE_TICKS: u32 = 200;
+
+/// What is known of a sandbox's run.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    stopper: Stopper,
+    /// Of the run under way; 0: none.
+    number: AtomicU64,
+    last: AtomicU64,
+    /// Microseconds since the server started.
+    since: AtomicU64,
+    why: AtomicU8,
+}
+
+impl Watched {
+    pub(crate) fn new(stopper: Stopper) -> Watched {
+        Watched {
+            stopper,
+            number: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+            why: AtomicU8::new(0),
+        }
+    }
+
+    /// A run begins; its number.
+    pub(crate) fn begin(&self, started: Instant) -> u64 {
+        let number = self.last.load(Ordering::Relaxed) + 1;
+        self.last.store(number, Ordering::Relaxed);
+        self.why.store(0, Ordering::Relaxed);
+        self.since.store(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+        // Pairs with the load of the thread that looks: it sees the time of this run.
+        self.number.store(number, Ordering::Release);
+        number
+    }
+
+    /// It has ended; why it was stopped, if it was.
+    pub(crate) fn end(&self) -> u8 {
+        self.number.store(0, Ordering::Release);
+        self.why.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.number.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn why(&self) -> u8 {
+        self.why.load(Ordering::Acquire)
+    }
+}
+
+/// A run that others can see.
+#[derive(Debug)]
+struct Announced {
+    watched: Arc<Watched>,
+    number: u64,
+    place: Node,
+}
+
+/// Looks after the scripts of `server` until it stops and none runs.
+pub(crate) fn run(server: &Server, mut session: Session) {
+    let scripts = &server.scripts;
+    let mut announced: Vec<Announced> = Vec::new();
+    let mut idle = 0;
+    scripts.prepare(server);
+    loop {
+        scripts.empty_trash();
+        let running: Vec<_> = scripts
+            .watched()
+            .into_iter()
+            .filter_map(|watched| match watched.number.load(Ordering::Acquire) {
+                0 => None,
+                number => Some((watched, number)),
+            })
+            .collect();
+        announced.retain(|run| {
+            let runs = run.watched.number.load(Ordering::Acquire) == run.number;
+            if !runs {
+                withdraw(&mut session, &run.place);
+            }
+            runs
+        });
+        if running.is_empty() {
+            if server.is_stopping() {
+                return;
+            }
+            idle += 1;
+            if idle > IDLE_TICKS {
+                scripts.sleep();
+                idle = 0;
+                continue;
+            }
+        } else {
+            idle = 0;
+        }
+        for (watched, number) in running {
+            look_at(server, &mut session, &mut announced, &watched, number);
+        }
+        thread::park_timeout(TICK);
+    }
+}
+
+fn look_at(
+    server: &Server,
+    session: &mut Session,
+    announced: &mut Vec<Announced>,
+    watched: &Arc<Watched>,
+    number: u64,
+) {
+    let since = Duration::from_micros(watched.since.load(Ordering::Relaxed));
+    let runs = server.started.elapsed().saturating_sub(since);
+    let known = announced.iter().find(|run| run.number == number && Arc::ptr_eq(&run.watched, watched));
+    let killed = match known {
+        None if runs > ANNOUNCED_AFTER => {
+            if let Some(place) = announce(session) {
+                announced.push(Announced { watched: Arc::clone(watched), number, place });
+            }
+            false
+        }
+        None => false,
+        Some(run) => is_killed(session, &run.place),
+    };
+    let limit = server.live.number(Name::ScriptTimeLimit);
+    let over = limit > 0 && runs > Duration::from_millis(limit as u64);
+    let why = match (watched.why.load(Ordering::Relaxed), over, killed, server.is_stopping()) {
+        (0, true, ..) => TIME,
+        (0, _, true, _) => KILLED,
+        (0, _, _, true) => SHUTDOWN,
+        (why, ..) => why,
+    };
+    if why != 0 {
+        watched.why.store(why, Ordering::Release);
+        // It is told again at the next tick if it still runs.
+        let _ = watched.stopper.stop(number);
+    }
+}
+
+/// Makes a run known to all servers; where.
+fn announce(session: &mut Session) -> Option<Node> {
+    let number = session.increment(&node!("^redis", "busy").ok()?, 1).ok()?.as_i64()?;
+    let place = node!("^redis", "busy", number).ok()?;
+    if !session.lock(&place, LockMode::Exclusive, Some(Duration::ZERO)).ok()? {
+        return None;
+    }
+    session.set(&place, false).ok()?;
+    Some(place)
+}
+
+/// NB: what cannot be written now is found without its lock by the next SCRIPT KILL, and removed.
+fn withdraw(session: &mut Session, place: &Node) {
+    let _ = session.delete_value(place);
+    let _ = session.unlock(place);
+}
+
+fn is_killed(session: &mut Session, place: &Node) -> bool {
+    matches!(session.get_ref(place), Ok(Some(ValueRef::Bool(true))))
+}
+
+/// SCRIPT KILL: asks for the end of every long script of the database; whether there was one.
+pub(crate) fn kill(session: &mut Session) -> perilune::Result<bool> {
+    let all = node!("^redis", "busy")?;
+    let (mut from, mut found) = (all.clone(), false);
+    loop {
+        let next = session.first_entry(&all, Bound::Excluded(NodeRef::from(&from)))?;
+        let Some(place) = next.map(|(node, _)| node.to_node()).transpose()? else { return Ok(found) };
+        if session.lock(&place, LockMode::Exclusive, Some(Duration::ZERO))? {
+            // Nobody holds it: its server has died.
+            session.delete_value(&place)?;
+            session.unlock(&place)?;
+        } else {
+            session.set(&place, true)?;
+            found = true;
+        }
+        from = place;
+    }
+}
