@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::exchange::{DumpOptions, LoadOptions};
+use crate::import::ImportOptions;
 use crate::serve::ServeOptions;
 use crate::upkeep::{BackupOptions, CompactOptions, SalvageOptions};
 
@@ -111,6 +112,8 @@ pub(crate) enum Command {
     ///
     /// Several may serve one database, and share a port.
     Serve(ServeOptions),
+    /// Imports a dump of Redis (dump.rdb): every key, in place of what the database has at it
+    ImportRdb(ImportOptions),
     /// Shows the versions of Perilune and of the embedded Lua
     Version,
     /// Prints a script that makes a shell complete this program's commands and options

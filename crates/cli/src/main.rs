@@ -13,6 +13,7 @@ mod arguments;
 mod chart;
 mod collatz;
 mod exchange;
+mod import;
 mod inspect;
 mod keep;
 mod manual;
@@ -83,6 +84,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Command::Compact(options)) => upkeep::compact(&options),
         Some(Command::Salvage(options)) => upkeep::salvage(&options),
         Some(Command::Serve(options)) => serve::run(&options, arguments.db.as_deref()),
+        Some(Command::ImportRdb(options)) => import::run(&options, arguments.db.as_deref()),
         Some(Command::Version) => inspect::version(),
         Some(Command::Completions { shell }) => manual::completions(&shell),
         Some(Command::Manual { directory }) => manual::write(&directory),

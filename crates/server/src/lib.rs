@@ -31,6 +31,7 @@ mod numbers;
 mod pattern;
 mod peers;
 mod random;
+mod rdb;
 mod scripts;
 mod server;
 mod settings;
@@ -42,6 +43,7 @@ mod table;
 mod timers;
 mod worker;
 
+pub use crate::rdb::{import_rdb, ImportError, Imported};
 pub use crate::server::{Running, StartError, Stopper};
 pub use crate::settings::{
     find, nearest, FileError, Kind, Name, Parsed, Scope, Setting, SettingError, Settings, SETTINGS,

@@ -26,6 +26,13 @@ pub(super) fn place(keys: &Keys<'_>, key: &Key<'_>, expires: i64) -> Result<Node
     Ok(node)
 }
 
+impl Keys<'_> {
+    /// Where the index says that `key` expires.
+    pub(crate) fn expiry_place(&self, key: &Key<'_>, expires: i64) -> Result<Node> {
+        place(self, key, expires)
+    }
+}
+
 /// Notes that `key` expires.
 pub(super) fn note(keys: &mut Keys<'_>, key: &Key<'_>, expires: i64) -> Result<()> {
     keys.session.set(&key.expiry()?, expires)?;
