@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use perilune_disk::{Disk, DiskFile};
 use perilune_shm::platform;
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use crate::image::layout::{control, FLAG_FAILED};
 use crate::image::{io_error, Image};
@@ -43,19 +43,22 @@ pub(crate) const NEXT_STAMP: usize = 96;
 /// Header word: 1 when a sync has failed; the kernel may then take pages for written that are not.
 pub(crate) const REWRITE: usize = 104;
 
-/// Writes into meta that the file may change from now on. For the first process to attach, before it
-/// changes anything.
+/// Writes into meta that the file may change from now on, and answers the level that it names, on disk. For the
+/// first process to attach, before it changes anything.
 ///
 /// # Errors
 /// `NoSpace`, `Io`; what `meta::newest` answers.
-pub(crate) fn mark_open(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
+pub(crate) fn mark_open(image: &Arc<Image>, disk: &dyn Disk) -> Result<Durability> {
     let file = open(image, disk)?;
     let (slot, meta) = settled(image, &*file)?;
     if meta.is_open {
-        return Ok(());
+        return Ok(log::level_of_meta(meta.level));
     }
     let log = log_state(image)?;
-    write_meta(image, &*file, 1 - slot, log.put_into(Meta { is_open: true, ..meta }))
+    let meta = log.put_into(Meta { is_open: true, ..meta });
+    let level = log::level_of_meta(meta.level);
+    write_meta(image, &*file, 1 - slot, meta)?;
+    Ok(level)
 }
 
 /// Has meta name the segment of the log that is in use, if it names none: after a crash a log that somebody

@@ -647,6 +647,29 @@ fn a_level_whose_checkpoint_never_came_acknowledges_nothing_before_one() {
     }
 }
 
+/// Killed between a change from one level with a log to another and its checkpoint: whoever opens it at the new
+/// level finds nothing to change but meta, from which a recovery takes the level.
+#[test]
+fn a_level_that_meta_does_not_name_is_named_at_opening() {
+    let scratch = Scratch::new();
+    let disk = FaultyDisk::new(Fault::Io);
+    let first =
+        Database::open_on(&scratch.db(), &options(Durability::Periodic), Arc::new(disk.clone())).unwrap();
+    first.session().unwrap().set(b"a", b"1").unwrap();
+    log::sync(&first.image()).unwrap();
+    let quiet = duty::take(&first.image(), control::CHECKPOINT_OWNER).unwrap();
+    log::set_level(&first.image(), Durability::Fsync).unwrap();
+    disk.fail_from_call(1);
+    drop(quiet);
+    first.close().unwrap_err();
+    let again = scratch.open(Durability::Fsync);
+    let copy = crashed(&scratch);
+    let recovered =
+        Database::open(&copy.db(), &OpenOptions { durability: None, ..options(Durability::None) });
+    assert_eq!(log::level(&recovered.unwrap().image()), Durability::Fsync);
+    drop(again);
+}
+
 #[test]
 fn leaving_level_none_makes_what_was_there_durable() {
     let scratch = Scratch::new();

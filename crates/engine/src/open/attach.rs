@@ -270,12 +270,13 @@ fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Ent
         wakeup::note_activity(&image);
         repair::dead_processes(&image)?;
         if is_alone(&image) {
-            if let Some(level) = options.durability {
+            if let Some(level) = options.durability.filter(|level| *level != log::level(&image)) {
                 log::set_level(&image, level)?;
             }
-            checkpoint::mark_open(&image, &**disk)?;
+            let named = checkpoint::mark_open(&image, &**disk)?;
             checkpoint::heal(&image, &**disk);
-            if options.durability.is_some() && !is_failed(&image) {
+            let is_named = named == log::level(&image) && !log::is_unnamed(&image);
+            if options.durability.is_some() && !is_named && !is_failed(&image) {
                 // What was written at the level before becomes part of a checkpoint; if nothing was, it is quick.
                 checkpoint::take(&image, &**disk, 0)?;
             }
