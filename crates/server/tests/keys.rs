@@ -147,3 +147,51 @@ fn command_says_what_redis_says() {
     }
     assert!(compared > 130, "only {compared} commands compared");
 }
+
+/// What is picked by chance is there, and everything is picked some time: also among names that crowd together.
+#[test]
+fn picks_find_everything() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let mut names: Vec<Vec<u8>> = (0..60).map(|number| format!("crowd:{number:07}").into_bytes()).collect();
+    names.extend((0..20).map(|number| number.to_string().into_bytes()));
+    names.extend([
+        b"".to_vec(),
+        b"alone".to_vec(),
+        vec![0],
+        vec![0xFF; 3],
+        vec![b'x'; 1_900],
+        vec![b'x'; 1_901],
+    ]);
+    for name in &names {
+        client.call([&b"SADD"[..], b"set", name]);
+        client.call([&b"HSET"[..], b"hash", name, b"v"]);
+        client.call([&b"ZADD"[..], b"zset", b"1", name]);
+        client.call([&b"SET"[..], name, b"v"]);
+    }
+    let keys: [&[u8]; 3] = [b"set", b"hash", b"zset"];
+    for command in ["srandmember set", "hrandfield hash", "zrandmember zset", "randomkey"] {
+        let mut missing: std::collections::BTreeSet<Vec<u8>> = names.iter().cloned().collect();
+        for _ in 0..50_000 {
+            let Answer::Bulk(name) = client.line(command) else { panic!("{command}") };
+            assert!(names.contains(&name) || keys.contains(&&name[..]), "{command}: {}", name.escape_ascii());
+            missing.remove(&name);
+            if missing.is_empty() {
+                break;
+            }
+        }
+        assert!(
+            missing.is_empty(),
+            "{command} never answers {:?}",
+            missing.iter().map(|name| name.escape_ascii().to_string()).collect::<Vec<_>>()
+        );
+    }
+    let mut left: std::collections::BTreeSet<Vec<u8>> = names.iter().cloned().collect();
+    while let Answer::Bulk(name) = client.line("spop set") {
+        assert!(left.remove(&name), "{}", name.escape_ascii());
+    }
+    assert!(left.is_empty());
+    assert_eq!(client.line("exists set"), Answer::Integer(0));
+    assert_eq!(client.line("dbsize"), Answer::Integer(names.len() as i64 + 2));
+}

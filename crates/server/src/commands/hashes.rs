@@ -244,6 +244,11 @@ pub(crate) fn hrandfield(
         return refuse(NOT_INTEGER);
     }
     let mut hash = Hash::open(keys, &arguments[1])?;
+    if count.is_none() {
+        let field = if hash.entry.is_some() { hash.fields.pick(keys.session)? } else { None };
+        replies.bulk_or_null(field.as_deref());
+        return Ok(());
+    }
     let mut all = Vec::new();
     if hash.entry.is_some() {
         let mut walk = hash.fields.walk();
@@ -251,12 +256,7 @@ pub(crate) fn hrandfield(
             all.push((walk.name().to_vec(), text::bytes_of(walk.value()?).into_owned()));
         }
     }
-    let Some(count) = count else {
-        let chosen = (!all.is_empty()).then(|| &all[random::below(all.len() as u64) as usize]);
-        replies.bulk_or_null(chosen.map(|(field, _)| &field[..]));
-        return Ok(());
-    };
-    let chosen = random::choose(all.len(), count);
+    let chosen = random::choose(all.len(), count.unwrap_or(1));
     let nested = with_values && replies.protocol() == Protocol::Resp3;
     replies.array(if with_values && !nested { 2 * chosen.len() } else { chosen.len() });
     for index in chosen {

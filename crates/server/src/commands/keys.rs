@@ -55,6 +55,21 @@ pub(crate) fn keys(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     Ok(())
 }
 
+/// KEYS and DBSIZE without a transaction: one over so many leaves would keep all writers waiting. What is there
+/// all the time is found; what comes or goes meanwhile may be.
+pub(crate) fn keys_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    if arguments.len() == 1 {
+        dbsize(keys, arguments, replies)?;
+    } else {
+        self::keys(keys, arguments, replies)?;
+    }
+    Ok(true)
+}
+
 pub(crate) fn dbsize(
     keys: &mut Keys<'_>,
     _arguments: Arguments<'_>,
@@ -69,12 +84,23 @@ pub(crate) fn dbsize(
     Ok(())
 }
 
-/// One key of all, each with the same chance: a walk through them.
+/// Picks tried before all keys are walked through, for one that has not expired.
+const PICKS: usize = 16;
+
+/// Any key, in a few searches; where most have expired, by a walk.
 pub(crate) fn randomkey(
     keys: &mut Keys<'_>,
     _arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
+    for _ in 0..PICKS {
+        let Some(name) = keys.pick()? else { break };
+        let key = keys.key(&name)?;
+        if keys.open(&key)?.is_some() {
+            replies.bulk(&name);
+            return Ok(());
+        }
+    }
     let (mut walk, mut chosen, mut seen) = (keys.walk()?, None, 0);
     while let Some(name) = walk.next(keys)? {
         seen += 1;

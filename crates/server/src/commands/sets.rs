@@ -49,6 +49,14 @@ impl<'n> Set<'n> {
         Ok(there)
     }
 
+    /// Any member, in a few searches.
+    fn pick(&mut self, keys: &mut Keys<'_>) -> Result<Option<Vec<u8>>> {
+        if self.entry.is_none() {
+            return Ok(None);
+        }
+        self.members.pick(keys.session)
+    }
+
     /// Writes down how many members there are now.
     fn close(self, keys: &mut Keys<'_>) -> Result<()> {
         keys.set_count(&self.key, self.entry.as_ref(), Kind::Set, self.count)
@@ -166,6 +174,15 @@ pub(crate) fn spop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         _ => return refuse(SYNTAX),
     };
     let mut set = Set::open(keys, &arguments[1])?;
+    if count.is_none() {
+        let picked = set.pick(keys)?;
+        if let Some(member) = &picked {
+            set.remove(keys, member)?;
+            set.close(keys)?;
+        }
+        replies.bulk_or_null(picked.as_deref());
+        return Ok(());
+    }
     let all = set.all(keys)?;
     let wanted = i64::try_from(count.unwrap_or(1)).unwrap_or(i64::MAX);
     let chosen: Vec<&Vec<u8>> =
@@ -193,12 +210,20 @@ pub(crate) fn srandmember(
     if count.is_some_and(|count| !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
         return refuse("ERR value is out of range");
     }
-    let all = Set::open(keys, &arguments[1])?.all(keys)?;
-    let chosen = random::choose(all.len(), count.unwrap_or(1));
-    if count.is_none() {
-        replies.bulk_or_null(chosen.first().map(|index| &all[*index][..]));
+    let mut set = Set::open(keys, &arguments[1])?;
+    let Some(count) = count else {
+        replies.bulk_or_null(set.pick(keys)?.as_deref());
+        return Ok(());
+    };
+    if count < 0 && count.unsigned_abs() < set.count().unsigned_abs() / 8 {
+        replies.array(count.unsigned_abs() as usize);
+        for _ in count..0 {
+            replies.bulk(&set.pick(keys)?.unwrap_or_default());
+        }
         return Ok(());
     }
+    let all = set.all(keys)?;
+    let chosen = random::choose(all.len(), count);
     replies.array(chosen.len());
     for index in chosen {
         replies.bulk(&all[index]);

@@ -316,6 +316,11 @@ pub(crate) fn zrandmember(
         return refuse("ERR value is out of range");
     }
     let mut zset = Zset::open(keys, &arguments[1])?;
+    if count.is_none() {
+        let member = if zset.entry.is_some() { zset.set.pick(keys.session)? } else { None };
+        replies.bulk_or_null(member.as_deref());
+        return Ok(());
+    }
     let (mut all, mut at) = (Vec::new(), None);
     while let Some(scored) = zset.set.step(keys.session, at.as_ref(), false)? {
         all.push(scored.clone());

@@ -13,6 +13,7 @@ mod contents;
 mod expiry;
 pub(crate) mod name;
 mod names;
+mod pick;
 pub(crate) mod scan;
 mod score;
 pub(crate) mod text;
@@ -34,6 +35,7 @@ use crate::notify;
 pub(crate) use self::contents::Contents;
 pub(crate) use self::expiry::{readdress, sweep};
 pub(crate) use self::names::Names;
+pub(crate) use self::pick::pick;
 pub(crate) use self::zset::{Edge, Scored, SortedSet};
 
 /// The name of all nodes of the server.

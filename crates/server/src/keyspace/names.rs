@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use perilune::key::KeyMark;
 use perilune::{Cursor, IntoValue, Node, Session, ValueRef};
 
-use super::name;
+use super::{name, pick};
 use crate::failure::Result;
 use crate::limits::MEMBER_BYTES;
 
@@ -56,6 +56,17 @@ impl Names {
         self.node.push("")?;
         session.delete_value(&self.node)?;
         Ok(there)
+    }
+
+    /// Any name, in a few searches; none if there is none.
+    pub(crate) fn pick(&mut self, session: &mut Session) -> Result<Option<Vec<u8>>> {
+        let Some(place) = pick(session, self.root())? else { return Ok(None) };
+        let text = place.to_text();
+        if !name::is_cut(&text, MEMBER_BYTES) {
+            return Ok(Some(text.into_owned()));
+        }
+        let node = self.root().child(&*text)?;
+        Ok(session.get_ref(&node)?.map(|whole| super::text::bytes_of(whole).into_owned()))
     }
 
     /// All names and values, in the order of the tree, without the memory of where it was.

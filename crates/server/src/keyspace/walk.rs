@@ -14,6 +14,18 @@ pub(crate) struct KeyWalk {
 }
 
 impl Keys<'_> {
+    /// The name of any key, perhaps of one that has expired; none if there is none.
+    pub(crate) fn pick(&mut self) -> Result<Option<Vec<u8>>> {
+        let root = self.root()?;
+        let Some(place) = super::pick(self.session, &root)? else { return Ok(None) };
+        let text = place.to_text();
+        if !name::is_cut(&text, KEY_BYTES) {
+            return Ok(Some(text.into_owned()));
+        }
+        let whole = self.session.get_ref(&root.child(&*text)?)?;
+        Ok(whole.map(|whole| super::text::bytes_of(whole).into_owned()))
+    }
+
     /// All keys of this database.
     pub(crate) fn walk(&self) -> Result<KeyWalk> {
         Ok(KeyWalk { cursor: Cursor::children(&self.root()?), name: Vec::new() })

@@ -37,6 +37,11 @@ impl SortedSet {
         Ok(SortedSet { scores: Names::below(key.part(Kind::Zset)?), order: key.node.child(ORDER)? })
     }
 
+    /// Any member, in a few searches.
+    pub(crate) fn pick(&mut self, session: &mut Session) -> Result<Option<Vec<u8>>> {
+        self.scores.pick(session)
+    }
+
     /// The score of `member`.
     pub(crate) fn score(&mut self, session: &mut Session, member: &[u8]) -> Result<Option<f64>> {
         match self.scores.get(session, member)? {

@@ -11,7 +11,8 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("expire", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets in how many seconds a key expires"),
     on_keys("expireat", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets at which second a key expires"),
     on_keys("expiretime", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says at which second a key expires"),
-    on_keys("keys", 2, READ | DANGEROUS, NONE, "generic", keys::keys, "Lists keys by a pattern"),
+    on_keys("keys", 2, READ | DANGEROUS, NONE, "generic", keys::keys, "Lists keys by a pattern")
+        .quick(keys::keys_quick),
     on_keys("move", 3, WRITE | FAST, ONE, "generic", keys::shift, "Moves a key to another database"),
     on_keys("persist", 2, WRITE | FAST, ONE, "generic", expiry::persist, "Makes a key live for ever"),
     on_keys("pexpire", -3, WRITE | FAST, ONE, "generic", expiry::expire, "Sets in how many milliseconds a key expires"),
