@@ -87,7 +87,7 @@ settings! {
     "maxclients" MaxClients, Database, Kind::Integer { least: 1, most: 1 << 32 }, "10000",
         "Clients of one server at most";
     "maxmemory" MaxMemory, Database, Kind::Bytes { least: 0 }, "0",
-        "Bytes that keys may take before some are evicted; 0: no limit";
+        "Bytes that keys may take; told, but not enforced yet: use max_size; 0: no limit";
     "maxmemory-policy" MaxMemoryPolicy, Database, Kind::Choice(POLICIES), "noeviction", "Which keys are evicted";
     "maxmemory-samples" MaxMemorySamples, Database, Kind::Integer { least: 1, most: 64 }, "5",
         "Keys that are compared to evict one";
