@@ -8,6 +8,9 @@ DESTDIR ?=
 MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+# Where settings and units of systemd lie; with PREFIX=/usr as distributions have them.
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -118,7 +121,7 @@ bench-lua:
 	$(MAKE) -s -C bindings/lua LUA=5.4
 	bench/record-lua '$(TARGET_DIR)/release/perilune' '$(LUA_RUN)' lua5.4
 
-## install: the program, man pages, completions, libperilune, perilune.h and perilune.pc under PREFIX (LIBDIR, DESTDIR)
+## install: the program, man pages, completions, libperilune, perilune.h, perilune.pc, perilune.conf and a unit of systemd under PREFIX (DESTDIR)
 install:
 	$(CARGO) build --profile $(PROFILE) -p perilune-capi -p perilune-cli
 	$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin' \
@@ -133,6 +136,11 @@ install:
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libperilune.so'
 	$(INSTALL) -m 644 '$(BUILT)/libperilune_capi.a' '$(DESTDIR)$(LIBDIR)/libperilune.a'
 	$(INSTALL) -m 644 include/perilune.h '$(DESTDIR)$(PREFIX)/include/perilune.h'
+	$(INSTALL) -d '$(DESTDIR)$(SYSCONFDIR)/perilune' '$(DESTDIR)$(UNITDIR)'
+	[ -e '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf' ] || \
+	    $(INSTALL) -m 644 packaging/perilune.conf '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf'
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' packaging/perilune.service \
+	    >'$(DESTDIR)$(UNITDIR)/perilune.service'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    crates/capi/perilune.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc'
 
@@ -141,7 +149,11 @@ uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)/bin/perilune'
 	rm -f '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libperilune.so' '$(DESTDIR)$(LIBDIR)/libperilune.a' \
-	    '$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc' '$(DESTDIR)$(PREFIX)/include/perilune.h'
+	    '$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc' '$(DESTDIR)$(PREFIX)/include/perilune.h' \
+	    '$(DESTDIR)$(UNITDIR)/perilune.service'
+	@# Settings may have been written by hand.
+	cmp -s packaging/perilune.conf '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf' && \
+	    rm -f '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf' || true
 	rm -f '$(DESTDIR)$(MANDIR)/man1/perilune.1' '$(DESTDIR)$(MANDIR)/man1/'perilune-*.1 '$(DESTDIR)$(BASHDIR)/perilune' \
 	    '$(DESTDIR)$(ZSHDIR)/_perilune' '$(DESTDIR)$(FISHDIR)/perilune.fish'
 

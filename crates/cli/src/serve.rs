@@ -2,12 +2,15 @@
 //!
 //! The options are the server's table of settings: each has a flag, and a line in `perilune.conf`.
 
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use perilune::Database;
 use perilune_server::{FileError, Kind, Name, Running, SettingError, Settings, StartError, SETTINGS};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{doing, environment, wrong_use, Failure, Result};
@@ -144,11 +147,23 @@ impl From<FileError> for Failure {
     }
 }
 
-/// Serves until a signal or SHUTDOWN ends it.
+/// Tells the systemd that has started us, if one has, how far we are.
+fn tell_systemd(state: &str) {
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let bytes = path.as_bytes();
+    let address = match bytes.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(&path),
+    };
+    // It notices by itself that nothing came.
+    let _ = address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
+}
+
+/// Serves until a signal or SHUTDOWN ends it; SIGHUP opens the log anew.
 pub(crate) fn run(options: &ServeOptions, default: Option<&Path>) -> Result<()> {
     let (settings, named) = options.settings()?;
     // Before there are threads, so that a signal meets nobody who knows nothing of it.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(doing("listen to signals"))?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(doing("listen to signals"))?;
     let mut open = Database::options();
     if let Some(durability) = settings.durability {
         open = open.durability(durability);
@@ -168,10 +183,19 @@ pub(crate) fn run(options: &ServeOptions, default: Option<&Path>) -> Result<()> 
     }
     let handle = signals.handle();
     let listener = std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                if let Err(error) = stopper.reopen_log() {
+                    eprintln!("perilune: the log cannot be opened anew: {error}");
+                }
+                continue;
+            }
+            tell_systemd("STOPPING=1");
             stopper.stop();
+            break;
         }
     });
+    tell_systemd("READY=1");
     running.wait();
     handle.close();
     // It has nothing left to wait for.

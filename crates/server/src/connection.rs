@@ -17,23 +17,48 @@ use socket2::{SockRef, TcpKeepalive};
 
 use crate::client::Client;
 use crate::limits::{PENDING_BYTES, READ_BYTES, TURNS};
+use crate::tls::TlsStream;
 use crate::worker::Desk;
 
-/// Either kind of socket.
+/// Any kind of socket.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream>),
 }
 
 impl Stream {
-    /// Replies go at once, and a peer that is gone is noticed.
-    pub(crate) fn prepare(&self) {
-        if let Stream::Tcp(stream) = self {
-            // What fails here is noticed when the socket is used.
-            let _ = stream.set_nodelay(true);
-            let _ = SockRef::from(stream)
-                .set_tcp_keepalive(&TcpKeepalive::new().with_time(Duration::from_secs(300)));
+    /// Replies go at once, and a peer that has been silent for `keepalive` seconds is asked whether it is there.
+    pub(crate) fn prepare(&self, keepalive: u64) {
+        let stream = match self {
+            Stream::Tcp(stream) => stream,
+            Stream::Tls(stream) => &stream.socket,
+            Stream::Unix(_) => return,
+        };
+        // What fails here is noticed when the socket is used.
+        let _ = stream.set_nodelay(true);
+        if keepalive > 0 {
+            let asked = TcpKeepalive::new().with_time(Duration::from_secs(keepalive));
+            let _ = SockRef::from(stream).set_tcp_keepalive(&asked);
+        }
+    }
+
+    /// Whether bytes that it has taken wait for the kernel.
+    fn has_unsent(&self) -> bool {
+        matches!(self, Stream::Tls(stream) if stream.has_unsent())
+    }
+
+    /// Whether a read would tell the end of it, though no event will say so.
+    fn has_ended(&self) -> bool {
+        matches!(self, Stream::Tls(stream) if stream.has_ended())
+    }
+
+    /// Sends what it has taken.
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Tls(stream) => stream.flush(),
+            _ => Ok(()),
         }
     }
 
@@ -41,6 +66,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream,
             Stream::Unix(stream) => stream,
+            Stream::Tls(stream) => &mut stream.socket,
         }
     }
 
@@ -48,6 +74,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
             Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tls(stream) => stream.read(buffer),
         }
     }
 
@@ -55,6 +82,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write(bytes),
             Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tls(stream) => stream.write(bytes),
         }
     }
 }
@@ -190,7 +218,7 @@ impl Connection {
             }
             Ok(came) => {
                 // Edge-triggered: a read that did not fill its buffer has emptied the socket.
-                self.readable = start + came == buffer.len();
+                self.readable = start + came == buffer.len() || self.stream.has_ended();
                 came
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -296,11 +324,19 @@ impl Connection {
     }
 
     fn pending(&self) -> usize {
-        self.output.len() - self.sent
+        self.output.len() - self.sent + usize::from(self.stream.has_unsent())
     }
 
     /// Sends what the kernel takes.
     fn send(&mut self) -> io::Result<()> {
+        while self.writable && self.stream.has_unsent() {
+            match self.stream.flush() {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
         while self.writable && self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -332,5 +368,8 @@ impl Connection {
     pub(crate) fn finish(&mut self) {
         self.writable = true;
         let _ = self.send();
+        if let Stream::Tls(stream) = &mut self.stream {
+            stream.close();
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::acl::{Denied, Entry};
 use crate::client::{Client, Parked};
 use crate::effects::Effects;
 use crate::failure;
+use crate::journal::Level;
 use crate::keyspace::{clock, Keys};
 use crate::limits::QUEUE_BYTES;
 use crate::mailbox::Later;
@@ -308,6 +309,10 @@ impl Context<'_> {
         object: Vec<u8>,
         user: String,
     ) {
+        if reason == "auth" && self.server.notes(Level::Warning) {
+            let details = [("user", &*user), ("addr", &self.client.address)];
+            self.server.note(Level::Warning, "authentication failed", &details);
+        }
         let (now, time) = (Instant::now(), clock());
         let entry = Entry {
             id: 0,

@@ -18,33 +18,18 @@ use crate::settings::{Name, Settings};
 #[derive(Debug)]
 pub(crate) struct Listeners {
     pub(crate) tcp: Vec<TcpListener>,
+    /// From here on `tcp` are those of `tls-port`.
+    pub(crate) tls_from: usize,
     pub(crate) unix: Option<UnixListener>,
 }
 
 impl Listeners {
     pub(crate) fn open(settings: &Settings) -> Result<Listeners, StartError> {
-        let (mut tcp, mut port) = (Vec::new(), settings.port);
-        let backlog = settings.number(Name::TcpBacklog) as i32;
-        for place in &settings.bind {
-            let (optional, address) = match place.strip_prefix('-') {
-                Some(address) => (true, address),
-                None => (false, place.as_str()),
-            };
-            let opened = address
-                .parse::<IpAddr>()
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
-                .and_then(|address| listen(SocketAddr::new(address, port), backlog));
-            match opened {
-                Ok(listener) => {
-                    // All addresses share the port that the first one was given.
-                    port = listener.local_addr()?.port();
-                    tcp.push(listener);
-                }
-                Err(_) if optional => {}
-                Err(source) => {
-                    return Err(StartError::Listen { place: format!("{address} port {port}"), source })
-                }
-            }
+        let mut tcp = listen_everywhere(settings, settings.port)?;
+        let tls_from = tcp.len();
+        match settings.number(Name::TlsPort) {
+            0 => {}
+            port => tcp.extend(listen_everywhere(settings, port as u16)?),
         }
         let unix = match &settings.unix_socket {
             None => None,
@@ -53,12 +38,40 @@ impl Listeners {
                     .map_err(|source| StartError::Listen { place: path.display().to_string(), source })?,
             ),
         };
-        Ok(Listeners { tcp, unix })
+        Ok(Listeners { tcp, tls_from, unix })
     }
 
     pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.tcp.iter().map(TcpListener::local_addr).collect()
     }
+}
+
+/// A socket for each address of `bind`.
+fn listen_everywhere(settings: &Settings, mut port: u16) -> Result<Vec<TcpListener>, StartError> {
+    let mut tcp = Vec::new();
+    let backlog = settings.number(Name::TcpBacklog) as i32;
+    for place in &settings.bind {
+        let (optional, address) = match place.strip_prefix('-') {
+            Some(address) => (true, address),
+            None => (false, place.as_str()),
+        };
+        let opened = address
+            .parse::<IpAddr>()
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+            .and_then(|address| listen(SocketAddr::new(address, port), backlog));
+        match opened {
+            Ok(listener) => {
+                // All addresses share the port that the first one was given.
+                port = listener.local_addr()?.port();
+                tcp.push(listener);
+            }
+            Err(_) if optional => {}
+            Err(source) => {
+                return Err(StartError::Listen { place: format!("{address} port {port}"), source })
+            }
+        }
+    }
+    Ok(tcp)
 }
 
 fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {

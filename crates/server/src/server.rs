@@ -17,6 +17,7 @@ use crate::commands;
 use crate::commands::nodes::Waiters;
 use crate::effects::Effects;
 use crate::figures::Figures;
+use crate::journal::{Journal, Level};
 use crate::keyspace::{clock, sweep};
 use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
@@ -26,6 +27,7 @@ use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
 use crate::statistics::Statistics;
 use crate::worker::Worker;
+use crate::{metrics, tls};
 
 /// Why a server could not start: the text says what to do.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub enum StartError {
         /// That server's.
         address: String,
     },
+    /// A file that a setting names is not as it has to be.
+    Setting(String),
     /// The operating system refused something else.
     Io(io::Error),
     /// The database answered.
@@ -57,13 +61,13 @@ impl fmt::Display for StartError {
             StartError::Listen { place, source } => {
                 write!(f, "cannot listen at {place}: {source}: choose another `port`, `bind` or `unixsocket`")
             }
-            StartError::Users(why) => f.write_str(why),
             StartError::Remote { address } => {
                 write!(
                     f,
                     "{address} is a server already: start `perilune serve` where the database's file is"
                 )
             }
+            StartError::Users(why) | StartError::Setting(why) => f.write_str(why),
             StartError::Io(error) => write!(f, "cannot start the server: {error}"),
             StartError::Database(error) => error.fmt(f),
         }
@@ -75,8 +79,8 @@ impl std::error::Error for StartError {
         match self {
             StartError::Listen { source, .. } | StartError::Io(source) => Some(source),
             StartError::Database(error) => Some(error),
-            StartError::Users(_) => None,
             StartError::Remote { .. } => None,
+            StartError::Users(_) | StartError::Setting(_) => None,
         }
     }
 }
@@ -114,6 +118,9 @@ pub(crate) struct Server {
     /// Whether this server removes expired keys, when it is its turn.
     pub(crate) expires: AtomicBool,
     pub(crate) database: Database,
+    /// What TLS needs, if `tls-port` is set.
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    journal: Journal,
     /// 40 hexadecimal digits that no other server has.
     pub(crate) run_id: String,
     /// Milliseconds since 1970.
@@ -129,6 +136,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Whether events of this level are logged.
+    pub(crate) fn notes(&self, level: Level) -> bool {
+        self.live.number(Name::LogLevel) <= level as i64
+    }
+
+    /// Logs an event.
+    pub(crate) fn note(&self, level: Level, event: &str, details: &[(&str, &str)]) {
+        if self.notes(level) {
+            self.journal.write(level, event, details);
+        }
+    }
+
     /// Whether anybody may enter: the user `default` has no password.
     pub(crate) fn is_open(&self) -> bool {
         self.acl.is_open()
@@ -148,12 +167,32 @@ impl Server {
     }
 }
 
+impl Server {
+    /// On standard error whoever starts the server says where it is, in words for people.
+    fn note_start(&self, addresses: &[SocketAddr]) {
+        if !self.journal.is_file() {
+            return;
+        }
+        let listens: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        let details = [
+            ("database", &*self.database.path().display().to_string()),
+            ("addresses", &listens.join(" ")),
+            ("server", &self.number.to_string()),
+            ("threads", &self.settings.threads.to_string()),
+            ("version", env!("CARGO_PKG_VERSION")),
+        ];
+        self.note(Level::Notice, "started", &details);
+    }
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Running {
     server: Arc<Server>,
     addresses: Vec<SocketAddr>,
+    metrics_at: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
+    metrics_threads: Vec<JoinHandle<()>>,
 }
 
 /// Ends a [`Running`] server from elsewhere.
@@ -161,6 +200,14 @@ pub struct Running {
 pub struct Stopper(Arc<Server>);
 
 impl Stopper {
+    /// Opens the log anew, after its file was moved away.
+    ///
+    /// # Errors
+    /// The file cannot be opened: then the old one stays.
+    pub fn reopen_log(&self) -> io::Result<()> {
+        self.0.journal.reopen()
+    }
+
     /// Asks the server to end: it takes no more clients, sends what it has to say and closes.
     pub fn stop(&self) {
         self.0.stop();
@@ -176,6 +223,10 @@ impl Running {
         if database.is_remote() {
             return Err(StartError::Remote { address: database.path().display().to_string() });
         }
+        let tls = tls::configuration(&settings).map_err(StartError::Setting)?;
+        let journal = Journal::open(settings.path(Name::LogFile), settings.number(Name::LogFormat) == 1)
+            .map_err(|error| StartError::Setting(format!("`logfile`: {error}")))?;
+        let metrics = metrics::listen(&settings)?;
         let listeners = Listeners::open(&settings)?;
         let addresses = listeners.addresses()?;
         let mut settings = settings;
@@ -198,6 +249,8 @@ impl Running {
             statistics: Statistics::new(settings.threads.max(1)),
             expires: AtomicBool::new(true),
             database: database.clone(),
+            tls,
+            journal,
             run_id: run_id(),
             started_ms: clock() as u64,
             stopping: AtomicBool::new(false),
@@ -233,7 +286,16 @@ impl Running {
             let listen = move || peers::listen(&shared, post);
             threads.push(thread::Builder::new().name("peers".to_owned()).spawn(listen)?);
         }
-        Ok(Running { server, addresses, threads })
+        let metrics_at: Vec<_> = metrics.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let metrics_threads = metrics::serve(&server, metrics)?;
+        server.note_start(&addresses);
+        Ok(Running { server, addresses, metrics_at, threads, metrics_threads })
+    }
+
+    /// Where GET /metrics is answered.
+    #[must_use]
+    pub fn metrics_addresses(&self) -> &[SocketAddr] {
+        &self.metrics_at
     }
 
     /// The addresses it listens at, with the ports that it was given.
@@ -255,8 +317,15 @@ impl Running {
             let _ = thread.join();
         }
         self.server.waiters.end();
+        metrics::wake(&self.metrics_at);
+        for thread in self.metrics_threads {
+            let _ = thread.join();
+        }
         if let Some(path) = &self.server.settings.unix_socket {
             let _ = std::fs::remove_file(path);
+        }
+        if self.server.journal.is_file() {
+            self.server.note(Level::Notice, "stopped", &[]);
         }
     }
 }

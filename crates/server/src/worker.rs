@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::{node, Session};
 use perilune_resp::Protocol;
@@ -21,6 +22,7 @@ use crate::client::Client;
 use crate::connection::{Connection, Lent, Outcome, Stream};
 use crate::effects::Effects;
 use crate::gate::Context;
+use crate::journal::Level;
 use crate::limits::EVENTS;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
@@ -30,6 +32,7 @@ use crate::settings::Name;
 use crate::subscribers::{self, Message, Topic};
 use crate::subscriptions::Subscriptions;
 use crate::timers::Timers;
+use crate::tls::TlsStream;
 
 const WAKE: Token = Token(usize::MAX);
 const UNIX: Token = Token(usize::MAX - 1);
@@ -248,7 +251,7 @@ impl Worker {
         while let Some(listener) = self.listeners.as_ref().and_then(|listeners| listeners.tcp.get(number)) {
             match listener.accept() {
                 Ok((stream, address)) => {
-                    let stream = Stream::Tcp(stream);
+                    let Some(stream) = self.dress(stream, number) else { continue };
                     let local = match address.ip() {
                         IpAddr::V4(ip) => ip.is_loopback(),
                         IpAddr::V6(ip) => ip.is_loopback(),
@@ -260,6 +263,17 @@ impl Worker {
                 Err(_) => return,
             }
         }
+    }
+
+    /// The stream of a socket that came to listener `number`: with TLS or without.
+    fn dress(&self, socket: TcpStream, number: usize) -> Option<Stream> {
+        let tls_from = self.listeners.as_ref().map_or(0, |listeners| listeners.tls_from);
+        if number < tls_from {
+            return Some(Stream::Tcp(socket));
+        }
+        let config = self.desk.server.tls.as_ref()?;
+        // Without memory for it the client is told by the end of its connection.
+        Some(Stream::Tls(Box::new(TlsStream::new(socket, config).ok()?)))
     }
 
     fn accept_unix(&mut self) {
@@ -284,12 +298,17 @@ impl Worker {
         let denied = !local && live.is_on(Name::ProtectedMode) && server.is_open();
         if full || denied {
             figures.rejected.fetch_add(1, Ordering::Relaxed);
+            let why = if full { "maxclients" } else { "protected-mode" };
+            server.note(Level::Warning, "client refused", &[("addr", &address), ("why", why)]);
             let _ = stream.write(if full { FULL } else { DENIED });
             return;
         }
         figures.connected.fetch_add(1, Ordering::Relaxed);
-        stream.prepare();
+        stream.prepare(live.number(Name::TcpKeepalive) as u64);
         let id = client_id(&mut self.desk.session);
+        if server.notes(Level::Verbose) {
+            server.note(Level::Verbose, "client connected", &[("addr", &address), ("id", &id.to_string())]);
+        }
         let client = Client::new(id, address, local, server.is_open());
         let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
         else {

@@ -208,6 +208,17 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     },
     Stage {
+        name: "clients",
+        kind: Kind::Check,
+        seconds_max: 300,
+        variables: &[],
+        // What others have written for Redis: redis-py, ioredis, redis-lua, redis-cli, redis-benchmark.
+        commands: &[
+            &["cargo", "build", "--quiet", "-p", "perilune-cli"],
+            &["crates/server/clients/check", "target/debug/perilune"],
+        ],
+    },
+    Stage {
         name: "header",
         kind: Kind::Check,
         seconds_max: 30,

@@ -7,6 +7,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::commands::acl::with_password;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
+use crate::journal::Level;
 use crate::numbers::lower;
 use crate::pattern;
 use crate::server::Server;
@@ -111,6 +112,11 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
         values.push((setting.id, parsed.text));
     }
     context.server.live.change(context.session, &values)?;
+    for (name, text) in &values {
+        let text = if *name == Name::RequirePass { "(redacted)" } else { text };
+        let details = [("setting", name.row().name), ("value", text), ("user", context.client.user_name())];
+        context.server.note(Level::Notice, "setting changed", &details);
+    }
     if let Some((_, password)) = values.iter().find(|(name, _)| *name == Name::RequirePass) {
         let user = with_password(&context.server.acl, password);
         context.server.acl.change(context.session, &[user], false)?;

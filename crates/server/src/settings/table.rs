@@ -66,7 +66,7 @@ settings! {
         "File of users that is read at the start and by ACL LOAD, and written by ACL SAVE";
     "acllog-max-len" AclLogMaxLen, Database, COUNT, "128", "Refusals that ACL LOG keeps";
     "appendfsync" AppendFsync, Server, Kind::Choice(&["", "always", "everysec", "no"]), "",
-        "durability by the words of Redis: fsync, periodic, none";
+        "Durability by the words of Redis: fsync, periodic, none";
     "bind" Bind, Server, Kind::Words, "127.0.0.1 -::1",
         "Addresses to listen at; one that begins with - may be missing";
     "busy-reply-threshold" BusyReplyThreshold, Database, COUNT, "5000",
