@@ -28,12 +28,7 @@ await redis.watch('k');
 await connectOnce((other) => other.set('k', 9));
 assert.equal(await redis.multi().get('k').exec(), null);
 
-// A waiting client is woken, and messages come.
-await connectOnce(async (other) => {
-  const popped = other.blpop('queue', 10);
-  await redis.rpush('queue', 'job');
-  assert.deepEqual(await popped, ['queue', 'job']);
-});
+// Messages come.
 await connectOnce(async (other) => {
   const message = new Promise((resolve) => other.on('message', (channel, text) => resolve([channel, text])));
   assert.equal(await other.subscribe('news'), 1);
@@ -41,9 +36,7 @@ await connectOnce(async (other) => {
   assert.deepEqual(await message, ['news', 'hi']);
 });
 
-// Scripts that the client defines, and streams of keys.
-redis.defineCommand('twice', { numberOfKeys: 1, lua: "return redis.call('incrby', KEYS[1], ARGV[1] * 2)" });
-assert.equal(await redis.twice('t', 21), 42);
+// A stream of keys.
 const seen = new Set();
 for await (const keys of redis.scanStream({ match: 'b*' })) keys.forEach((key) => seen.add(key));
 assert.ok(seen.has('board'));

@@ -123,6 +123,8 @@ impl Settings {
                     _ => None,
                 };
             }
+            Name::AppendOnly if parsed.text == "no" => self.durability = Some(Durability::None),
+            Name::AppendOnly => {}
             id => {
                 self.given.retain(|(other, _)| *other != id);
                 self.given.push((id, parsed.text));
@@ -148,6 +150,8 @@ impl Settings {
             }
             Name::UnixSocketPerm => format!("{:o}", self.unix_socket_mode),
             Name::Threads => self.threads.to_string(),
+            Name::AppendOnly if self.durability == Some(Durability::None) => "no".to_owned(),
+            Name::AppendOnly => "yes".to_owned(),
             Name::AppendFsync => word(["always", "everysec", "no"]),
             Name::Durability => word(["fsync", "periodic", "none"]),
             _ => match self.given.iter().find(|(given, _)| *given == name) {

@@ -67,6 +67,8 @@ settings! {
     "acllog-max-len" AclLogMaxLen, Database, COUNT, "128", "Refusals that ACL LOG keeps";
     "appendfsync" AppendFsync, Server, Kind::Choice(&["", "always", "everysec", "no"]), "",
         "Durability by the words of Redis: fsync, periodic, none";
+    "appendonly" AppendOnly, Server, Kind::Choice(&["yes", "no"]), "yes",
+        "Whether there is a log on disk; no: durability none";
     "bind" Bind, Server, Kind::Words, "127.0.0.1 -::1",
         "Addresses to listen at; one that begins with - may be missing";
     "busy-reply-threshold" BusyReplyThreshold, Database, COUNT, "5000",
