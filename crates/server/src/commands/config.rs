@@ -63,7 +63,7 @@ fn get(server: &Server, patterns: Arguments<'_>, replies: &mut Replies<'_>) {
         .filter(|row| patterns.iter().any(|word| pattern::matches(&lower(word), row.name.as_bytes())))
         .collect();
     // What clients ask for by its older name, they get by that.
-    let older = ["io-threads", "lua-time-limit"].into_iter().filter_map(|alias| {
+    let older = ["io-threads"].into_iter().filter_map(|alias| {
         let asked = patterns.iter().any(|word| lower(word) == alias.as_bytes());
         find(alias).filter(|_| asked).map(|setting| (alias, setting))
     });

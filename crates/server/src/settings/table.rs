@@ -71,12 +71,10 @@ settings! {
         "Whether there is a log on disk; no: durability none";
     "bind" Bind, Server, Kind::Words, "127.0.0.1 -::1",
         "Addresses to listen at; one that begins with - may be missing";
-    "busy-reply-threshold" BusyReplyThreshold, Database, COUNT, "5000",
-        "Milliseconds after which a script counts as slow";
     "client-output-buffer-limit" ClientOutputBufferLimit, Database, Kind::Limits,
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-        "Unread replies (class, hard limit, soft limit, seconds) that end a connection";
-    "databases" Databases, Server, Kind::Integer { least: 16, most: 16 }, "16", "Databases to SELECT";
+        "Unread messages that end a connection: the hard limit of class pubsub; other clients stop themselves";
+    "databases" Databases, Server, Kind::Integer { least: 16, most: 16 }, "16", "Databases to SELECT; cannot be changed";
     "db" Database, Server, Kind::Text, "", "The file of the database";
     "durability" Durability, Server, Kind::Choice(&["", "none", "periodic", "fsync"]), "",
         "What commits wait for; empty: as the database has it";
@@ -100,8 +98,8 @@ settings! {
     "port" Port, Server, PORT, "6379", "TCP port; 0: any free one. With bind \"\" there is none";
     "protected-mode" ProtectedMode, Database, Kind::Yes, "yes",
         "Whether clients of other machines are refused while there is no password";
-    "proto-max-bulk-len" ProtoMaxBulkLen, Database, Kind::Bytes { least: 1 << 20 }, "536870912",
-        "Bytes of a string at most";
+    "proto-max-bulk-len" ProtoMaxBulkLen, Server, Kind::Integer { least: 512 << 20, most: 512 << 20 }, "536870912",
+        "Bytes of a string at most; cannot be changed";
     "requirepass" RequirePass, Database, Kind::Text, "",
         "Password of the user default; better in the environment, as $PERILUNE_PASSWORD";
     "save" Save, Server, Kind::Choice(&[""]), "", "Always empty: what is written is kept without snapshots";
@@ -132,7 +130,7 @@ settings! {
 }
 
 /// Older names of settings.
-const ALIASES: &[(&str, &str)] = &[("io-threads", "threads"), ("lua-time-limit", "busy-reply-threshold")];
+const ALIASES: &[(&str, &str)] = &[("io-threads", "threads")];
 
 /// The setting called `name`, in any case.
 #[must_use]
