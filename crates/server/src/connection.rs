@@ -225,7 +225,11 @@ impl Connection {
                 self.readable = false;
                 0
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                // The buffer is the thread's: without it the next connection would seem to have ended.
+                self.keep(&mut buffer, 0..start, lent);
+                return Err(error);
+            }
         };
         if came > 0 {
             return Ok(Some((buffer, start + came)));
