@@ -236,6 +236,12 @@ impl StoreSession for BackendSession {
         #[inline]
         fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()>;
         fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> StoreResult<bool>;
+        #[inline]
+        fn set_if_alone(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> StoreResult<bool>;
+        #[inline]
+        fn begin_brief(&mut self) -> StoreResult<bool>;
+        #[inline]
+        fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;
         fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
         fn commit(&mut self) -> StoreResult<()>;
         fn rollback(&mut self) -> StoreResult<()>;
