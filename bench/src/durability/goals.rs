@@ -70,6 +70,12 @@ pub(super) const GOALS: &[Goal] = &[
         bound: Bound::AtMost(1.5),
     },
     Goal {
+        words: "bytes in memory after compaction over raw keys and values: at most 1.5",
+        of: ours(space::ASCENDING[2], "D1", 1, 1),
+        over: Some(ours(space::RAW, "D1", 1, 1)),
+        bound: Bound::AtMost(1.5),
+    },
+    Goal {
         words: "bytes on disk over LMDB's, both compacted: at most 1",
         of: ours(space::ASCENDING[1], "D1", 1, 1),
         over: Some(of(space::ASCENDING[1], "lmdb")),

@@ -13,7 +13,7 @@ use perilune_store::{Change, Error, Presence, Result};
 
 use crate::control::{holds_lease, take_lease, wait_lease};
 use crate::error::{Attempt, Stop};
-use crate::limits::{HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, SINGLE_RECORD_MAX};
+use crate::limits::{HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_RECORD_MAX};
 use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{Counter, Seat};
@@ -281,7 +281,8 @@ impl Access {
 
     /// Sets the first pairs of a run.
     fn set_chunk<'a>(&self, pairs: &tree::Pairs<'a>, draft: &mut Draft<'a>) -> Result<Progress> {
-        self.make_room(RECORD_INLINE_MAX)?;
+        self.make_room(RUN_ROOM)?;
+        draft.room = self.seat.room().min(RECORD_INLINE_MAX);
         let _operation = self.operation();
         let mut patience = Patience::new();
         loop {
@@ -297,6 +298,9 @@ impl Access {
                 Ok(progress) => {
                     if let Progress::Done(count) = progress {
                         self.seat.count_many(Counter::Writes, count);
+                        if self.seat.is_filling() {
+                            self.seat.image.want_log();
+                        }
                     }
                     return Ok(progress);
                 }

@@ -208,6 +208,7 @@ impl Place {
             shm_path: self.shm.clone(),
             read_only: false,
             advice: crate::image::Advice::default(),
+            ahead: crate::image::Ahead::default(),
             me: Owner { slot: number, incarnation: 1 },
             pages_max: self.pages_max,
             liveness: Box::new(move |slot| dead.iter().all(|dead| usize::from(*dead) != slot)),

@@ -29,6 +29,13 @@ pub(crate) const SEGMENT_RESERVED: u64 = if cfg!(feature = "page-4k") { 2 + 256 
 /// Pages by which the file grows.
 pub(crate) const GROWTH_PAGES: u64 = if cfg!(feature = "tiny") { 128 } else { (64 << 20) / PAGE as u64 };
 
+/// Pages whose memory is prepared in one system call: 2 MiB, so that it can be one huge page.
+pub(crate) const POPULATE: u64 = (2 << 20) / PAGE as u64;
+/// Pages that are prepared ahead of a writer who takes them fast.
+pub(crate) const POPULATE_AHEAD: u64 = 2 * POPULATE;
+/// He takes them fast if he needs [`POPULATE`] of them in less.
+pub(crate) const AHEAD_WITHIN: Duration = Duration::from_millis(20);
+
 /// Processes attached at once.
 pub(crate) const PROCESSES: usize = 1024;
 /// Sessions at once, over all processes; the owner's number fits the latch word's 13 bits, 0 is nobody.
@@ -39,6 +46,10 @@ pub(crate) const RING: usize = if cfg!(feature = "tiny") { 16 << 10 } else { 256
 pub(crate) const UNDO: usize = 32 << 10;
 /// A record longer than this lies in runs, with a stub in the ring.
 pub(crate) const RECORD_INLINE_MAX: usize = RING / 2;
+/// Bytes that a ring has free, at least, when a run of keys goes into it; more of them are one record if they fit.
+pub(crate) const RUN_ROOM: usize = if cfg!(feature = "tiny") { RECORD_INLINE_MAX } else { RING / 8 };
+/// Bytes of a ring in use from which on a thread of upkeep is asked to empty it.
+pub(crate) const RING_WORTH: usize = RING / 4;
 /// Bytes of a record's operations up to which recovery holds them; longer ones it reads again. A record without
 /// a long value and within a ring is seldom longer.
 pub(crate) const LOG_RECORD_HELD: usize = if cfg!(feature = "tiny") { 512 } else { 4 << 10 };
@@ -144,6 +155,7 @@ const _: () = {
     assert!(PAGE_HEAD + 4 * KEY_MAX + 2 * 24 <= PAGE);
     // A structure change saves at most three whole pages and a few words.
     assert!(3 * (PAGE + 24) + 1024 <= UNDO);
+    assert!(SINGLE_RECORD_MAX <= RUN_ROOM && RUN_ROOM <= RECORD_INLINE_MAX);
     assert!(SESSIONS < 1 << 13);
     assert!(RING.is_power_of_two() && PAGE.is_power_of_two());
     assert!(SEGMENT_RESERVED * (PAGE as u64) < 1 << 30);

@@ -1,5 +1,6 @@
 //! Each process's two threads that flush the log and take checkpoints in time; two, since a checkpoint
-//! may wait long for the disk. The latter also looks at the file's size (`image::advice`).
+//! may wait long for the disk. The former also works ahead of this process's writers (`image::ahead`), the latter
+//! looks at the file's size (`image::advice`).
 //!
 //! All processes that write have them; the first to find that something is due does it for all, under
 //! the duty it needs. So at level `periodic` nothing depends on any one process.
@@ -24,9 +25,13 @@ use crate::{checkpoint, idle, log};
 pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-flush", |image| {
         // What fails now (a full disk, say) is tried again in the next round.
-        move |stop| match log::tend(&image).unwrap_or(Some(FLUSH_AGE)) {
-            Some(time) => wakeup::doze(&image, stop, time, time),
-            None => idle::rest(&image, stop, IDLE_REST, || !log::is_settled(&image)),
+        move |stop| {
+            log::help(&image);
+            image.prepare_ahead();
+            match log::tend(&image).unwrap_or(Some(FLUSH_AGE)) {
+                Some(time) => wakeup::doze(&image, stop, time, time),
+                None => idle::rest(&image, stop, IDLE_REST, || !log::is_settled(&image)),
+            }
         }
     })
 }

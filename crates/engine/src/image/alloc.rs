@@ -14,12 +14,10 @@ use perilune_store::Error;
 
 use super::layout::{control, Life, Run, FLAG_LEVEL, PINS_AT, PIN_BYTES};
 use super::Image;
-use crate::limits::{PAGE, PINS, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
+use crate::limits::{PINS, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 
 /// Page-table entries that one search for a free page looks at.
 const SEARCH: u64 = 512;
-/// Pages whose memory is prepared in one system call: 2 MiB, so that it can be one huge page.
-const POPULATE: u64 = (2 << 20) / PAGE as u64;
 
 /// Dead pages that are not free; see [`Image::kept`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -172,15 +170,6 @@ impl Image {
                 self.prepare(first, pages);
                 return Ok(Some(first as u32));
             }
-        }
-    }
-
-    /// Has the kernel prepare memory in chunks, which is cheaper than a fault for each page.
-    fn prepare(&self, first: u64, pages: u64) {
-        let from = first.next_multiple_of(POPULATE);
-        if from < first + pages {
-            let until = (first + pages).next_multiple_of(POPULATE).min(self.npages());
-            self.db.populate_write(from as usize * PAGE, (until - from) as usize * PAGE);
         }
     }
 

@@ -10,6 +10,7 @@
 //! Deliberately absent: how the files are opened and recovered (`open`), what pages hold (`page`).
 
 mod advice;
+mod ahead;
 mod alloc;
 pub(crate) mod bell;
 mod failure;
@@ -31,6 +32,7 @@ use perilune_store::Error;
 use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERVED};
 use crate::page::Page;
 pub(crate) use advice::Advice;
+pub(crate) use ahead::Ahead;
 pub(crate) use failure::log_path;
 use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
@@ -54,6 +56,8 @@ pub(crate) struct Image {
     pub(crate) liveness: Liveness,
     /// What the kernel was told of `db`.
     pub(crate) advice: Advice,
+    /// What a thread of this process is to do for its writers.
+    pub(crate) ahead: Ahead,
     /// Files that are read and written by system calls.
     pub(crate) disk: Arc<dyn Disk>,
     /// Memory for the log's chunks; nothing is kept in it.

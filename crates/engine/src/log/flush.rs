@@ -215,6 +215,17 @@ fn note_full(image: &Arc<Image>, error: &Error) {
     }
 }
 
+/// Empties the rings into the log if a writer has asked for that and nobody is at it.
+pub(crate) fn help(image: &Arc<Image>) {
+    if !image.is_log_wanted() || level(image) == Durability::None {
+        return;
+    }
+    if let Some(duty) = duty::try_take(image, control::LOG_OWNER) {
+        // What fails now is told to the writer, who finds his ring full.
+        let _ = write_owned(image, &duty).inspect_err(|error| note_full(image, error));
+    }
+}
+
 /// One round of looking after the log: flushes if it is time, sees to spare segments, and lets writers go
 /// on once there is space again. Answers how long the next round may wait; None: until something is written.
 ///

@@ -40,7 +40,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flush::{drain, is_settled, level, make_room, sync, tend, wait};
+pub(crate) use flush::{drain, help, is_settled, level, make_room, sync, tend, wait};
 pub(crate) use level::{
     clear, is_full, is_unnamed, leave_segment, level_of_meta, next_batch, note_named, recycle, restart,
     segment, set_level, size,

@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use perilune_disk::Disk;
 use perilune_shm::platform;
-use perilune_store::{Error, Result};
+use perilune_store::{Durability, Error, Result};
 
 use super::batch::{Segment, Segments, Spot};
+use super::flush::level;
 use super::frame::{SegmentHead, BLOCK};
 use super::{position, segment};
 use crate::duty;
@@ -100,13 +101,17 @@ pub(super) fn provide(image: &Arc<Image>) -> Result<u32> {
 fn fill(image: &Image, slot: u32) -> std::io::Result<()> {
     let path = segment::path(&image.path, slot);
     let file = image.disk.create(&path, &image.path)?;
-    if super::level::is_full(image) {
+    let (bytes, waits) = (segment::bytes(slot), level(image) == Durability::Fsync);
+    if !waits || super::level::is_full(image) {
         // NB: a disk that is full still says so at once: this is tried again and again.
-        let bytes = segment::bytes(slot);
         let mapped = std::fs::File::options().write(true).open(&path)?;
         image.disk.allocate(bytes, &|bytes| platform::allocate(&mapped, 0, bytes))?;
     }
-    file.write_zeros(0, segment::bytes(slot))?;
+    if waits {
+        // What was written before is synced sooner than what was only allocated: each commit waits for that. Where
+        // none does, all that counts is how soon a full segment has a successor.
+        file.write_zeros(0, bytes)?;
+    }
     file.sync_data()?;
     match path.parent() {
         Some(directory) => image.disk.sync_directory(directory),

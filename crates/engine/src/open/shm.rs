@@ -27,7 +27,7 @@ use crate::image::layout::{
     header, Owner, PAGE_TABLE_AT, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, SESSIONS_AT, SHM_LAYOUT,
     SHM_MAGIC,
 };
-use crate::image::{io_error, Advice, Image};
+use crate::image::{io_error, Advice, Ahead, Image};
 use crate::limits::{PAGE, RING};
 use crate::log;
 use crate::meta::{self, space_error, Meta};
@@ -323,6 +323,7 @@ impl Opening<'_> {
         let advice = Advice::give(&db, bytes, self.meta.level == 0);
         Ok(Image {
             advice,
+            ahead: Ahead::default(),
             db,
             shm,
             path: path.clone(),

@@ -11,7 +11,7 @@ use super::{
     record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, COUNT, GARBAGE, HEAP_TOP,
     UPPER,
 };
-use crate::limits::PAGE_HEAD;
+use crate::limits::{PAGE, PAGE_HEAD};
 
 /// Is told of each byte range of the page before it is changed.
 pub(crate) trait Save {
@@ -70,14 +70,59 @@ pub(crate) fn leaf_append<'a>(
     save.save(0, PAGE_HEAD);
     let prefix_len = prefix_len(page);
     let mut slots = leaf_count(page);
+    // NB: put together outside, where bytes are cheap; the page gets whole words.
+    let mut heap = [0; PAGE];
+    let end = heap_top(page).min(PAGE);
+    let mut top = end;
     for (key, value) in records {
         let suffix = &key[prefix_len.min(key.len())..];
-        let offset = put_record(page, suffix, 0, value);
-        put_u64(page, PAGE_HEAD + slots * 8, leaf_slot(suffix, offset));
+        let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
+        top = top.saturating_sub(record_bytes(suffix.len(), value.len()));
+        put_bytes(&mut heap, top, &(value.len() as u32).to_le_bytes());
+        put_bytes(&mut heap, top + 4, tail);
+        put_bytes(&mut heap, top + 4 + tail.len(), value);
+        put_u64(page, PAGE_HEAD + slots * 8, leaf_slot(suffix, top));
         slots += 1;
     }
+    words::write(page, top, &heap[top..end]);
+    put_u16(page, HEAP_TOP, top as u16);
     put_u16(page, COUNT, slots as u16);
     put_hints::<LeafSlots>(page);
+}
+
+/// Copies bytes to `at`, without a call for the few that most keys and values have.
+#[inline(always)]
+fn put_bytes(to: &mut [u8; PAGE], at: usize, from: &[u8]) {
+    let Some(to) = to.get_mut(at..at + from.len()) else { return };
+    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
+        (Some(first), Some(last)) if from.len() <= 16 => {
+            // The two overlap as need be.
+            if let Some(place) = to.first_chunk_mut() {
+                *place = *first;
+            }
+            if let Some(place) = to.last_chunk_mut() {
+                *place = *last;
+            }
+        }
+        (None, _) => match (from.first_chunk::<4>(), from.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                if let Some(place) = to.first_chunk_mut() {
+                    *place = *first;
+                }
+                if let Some(place) = to.last_chunk_mut() {
+                    *place = *last;
+                }
+            }
+            _ => {
+                for index in [0, from.len() / 2, from.len().saturating_sub(1)] {
+                    if let (Some(place), Some(byte)) = (to.get_mut(index), from.get(index)) {
+                        *place = *byte;
+                    }
+                }
+            }
+        },
+        _ => to.copy_from_slice(from),
+    }
 }
 
 fn leaf_slot(suffix: &[u8], offset: usize) -> u64 {

@@ -32,7 +32,7 @@ use crate::image::layout::{
     SESSION_UNDO,
 };
 use crate::image::Image;
-use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, SESSIONS, UNDO, VERSION_MAX};
+use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, RING_WORTH, SESSIONS, UNDO, VERSION_MAX};
 
 pub(crate) use epoch::{lease_session, level_of, Epoch};
 pub(crate) use undo::PageUndo;
@@ -552,6 +552,18 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn has_room(&self, need: usize) -> bool {
         self.head() + need as u64 <= self.room.get()
+    }
+
+    /// Bytes that the ring is known to have room for.
+    pub(crate) fn room(&self) -> usize {
+        self.room.get().saturating_sub(self.head()) as usize
+    }
+
+    /// Whether so much of the ring waits for the log that it is worth while to have it emptied.
+    pub(crate) fn is_filling(&self) -> bool {
+        let flags = self.image.control(control::FLAGS).load(Relaxed);
+        level_of(flags) != perilune_store::Durability::None
+            && self.head().saturating_sub(self.tail()) > RING_WORTH as u64
     }
 
     #[inline(always)]

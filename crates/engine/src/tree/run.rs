@@ -18,7 +18,7 @@ use super::write::admitted;
 use super::{locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::phase;
-use crate::limits::{PAGE, PAGE_HEAD, RECORD_INLINE_MAX};
+use crate::limits::{PAGE, PAGE_HEAD};
 use crate::page::{self, find, leaf_count, Found, NoSave, Page, Save, RECORD_BIG};
 use crate::session::record::{Kind, Op, HEADING};
 use crate::session::{PageUndo, Seat};
@@ -42,6 +42,8 @@ pub(crate) enum Progress {
 pub(crate) struct Draft<'a> {
     ops: Vec<Op<'a>>,
     fence: Vec<u8>,
+    /// Bytes that the record may have.
+    pub(crate) room: usize,
     /// The keys to split the leaf between: the second, and the first unless it is empty.
     pub(crate) cut: (Vec<u8>, Vec<u8>),
 }
@@ -95,7 +97,7 @@ fn write_latched<'a>(seat: &Seat, leaf: Seen, pairs: &Pairs<'a>, draft: &mut Dra
     if let Some(progress) = cut_empty(page, pairs, draft) {
         return Ok(progress);
     }
-    let need = gather(page, pairs, at_end, &mut draft.ops);
+    let need = gather(page, pairs, at_end, draft.room, &mut draft.ops);
     if draft.ops.is_empty() {
         return Ok(make_room(page, pairs, found, draft));
     }
@@ -138,7 +140,7 @@ fn inside(page: &Page, pairs: &Pairs<'_>, fence: &mut Vec<u8>) -> usize {
 }
 
 /// Collects the operations that fit the leaf now; answers the bytes they need.
-fn gather<'a>(page: &Page, pairs: &Pairs<'a>, at_end: bool, ops: &mut Vec<Op<'a>>) -> usize {
+fn gather<'a>(page: &Page, pairs: &Pairs<'a>, at_end: bool, room: usize, ops: &mut Vec<Op<'a>>) -> usize {
     let (prefix_len, free) = (page::prefix_len(page), page::leaf_free(page));
     let (mut need, mut record) = (0, HEADING);
     ops.clear();
@@ -157,7 +159,7 @@ fn gather<'a>(page: &Page, pairs: &Pairs<'a>, at_end: bool, ops: &mut Vec<Op<'a>
         }
         let op = Op { kind: Kind::Set, volatile: false, big: false, key, value };
         record += op.bytes();
-        if need + more > free || record > RECORD_INLINE_MAX {
+        if need + more > free || record > room {
             break;
         }
         need += more;
@@ -204,15 +206,21 @@ fn make_room(page: &Page, pairs: &Pairs<'_>, found: Found, draft: &mut Draft<'_>
 
 /// Whether pairs are enough to clear a place for them, rather than to split a leaf in the middle.
 fn many(pairs: &Pairs<'_>) -> bool {
-    let bytes: usize = pairs.iter().map(|(key, value)| 8 + key.len() + value.len()).sum();
-    bytes > PAGE / 4
+    let mut bytes = 0;
+    pairs.iter().any(|(key, value)| {
+        bytes += 8 + key.len() + value.len();
+        bytes > PAGE / 4
+    })
 }
 
 /// How many of the pairs fill an empty leaf whose upper fence is put right behind them.
 fn fill(page: &Page, pairs: &Pairs<'_>, lo: &mut Vec<u8>) -> usize {
     page::lo_fence(page, lo);
     let shared = |key: &[u8]| key.iter().zip(&lo[..]).take_while(|(a, b)| a == b).count();
-    let mut prefix = pairs.first().map_or(0, |(key, _)| shared(key));
+    // About as many of the first one's size, so that the first guess is good as a rule.
+    let about =
+        pairs.first().map_or(0, |(key, value)| PAGE / (page::record_bytes(key.len(), value.len()) + 8));
+    let mut prefix = pairs.get(about.min(pairs.len().saturating_sub(1))).map_or(0, |(key, _)| shared(key));
     // NB: the lower fence lies below all keys, so what they share with it only shrinks; so does `fit`.
     loop {
         let mut free = PAGE - PAGE_HEAD - lo.len();

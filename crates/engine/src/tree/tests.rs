@@ -25,6 +25,7 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         shm_path: PathBuf::from("scratch-shm"),
         read_only: false,
         advice: crate::image::Advice::default(),
+        ahead: crate::image::Ahead::default(),
         me: Owner { slot: 0, incarnation: 1 },
         pages_max: pages,
         liveness: Box::new(|_| true),
