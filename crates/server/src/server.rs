@@ -224,8 +224,7 @@ impl Running {
             return Err(StartError::Remote { address: database.path().display().to_string() });
         }
         let tls = tls::configuration(&settings).map_err(StartError::Setting)?;
-        let journal = Journal::open(settings.path(Name::LogFile), settings.number(Name::LogFormat) == 1)
-            .map_err(|error| StartError::Setting(format!("`logfile`: {error}")))?;
+        let journal = open_journal(&settings)?;
         let metrics = metrics::listen(&settings)?;
         let listeners = Listeners::open(&settings)?;
         let addresses = listeners.addresses()?;
@@ -234,8 +233,7 @@ impl Running {
             settings.port = address.port();
         }
         let (follower, follower_waker) = Follower::new(database.session()?)?;
-        let live = Live::new();
-        let acl = Acl::new();
+        let (live, acl) = (Live::new(), Acl::new());
         begin(&live, &acl, &settings, &mut database.session()?)?;
         let (number, post) = peers::enter(database)?;
         let server = Arc::new(Server {
@@ -328,6 +326,12 @@ impl Running {
             self.server.note(Level::Notice, "stopped", &[]);
         }
     }
+}
+
+/// The log that the settings name.
+fn open_journal(settings: &Settings) -> Result<Journal, StartError> {
+    Journal::open(settings.path(Name::LogFile), settings.number(Name::LogFormat) == 1)
+        .map_err(|error| StartError::Setting(format!("`logfile`: {error}")))
 }
 
 /// 40 hexadecimal digits from when and where this is.
