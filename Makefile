@@ -99,6 +99,29 @@ crash-sim:
 doc:
 	$(CARGO) doc --workspace --no-deps
 
+## bench: all peers beside each other, the standard set: about 25 minutes; RUN=bench/runs/... ARGS='--only 1,2 --rounds 3'
+RUN ?= bench/runs/$(shell date -u +%Y-%m-%d)-$(shell nproc)vcpu
+PEERS := redis-server tarantool fis-gtm liblmdb0 libdb5.3 libsqlite3-0 librocksdb7.8 lua5.4
+.PHONY: bench bench-full bench-peers bench-programs
+bench: bench-peers bench-programs
+	'$(TARGET_DIR)/release/perilune-bench' run --run-dir '$(RUN)' $(ARGS)
+	'$(TARGET_DIR)/release/perilune-bench' report --html '$(RUN)'
+
+## bench-full: every workload in every class: hours
+bench-full: bench-peers bench-programs
+	'$(TARGET_DIR)/release/perilune-bench' run --full --run-dir '$(RUN)' $(ARGS)
+	'$(TARGET_DIR)/release/perilune-bench' report --html '$(RUN)'
+
+# What is missing is installed where that is allowed; else the report names it.
+bench-peers:
+	@dpkg -s $(PEERS) >/dev/null 2>&1 || \
+	    { [ "$$(id -u)" = 0 ] && apt-get install -y --no-install-recommends $(PEERS); } || \
+	    echo 'not all peers are here: apt-get install $(PEERS)'
+
+bench-programs:
+	$(CARGO) build --release -p perilune-bench -p perilune-cli -p perilune-capi
+	$(MAKE) -s -C bindings/lua LUA=5.4
+
 ## bench-engine: the engine beside LMDB, redb, SQLite and BTreeMap (ARGS='--quick')
 .PHONY: bench-engine
 bench-engine:

@@ -1,21 +1,25 @@
 //! `perilune-bench`: Perilune beside its peers, sides alternating in one run.
 //!
-//! `engine` runs the suite of the engine; the guide is `docs/guide/benchmarks.md`. Deliberately absent:
-//! servers, and languages other than Rust.
+//! `run` compares all peers, in their languages and with their servers; `engine` compares engines alone.
+//! The guide is `docs/guide/benchmarks.md`.
 
 #![deny(unsafe_code)]
 
 mod archive;
+mod chart;
 mod clock;
+mod comparison;
 mod crew;
 mod data;
 mod disk;
 mod durability;
 mod engine;
+mod globals;
 mod machine;
 mod memory;
 mod peers;
 mod plan;
+mod player;
 mod report;
 mod row;
 mod scratch;
@@ -30,6 +34,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use perilune::Durability;
 
+use crate::comparison::arguments::{self, CompareArguments, PlayerArguments, ReportArguments, RunArguments};
 use crate::plan::Wish;
 use crate::report::{Score, Table};
 use crate::subject::{Class, Peer, Result};
@@ -43,6 +48,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The workloads and sides of the comparison, and which peers are missing here
+    List,
+    /// All peers in one run, each in its natural way: 3n+1, sets and gets, XML, transactions, space
+    Run(RunArguments),
+    /// Tables, charts and pages of a run that was made before
+    Report(ReportArguments),
+    /// How two runs differ: the ratio of each side's values with its interval
+    Compare(CompareArguments),
+    /// One process that plays a side
+    #[command(hide = true)]
+    Player(PlayerArguments),
     /// The engine by its Rust API, beside LMDB, redb, SQLite and BTreeMap
     Engine(EngineArguments),
     /// What durability costs and leaves: commits, levels, recovery, reopening, space, loading
@@ -165,6 +181,11 @@ struct MemoryArguments {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::List => arguments::list(),
+        Command::Run(arguments) => arguments::run(&arguments),
+        Command::Report(arguments) => arguments::report(&arguments),
+        Command::Compare(arguments) => arguments::compare(&arguments),
+        Command::Player(arguments) => arguments::play(&arguments),
         Command::Engine(arguments) => engine(&arguments),
         Command::Durability(arguments) => durability(&arguments),
         Command::Memory(arguments) => memory(&arguments),

@@ -185,6 +185,16 @@ impl Table {
         Table { title: title.to_owned(), rows }
     }
 
+    /// Its heading.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Its rows, the names of columns first.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Aligned by spaces.
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);

@@ -20,6 +20,8 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + S
 pub(crate) enum Class {
     /// Nothing: every operation is durable before it returns.
     D1,
+    /// Nothing, of many operations in one commit.
+    D2,
     /// Moments: up to a second of the latest operations, and what is left is of one moment.
     D3,
     /// Anything since the last flush, whenever that was. What the death of the process alone loses
@@ -32,6 +34,7 @@ impl Class {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Class::D1 => "D1",
+            Class::D2 => "D2",
             Class::D3 => "D3",
             Class::D4 => "D4",
         }

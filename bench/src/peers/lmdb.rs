@@ -5,6 +5,7 @@
 //! `lmdb-int` has `MDB_INTEGERKEY`, which can have no other keys, and no other kind of tree beside.
 
 mod library;
+pub(crate) mod ordered;
 
 use std::ffi::{c_uint, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -69,7 +70,11 @@ impl Keys {
     }
 }
 
-fn version() -> Result<String> {
+/// The version of the library.
+///
+/// # Errors
+/// It is not installed.
+pub(crate) fn version() -> Result<String> {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     let functions = functions()?;
     // SAFETY: three integers to write to.

@@ -4,13 +4,19 @@
 //! system, loaded at run time: a peer whose library is missing is left out and named. Calls into them are the only unsafe code of the
 //! suite.
 
+#[allow(unsafe_code)]
+mod bdb;
 mod btree;
 #[allow(unsafe_code)]
 mod lmdb;
 pub(crate) mod perilune;
 mod redb;
 #[allow(unsafe_code)]
+mod rocks;
+#[allow(unsafe_code)]
 mod sqlite;
+#[allow(unsafe_code)]
+pub(crate) mod subjects;
 
 use crate::subject::{Class, Peer};
 

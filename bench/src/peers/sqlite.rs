@@ -1,6 +1,6 @@
 //! SQLite: one table with an integer primary key, statements prepared once, a transaction each.
 
-mod library;
+pub(crate) mod library;
 
 use std::path::{Path, PathBuf};
 

@@ -147,7 +147,20 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "bench",
-        uses: &["perilune", "clap", "indicatif", "libloading", "redb", "rustix", "serde", "serde_json"],
+        uses: &[
+            "perilune",
+            "clap",
+            "flate2",
+            "font8x8",
+            "indicatif",
+            "libloading",
+            "png",
+            "redb",
+            "rustix",
+            "serde",
+            "serde_json",
+            "sha2",
+        ],
         tests_use: &[],
         // Calls into the C libraries of the peers.
         unsafety: Unsafety::Named(&["bench/src/peers/"]),

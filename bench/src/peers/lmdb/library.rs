@@ -62,6 +62,8 @@ functions! {
     dbi_open: b"mdb_dbi_open\0" fn(Txn, *const c_char, c_uint, *mut c_uint) -> c_int;
     get: b"mdb_get\0" fn(Txn, c_uint, *const Bytes, *mut Bytes) -> c_int;
     put: b"mdb_put\0" fn(Txn, c_uint, *const Bytes, *mut Bytes, c_uint) -> c_int;
+    del: b"mdb_del\0" fn(Txn, c_uint, *const Bytes, *const Bytes) -> c_int;
+    env_sync: b"mdb_env_sync\0" fn(Env, c_int) -> c_int;
     cursor_open: b"mdb_cursor_open\0" fn(Txn, c_uint, *mut CursorPointer) -> c_int;
     cursor_renew: b"mdb_cursor_renew\0" fn(Txn, CursorPointer) -> c_int;
     cursor_close: b"mdb_cursor_close\0" fn(CursorPointer);

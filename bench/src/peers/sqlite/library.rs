@@ -44,6 +44,9 @@ functions! {
     prepare_v2: b"sqlite3_prepare_v2\0"
         fn(Db, *const c_char, c_int, *mut Prepared, *mut *const c_char) -> c_int;
     bind_int64: b"sqlite3_bind_int64\0" fn(Prepared, c_int, i64) -> c_int;
+    bind_blob: b"sqlite3_bind_blob\0" fn(Prepared, c_int, *const c_void, c_int, *const c_void) -> c_int;
+    column_blob: b"sqlite3_column_blob\0" fn(Prepared, c_int) -> *const c_void;
+    column_bytes: b"sqlite3_column_bytes\0" fn(Prepared, c_int) -> c_int;
     step: b"sqlite3_step\0" fn(Prepared) -> c_int;
     reset: b"sqlite3_reset\0" fn(Prepared) -> c_int;
     column_count: b"sqlite3_column_count\0" fn(Prepared) -> c_int;
@@ -221,6 +224,55 @@ impl Statement {
         // SAFETY: as above.
         unsafe { (f.reset)(self.prepared) };
         outcome
+    }
+}
+
+impl Statement {
+    /// Runs the statement with byte strings bound, and hands over the byte strings of its first row: two
+    /// at most. False if there is no row.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    #[inline]
+    pub(crate) fn first(&mut self, bound: &[&[u8]], into: &mut [&mut Vec<u8>]) -> Result<bool> {
+        let f = self.functions;
+        for (index, bytes) in (1..).zip(bound) {
+            let length = bytes.len() as c_int;
+            // SAFETY: the bytes outlive the run; the null destructor (SQLITE_STATIC) says so.
+            let code =
+                unsafe { (f.bind_blob)(self.prepared, index, bytes.as_ptr().cast(), length, ptr::null()) };
+            if code != 0 {
+                return Err(message(f, self.db, code));
+            }
+        }
+        let found = loop {
+            // SAFETY: the statement is prepared and its connection open.
+            match unsafe { (f.step)(self.prepared) } {
+                ROW => {
+                    for (column, place) in (0..self.columns).zip(into.iter_mut()) {
+                        place.clear();
+                        // SAFETY: the row has this column; its bytes last until the statement goes on.
+                        unsafe {
+                            let length = (f.column_bytes)(self.prepared, column) as usize;
+                            let start = (f.column_blob)(self.prepared, column).cast::<u8>();
+                            if length > 0 {
+                                place.extend_from_slice(std::slice::from_raw_parts(start, length));
+                            }
+                        }
+                    }
+                    break Ok(true);
+                }
+                DONE => break Ok(false),
+                code if code & 0xFF == BUSY => {
+                    // SAFETY: any statement may be reset.
+                    unsafe { (f.reset)(self.prepared) };
+                }
+                code => break Err(message(f, self.db, code)),
+            }
+        };
+        // SAFETY: as above.
+        unsafe { (f.reset)(self.prepared) };
+        found
     }
 }
 

@@ -1,0 +1,225 @@
+//! The commands of the comparison as they are given at a terminal: `list`, `run`, `report`, `compare`, and
+//! the player that runs start.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::comparison::result::Run;
+use crate::comparison::{self, goals, publish, Wish};
+use crate::peers::subjects::{self, Site};
+use crate::player;
+use crate::report::Table;
+use crate::subject::{Class, Result};
+
+#[derive(Args)]
+pub(crate) struct RunArguments {
+    /// All workloads, not the standard set alone
+    #[arg(long)]
+    full: bool,
+    /// Seconds rather than minutes: short rounds, 3n+1 over 1,000, few nodes; not for claims
+    #[arg(long)]
+    quick: bool,
+    /// Only workloads with these numbers, or with one of these in their names
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only these classes of durability
+    #[arg(long, value_name = "CLASS", value_delimiter = ',')]
+    classes: Vec<Class>,
+    /// Only these sides
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Only cells with these numbers of processes
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    processes: Vec<usize>,
+    /// A server that speaks Redis's protocol and that somebody else runs; its database is written to
+    #[arg(long, value_name = "NAME=HOST:PORT", value_parser = server)]
+    resp: Vec<(String, String)>,
+    /// Rounds of each cell, fewer of long ones
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    rounds: Option<u16>,
+    /// Length of a round that is bounded by time, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    seconds_per_cell: Option<f64>,
+    /// 3n+1 over so many numbers: 10, 100, 1000 and so on
+    #[arg(long, value_name = "NUMBER")]
+    n: Option<u64>,
+    /// Where databases are made and removed again
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write all of the run to this new directory, as bench/runs/DATE-MACHINE
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ReportArguments {
+    /// The directory of a run
+    directory: PathBuf,
+    /// Write the run as one page, index.html in its directory
+    #[arg(long)]
+    html: bool,
+    /// Put the run's results between the marks in this file, the project's README
+    #[arg(long, value_name = "FILE")]
+    readme: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    /// The run before
+    before: PathBuf,
+    /// The run after
+    after: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct PlayerArguments {
+    #[arg(long)]
+    side: String,
+    #[arg(long)]
+    class: Class,
+    #[arg(long)]
+    processes: usize,
+    #[arg(long)]
+    dir: PathBuf,
+    #[arg(long)]
+    address: Option<String>,
+}
+
+fn server(text: &str) -> std::result::Result<(String, String), String> {
+    let (name, address) = text.split_once('=').ok_or("NAME=HOST:PORT")?;
+    Ok((name.to_owned(), address.to_owned()))
+}
+
+/// Prints workloads and sides.
+///
+/// # Errors
+/// None so far.
+pub(crate) fn list() -> Result<ExitCode> {
+    print!("{}", comparison::list());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the comparison; exit code 1 if an answer was wrong.
+///
+/// # Errors
+/// The run cannot be done.
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
+    let quick = arguments.quick;
+    let wish = Wish {
+        full: arguments.full,
+        only: arguments.only.clone(),
+        classes: arguments.classes.clone(),
+        peers: arguments.peers.clone(),
+        processes: arguments.processes.clone(),
+        rounds: usize::from(arguments.rounds.unwrap_or(if quick { 2 } else { 5 })),
+        seconds: arguments.seconds_per_cell.unwrap_or(if quick { 0.02 } else { 1.0 }),
+        n: arguments.n.unwrap_or(if quick { 1_000 } else { 100_000 }),
+        nodes: if quick { 2_000 } else { 200_000 },
+        servers: arguments.resp.clone(),
+        directory: arguments.dir.clone().unwrap_or_else(std::env::temp_dir),
+    };
+    if let Some(directory) = &arguments.run_dir {
+        if directory.join("raw.jsonl").exists() {
+            return Err(format!("{} holds a run: give another --run-dir", directory.display()).into());
+        }
+        std::fs::create_dir_all(directory)?;
+    }
+    let run = comparison::run(&wish)?;
+    print!("{}", publish::text(&run));
+    if let Some(directory) = &arguments.run_dir {
+        run.write(directory)?;
+        publish::write(&run, directory)?;
+        println!("written to {}", directory.display());
+    }
+    let met = |wanted| goals::outcomes(&run).iter().filter(|outcome| outcome.met() == wanted).count();
+    println!(
+        "{} rows; goals: {} met, {} missed, {} not measured; {} problems",
+        run.lines.len(),
+        met(Some(true)),
+        met(Some(false)),
+        met(None),
+        run.notes.problems.len()
+    );
+    Ok(ExitCode::from(u8::from(!run.notes.problems.is_empty())))
+}
+
+/// Writes tables and charts of a run again, and what else is asked for.
+///
+/// # Errors
+/// There is no run, or a file cannot be written.
+pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode> {
+    let directory = &arguments.directory;
+    let run = Run::read(directory)?;
+    publish::write(&run, directory)?;
+    println!("{}", directory.join("summary.md").display());
+    if arguments.html {
+        let page = directory.join("index.html");
+        std::fs::write(&page, publish::html(&run, directory)?)?;
+        println!("{}", page.display());
+    }
+    if let Some(file) = &arguments.readme {
+        let text = std::fs::read_to_string(file)?;
+        let (begin, end) = ("<!-- results: begin -->\n", "<!-- results: end -->");
+        let marks = text.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+        let Some((before, after)) = marks else {
+            return Err(format!("{} has no `{}` and `{end}`", file.display(), begin.trim()).into());
+        };
+        std::fs::write(file, format!("{before}{begin}{}{end}{after}", publish::readme(&run, directory)))?;
+        println!("{}", file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints how much better each side has become from one run to another.
+///
+/// # Errors
+/// There is no run.
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
+    let (before, after) = (Run::read(&arguments.before)?, Run::read(&arguments.after)?);
+    let mut rows =
+        vec![["workload", "class", "processes", "side", "after is so many times as good", "interval"]
+            .map(str::to_owned)
+            .to_vec()];
+    let mut seen = Vec::new();
+    for line in &after.lines {
+        let cell = (&line.workload, line.procs, &line.class, &line.backend);
+        let values = |run: &Run| run.values(&line.workload, line.procs, &line.class, &line.backend);
+        let old = values(&before);
+        if seen.contains(&cell) || old.is_empty() {
+            continue;
+        }
+        seen.push(cell);
+        let change = goals::advantage(&line.unit, &values(&after), &old);
+        rows.push(vec![
+            line.workload.clone(),
+            line.class.clone(),
+            line.procs.to_string(),
+            line.backend.clone(),
+            format!("{:.3}", change.ratio),
+            format!("{:.3} {:.3}", change.low, change.high),
+        ]);
+    }
+    print!("{}", Table::new("Two runs", rows).text());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays a side until the suite ends.
+///
+/// # Errors
+/// There is no such side; the suite is gone.
+pub(crate) fn play(arguments: &PlayerArguments) -> Result<ExitCode> {
+    let site = Site {
+        directory: arguments.dir.clone(),
+        class: arguments.class,
+        processes: arguments.processes,
+        address: arguments.address.clone(),
+    };
+    let wanted = |side: &subjects::Side| side.name == arguments.side && side.class == arguments.class;
+    let side = match &site.address {
+        Some(_) => subjects::resp::elsewhere("elsewhere", arguments.class),
+        None => subjects::all().into_iter().find(wanted).ok_or("there is no such side")?,
+    };
+    player::serve(&side, &site).map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,357 @@
+//! The comparison: all peers in one run, each in its natural way, sides alternating.
+//!
+//! Invariants
+//! - In each round of a cell every side plays once, on a fresh directory, and the order turns from round
+//!   to round: what disturbs the machine disturbs all.
+//! - A side plays only after it has passed the correctness suite in its class; its rows count only where
+//!   every answer was right. What it fails in is named.
+//! - Classes of durability never share a table or a chart.
+
+pub(crate) mod arguments;
+mod cells;
+pub(crate) mod goals;
+pub(crate) mod process;
+pub(crate) mod publish;
+pub(crate) mod result;
+pub(crate) mod traces;
+
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::comparison::cells::{Amount, Cell, Figure};
+use crate::comparison::process::Play;
+use crate::comparison::result::{About, Line, Notes, Run};
+use crate::peers::subjects::{self, Mapping, Part, Side};
+use crate::scratch::Scratch;
+use crate::subject::{Class, Result};
+
+/// Rounds of a side whose rounds are longer than [`LONG_SECONDS`], and in class D1.
+const ROUNDS_LONG: usize = 3;
+const LONG_SECONDS: f64 = 5.0;
+
+/// What is to be compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    /// All cells, not the standard set alone.
+    pub(crate) full: bool,
+    /// Parts of the names of cells, or their numbers; none: all.
+    pub(crate) only: Vec<String>,
+    pub(crate) classes: Vec<Class>,
+    /// Names of sides; none: all.
+    pub(crate) peers: Vec<String>,
+    /// Numbers of processes; none: all.
+    pub(crate) processes: Vec<usize>,
+    pub(crate) rounds: usize,
+    pub(crate) seconds: f64,
+    pub(crate) n: u64,
+    pub(crate) nodes: u64,
+    /// Servers that somebody else runs: name and address.
+    pub(crate) servers: Vec<(String, String)>,
+    pub(crate) directory: PathBuf,
+}
+
+/// A side that takes part.
+struct Entrant {
+    side: Side,
+    address: Option<String>,
+}
+
+/// Cells that a wish asks for.
+fn chosen(wish: &Wish) -> Vec<Cell> {
+    let mut cells = cells::all();
+    cells.retain(|cell| {
+        let named = |part: &String| cell.name.contains(part.as_str()) || cell.number.to_string() == *part;
+        (wish.full || cell.standard || !wish.only.is_empty())
+            && (wish.only.is_empty() || wish.only.iter().any(named))
+            && (wish.classes.is_empty() || wish.classes.contains(&cell.class))
+            && (wish.processes.is_empty() || wish.processes.contains(&cell.processes))
+    });
+    cells
+}
+
+/// The names of cells and sides, as `perilune-bench list` prints them.
+pub(crate) fn list() -> String {
+    let mut text = "workloads (number, class, processes; * in the standard set)\n".to_owned();
+    for cell in cells::all() {
+        let star = if cell.standard { "*" } else { " " };
+        text.push_str(&format!(
+            "  {star} {:<2} {:<11} {} {:>2}\n",
+            cell.number,
+            cell.name,
+            cell.class.name(),
+            cell.processes
+        ));
+    }
+    text.push_str("sides (class, client, version, settings)\n");
+    for side in subjects::all() {
+        let version = (side.version)().unwrap_or_else(|error| format!("MISSING: {error}"));
+        text.push_str(&format!(
+            "  {:<20} {} {:<12} {version}; {}\n",
+            side.name,
+            side.class.name(),
+            side.client,
+            side.settings
+        ));
+    }
+    text
+}
+
+/// Plays all that is wished for.
+///
+/// # Errors
+/// The wish cannot be met; the directory cannot be used. What goes wrong with one side is a problem in the
+/// result.
+pub(crate) fn run(wish: &Wish) -> Result<Run> {
+    let cells = chosen(wish);
+    if cells.is_empty() {
+        return Err(
+            "no workload has such a name, class and number of processes: see `perilune-bench list`".into()
+        );
+    }
+    let scratch = Scratch::new(&wish.directory, &format!("perilune-bench-{}", std::process::id()))?;
+    let mut notes = Notes {
+        command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        facts: crate::machine::facts(&wish.directory),
+        ..Notes::default()
+    };
+    notes.facts.push((
+        "rounds".to_owned(),
+        format!(
+            "{} of {} s after a tenth of that to warm up; {ROUNDS_LONG} in class D1 and where one takes over {LONG_SECONDS} s; \
+             3n+1 and XML run whole and start cold",
+            wish.rounds, wish.seconds
+        ),
+    ));
+    let entrants = entrants(wish, &cells, &mut notes)?;
+    write_traces(scratch.path(), &cells, wish)?;
+    let steps: usize = cells
+        .iter()
+        .map(|cell| entrants.iter().filter(|entrant| cell.suits(&entrant.side)).count() * rounds(cell, wish))
+        .sum();
+    let style = ProgressStyle::with_template("{elapsed_precise} [{wide_bar}] {pos}/{len} {msg:36}")?;
+    let progress = ProgressBar::new((steps + entrants.len()) as u64).with_style(style);
+    let amount = Amount {
+        seconds: wish.seconds,
+        n: wish.n,
+        nodes: wish.nodes,
+        patience: (wish.seconds * 60.0).max(5.0),
+    };
+    let mut running =
+        Running { wish, amount, scratch, progress, plays: 0, run: Run { notes, lines: Vec::new() } };
+    let entrants = running.pass(entrants);
+    for cell in &cells {
+        running.cell(cell, &entrants);
+    }
+    running.progress.finish_and_clear();
+    Ok(running.run)
+}
+
+/// Rounds of a cell at most.
+fn rounds(cell: &Cell, wish: &Wish) -> usize {
+    match (cell.class, cell.kind) {
+        (Class::D1 | Class::D2, _) | (_, cells::Kind::Space | cells::Kind::Open) => {
+            wish.rounds.min(ROUNDS_LONG)
+        }
+        _ => wish.rounds,
+    }
+}
+
+/// The sides that take part in any of the cells; all of them go to the notes.
+fn entrants(wish: &Wish, cells: &[Cell], notes: &mut Notes) -> Result<Vec<Entrant>> {
+    let mut all: Vec<Entrant> =
+        subjects::all().into_iter().map(|side| Entrant { side, address: None }).collect();
+    for (name, address) in &wish.servers {
+        // A few names for the whole of the run.
+        let name: &'static str = Box::leak(name.clone().into_boxed_str());
+        for class in [Class::D4, Class::D1] {
+            all.push(Entrant {
+                side: subjects::resp::elsewhere(name, class),
+                address: Some(address.clone()),
+            });
+        }
+    }
+    if let Some(unknown) =
+        wish.peers.iter().find(|name| all.iter().all(|entrant| entrant.side.name != **name))
+    {
+        return Err(format!("there is no side `{unknown}`: see `perilune-bench list`").into());
+    }
+    all.retain(|entrant| {
+        let name = entrant.side.name;
+        (wish.peers.is_empty() || wish.peers.iter().any(|wanted| wanted == name))
+            && cells.iter().any(|cell| cell.suits(&entrant.side))
+    });
+    all.retain(|entrant| {
+        let side = &entrant.side;
+        let version = (side.version)();
+        notes.sides.push(About {
+            name: side.name.to_owned(),
+            class: side.class.name().to_owned(),
+            published: side.mapping == Mapping::Published,
+            client: side.client.to_owned(),
+            settings: side.settings.to_owned(),
+            version: version.as_ref().map_or_else(|_| String::new(), Clone::clone),
+            missing: version.as_ref().err().map(ToString::to_string),
+        });
+        version.is_ok()
+    });
+    Ok(all)
+}
+
+/// Writes the traces that the cells and the correctness suite replay.
+fn write_traces(directory: &Path, cells: &[Cell], wish: &Wish) -> Result<()> {
+    let write = |name: &str, text: String| std::fs::write(directory.join(name), text);
+    traces::write_xml(&directory.join("xml.tsv"))?;
+    write("check.tsv", traces::correctness(2_000)?)?;
+    let wanted = |kind| cells.iter().any(|cell| cell.kind == kind);
+    if wanted(cells::Kind::Operations) {
+        write("operations.tsv", traces::operations(wish.nodes.clamp(1_000, 20_000) / 100)?)?;
+    }
+    if wanted(cells::Kind::Mixes) {
+        write("mixes.tsv", traces::mixes(10_000, 10_000)?)?;
+    }
+    Ok(())
+}
+
+struct Running<'a> {
+    wish: &'a Wish,
+    amount: Amount,
+    scratch: Scratch,
+    progress: ProgressBar,
+    plays: usize,
+    run: Run,
+}
+
+impl Running<'_> {
+    fn start(&mut self, entrant: &Entrant, processes: usize) -> Result<Play> {
+        self.plays += 1;
+        let address = entrant.address.as_deref();
+        Play::start(&entrant.side, address, processes, self.scratch.path(), self.plays)
+    }
+
+    fn problem(&mut self, side: &Side, what: &str, error: &(dyn std::error::Error + Send + Sync)) {
+        let problem = format!("{} in class {}, {what}: {error}", side.name, side.class.name());
+        self.progress.suspend(|| eprintln!("{problem}"));
+        self.run.notes.problems.push(problem);
+    }
+
+    /// The entrants that pass the correctness suite.
+    fn pass(&mut self, entrants: Vec<Entrant>) -> Vec<Entrant> {
+        let mut passed = Vec::new();
+        for entrant in entrants {
+            self.progress.set_message(format!("check {} {}", entrant.side.name, entrant.side.class.name()));
+            self.progress.inc(1);
+            match self.start(&entrant, 1).and_then(|play| check(&entrant.side, play)) {
+                Ok(()) => passed.push(entrant),
+                Err(error) => self.problem(&entrant.side, "correctness suite", &*error),
+            }
+        }
+        passed
+    }
+
+    /// All rounds of a cell.
+    fn cell(&mut self, cell: &Cell, entrants: &[Entrant]) {
+        let mut playing: Vec<&Entrant> =
+            entrants.iter().filter(|entrant| cell.suits(&entrant.side)).collect();
+        let mut lines: Vec<Line> = Vec::new();
+        for round in 0..rounds(cell, self.wish) {
+            let count = playing.len().max(1);
+            playing.rotate_left(usize::from(round > 0) % count);
+            playing.retain(|entrant| {
+                let side = &entrant.side;
+                let class = side.class.name();
+                self.progress.set_message(format!("{} x{} {class} {}", cell.name, cell.processes, side.name));
+                self.progress.inc(1);
+                let mine = |line: &&Line| line.backend == side.name;
+                let long =
+                    lines.iter().filter(mine).any(|line| line.unit == "s" && line.value > LONG_SECONDS);
+                if long && round >= ROUNDS_LONG {
+                    return true;
+                }
+                let played =
+                    self.start(entrant, cell.processes).and_then(|play| cell.play(side, play, &self.amount));
+                match played {
+                    Ok((figures, _directory)) => {
+                        lines.extend(figures.into_iter().map(|figure| line(cell, side, round, figure)));
+                        true
+                    }
+                    Err(error) => {
+                        lines.retain(|line| line.backend != side.name);
+                        self.problem(side, &format!("{} x{}", cell.name, cell.processes), &*error);
+                        false
+                    }
+                }
+            });
+        }
+        self.run.lines.append(&mut lines);
+    }
+}
+
+fn line(cell: &Cell, side: &Side, round: usize, figure: Figure) -> Line {
+    Line {
+        suite: "run".to_owned(),
+        workload: figure.workload,
+        backend: side.name.to_owned(),
+        class: side.class.name().to_owned(),
+        keys: figure.keys,
+        procs: cell.processes,
+        threads: 1,
+        round,
+        unit: figure.unit.to_owned(),
+        value: figure.value,
+        wall_seconds: figure.measured.wall_seconds,
+        cpu_seconds: figure.measured.cpu_seconds,
+        operations: figure.measured.operations,
+    }
+}
+
+/// The correctness suite: what every side must answer right before it is measured.
+fn check(side: &Side, mut play: Play) -> Result<()> {
+    let parent = play.site.directory.parent().unwrap_or(&play.site.directory).to_owned();
+    let has = |part| side.parts.contains(&part);
+    let same = |what: &str, found: u64, wanted: u64| match found == wanted {
+        true => Ok(()),
+        false => Err(format!("{what}: {found}, not {wanted}")),
+    };
+    let durable = matches!(side.class, Class::D1 | Class::D2);
+    if has(Part::Sequence) {
+        same("sets", play.number("set 1 50")?, 50)?;
+        same("gets", play.number("get 1 60")?, 50)?;
+        same("random sets", play.number("rset 20 7 50")?, 20)?;
+        same("random gets", play.number("rget 100 7 50")?, 100)?;
+    }
+    if has(Part::Batch) {
+        same("sets in batches", play.number("bset 51 120 50")?, 120)?;
+        same("gets of them", play.number("get 51 120")?, 120)?;
+    }
+    if has(Part::Bank) {
+        same("accounts", play.number("accounts 10")?, 10)?;
+        same("transfers", play.number("transfer 30 5 10")?, 30)?;
+        same("the bank", play.number("bank 10")?, 10_000)?;
+    }
+    if has(Part::Collatz) {
+        let n = if durable { 10 } else { 1_000 };
+        let expected = crate::workload::expected(n).ok_or("no known results")?;
+        let counts = play.ask(&format!("collatz {n}"))?;
+        let wanted = format!("{} {}", expected.reads, expected.updates);
+        if counts != wanted {
+            return Err(format!("3n+1 counted {counts}, not {wanted}").into());
+        }
+    }
+    let (file, count) = match (has(Part::Walk), durable) {
+        (true, true) => ("check.tsv", 150),
+        (true, false) => ("check.tsv", 2_000),
+        (false, true) => ("xml.tsv", 300),
+        (false, false) => ("xml.tsv", 3_000),
+    };
+    if has(Part::Trace) {
+        play.number(&format!("load {} -", parent.join(file).display()))?;
+        same("wrong answers to the trace", play.number(&format!("replay 0 {count}"))?, 0)?;
+    }
+    play.ask("close")?;
+    play.finish()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

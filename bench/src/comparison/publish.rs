@@ -1,0 +1,369 @@
+//! A run as a reader gets it: tables, charts, one page of HTML, the section of the project's README.
+//!
+//! Invariants
+//! - A section holds one workload in one class with one number of processes, all sides of it, the fastest
+//!   first; ratios are ours to theirs with the interval.
+//! - Goals come first, the missed ones before all others.
+
+use std::fs;
+use std::path::Path;
+
+use crate::chart::{self, Bar};
+use crate::comparison::goals::{self, advantage, is_ours, more_is_better, PUBLISHED};
+use crate::comparison::result::{Line, Run};
+use crate::report::{quantity, Table};
+use crate::statistics::{median, spread};
+use crate::subject::Result;
+
+/// The measured lines of one workload, class and number of processes.
+struct Section<'a> {
+    workload: &'a str,
+    class: &'a str,
+    procs: usize,
+    keys: u64,
+    unit: &'a str,
+    lines: Vec<&'a Line>,
+}
+
+/// A side in a section.
+struct Standing {
+    name: String,
+    median: f64,
+    values: Vec<f64>,
+    /// CPU seconds for each second of wall time, and microseconds for each operation.
+    cpu: (f64, f64),
+}
+
+fn sections(run: &Run) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for line in &run.lines {
+        let of = |section: &&mut Section<'_>| {
+            (section.workload, section.class, section.procs) == (&*line.workload, &*line.class, line.procs)
+        };
+        match sections.iter_mut().find(of) {
+            Some(section) => section.lines.push(line),
+            None => sections.push(Section {
+                workload: &line.workload,
+                class: &line.class,
+                procs: line.procs,
+                keys: line.keys,
+                unit: &line.unit,
+                lines: vec![line],
+            }),
+        }
+    }
+    sections
+}
+
+impl Section<'_> {
+    fn title(&self) -> String {
+        let what = match self.workload {
+            "collatz" => format!("3n+1 over {}", self.keys),
+            "set" => "sets of cm(n) in order".to_owned(),
+            "get" => "gets of cm(n) in order".to_owned(),
+            "set-random" => "sets of cm(n) at random".to_owned(),
+            "get-random" => "gets of cm(n) at random".to_owned(),
+            "xml" => "XML DOM trace, parse and output".to_owned(),
+            "xml-parse" => {
+                "XML DOM trace, parse: 116,227 data, 76,713 get, 29,416 set, 3,471 increment".to_owned()
+            }
+            "xml-output" => "XML DOM trace, output: 33,049 data, 26,455 get, 2,269 next".to_owned(),
+            "bank" => "bank transfers among 1,000 accounts".to_owned(),
+            "writers" => "random sets, each durable".to_owned(),
+            "batch" => format!("sets, {} in a commit", self.keys),
+            "space-memory" => format!("memory for each of {} small nodes", self.keys),
+            "space-disk" => format!("disk for each of {} small nodes", self.keys),
+            other => other.to_owned(),
+        };
+        let processes =
+            if self.procs == 1 { "1 process".to_owned() } else { format!("{} processes", self.procs) };
+        format!("{}: {what}, {processes}", self.class)
+    }
+
+    /// The sides, the best first.
+    fn standings(&self) -> Vec<Standing> {
+        let mut names: Vec<&str> = self.lines.iter().map(|line| line.backend.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let standing = |name: &str| {
+            let mine = || self.lines.iter().filter(|line| line.backend == name);
+            let values: Vec<f64> = mine().map(|line| line.value).collect();
+            let part: Vec<f64> = mine().map(|line| line.cpu_seconds / line.wall_seconds).collect();
+            let each: Vec<f64> = mine().map(|line| line.cpu_seconds / line.operations as f64 * 1e6).collect();
+            Standing {
+                name: name.to_owned(),
+                median: median(&values),
+                values,
+                cpu: (median(&part), median(&each)),
+            }
+        };
+        let mut standings: Vec<Standing> = names.into_iter().map(standing).collect();
+        standings.sort_by(|one, other| one.median.total_cmp(&other.median));
+        if more_is_better(self.unit) {
+            standings.reverse();
+        }
+        standings
+    }
+
+    /// Our side that others are compared with: in Rust, if it is there.
+    fn ours(&self) -> Vec<f64> {
+        let of = |name: &str| -> Vec<f64> {
+            self.lines.iter().filter(|line| line.backend == name).map(|line| line.value).collect()
+        };
+        let first = self.lines.iter().find(|line| is_ours(&line.backend)).map_or("", |line| &line.backend);
+        match of("perilune") {
+            values if values.is_empty() => of(first),
+            values => values,
+        }
+    }
+
+    fn table(&self, run: &Run) -> Table {
+        let unit = self.unit;
+        let names = [
+            "side",
+            "client",
+            unit,
+            "ours is so many times as good",
+            "CPU s / wall s",
+            "CPU us / operation",
+            "published",
+        ];
+        let mut rows = vec![names.map(str::to_owned).to_vec()];
+        let ours = self.ours();
+        let mut published: Vec<_> = PUBLISHED
+            .iter()
+            .filter(|figure| {
+                (figure.workload, figure.procs) == (self.workload, self.procs) && self.class == "D4"
+            })
+            .collect();
+        for standing in self.standings() {
+            let advantage = advantage(unit, &ours, &standing.values);
+            let client = run.notes.sides.iter().find(|side| side.name == standing.name);
+            let figure = published
+                .iter()
+                .position(|figure| figure.name == standing.name)
+                .map(|at| published.remove(at));
+            let timed = standing.cpu.0.is_finite() && standing.cpu.0 > 0.0;
+            rows.push(vec![
+                standing.name.clone(),
+                client.map_or(String::new(), |side| side.client.clone()),
+                format!("{} ±{:.0}%", quantity_of(unit, standing.median), spread(&standing.values) * 100.0),
+                match ours.is_empty() {
+                    true => "-".to_owned(),
+                    false => format!("{:.2}x [{:.2}, {:.2}]", advantage.ratio, advantage.low, advantage.high),
+                },
+                if timed { format!("{:.2}", standing.cpu.0) } else { "-".to_owned() },
+                if timed { format!("{:.2}", standing.cpu.1) } else { "-".to_owned() },
+                figure.map_or(String::new(), |figure| {
+                    format!("{} ({})", quantity_of(unit, figure.value), figure.source)
+                }),
+            ]);
+        }
+        for figure in published {
+            let text = format!("{} ({})", quantity_of(unit, figure.value), figure.source);
+            let dash = || "-".to_owned();
+            rows.push(vec![figure.name.to_owned(), dash(), dash(), dash(), dash(), dash(), text]);
+        }
+        Table::new(&self.title(), rows)
+    }
+
+    fn drawing(&self, run: &Run) -> chart::Drawing {
+        let bar = |standing: Standing| Bar {
+            label: match run.is_published(&standing.name) {
+                true => format!("({})", standing.name),
+                false => standing.name.clone(),
+            },
+            value: standing.median,
+            text: format!("{} {}", quantity_of(self.unit, standing.median), self.unit),
+            ours: is_ours(&standing.name),
+        };
+        let bars: Vec<Bar> = self.standings().into_iter().map(bar).collect();
+        let good = if more_is_better(self.unit) { "longer is better" } else { "shorter is better" };
+        chart::bars(&self.title(), &format!("{good}; (in brackets): mapped as published"), &bars)
+    }
+
+    fn file(&self) -> String {
+        format!("{}-{}-{}", self.class, self.workload, self.procs)
+    }
+}
+
+/// A quantity with the digits that its unit needs.
+fn quantity_of(unit: &str, value: f64) -> String {
+    match unit {
+        "s" if value < 10.0 => format!("{value:.3}"),
+        _ => quantity(value),
+    }
+}
+
+/// The goals, the missed ones first.
+pub(crate) fn goal_table(run: &Run) -> Table {
+    let mut rows = vec![["goal", "verdict", "ratio", "nearest peer"].map(str::to_owned).to_vec()];
+    for outcome in goals::outcomes(run) {
+        let verdict = match outcome.met() {
+            Some(true) => "met",
+            Some(false) => "MISSED",
+            None => "not measured",
+        };
+        let (peer, ratio) = outcome.nearest.map_or((String::new(), String::new()), |(peer, ratio)| {
+            (peer, format!("{:.2}x [{:.2}, {:.2}]", ratio.ratio, ratio.low, ratio.high))
+        });
+        rows.push(vec![outcome.goal.text.to_owned(), verdict.to_owned(), ratio, peer]);
+    }
+    Table::new("Goals, against the best mapping of each peer", rows)
+}
+
+fn side_table(run: &Run) -> Table {
+    let mut rows = vec![["side", "class", "version", "settings"].map(str::to_owned).to_vec()];
+    for side in &run.notes.sides {
+        let version = side.missing.as_ref().map_or(side.version.clone(), |why| format!("MISSING: {why}"));
+        rows.push(vec![side.name.clone(), side.class.clone(), version, side.settings.clone()]);
+    }
+    Table::new("Sides, versions and settings", rows)
+}
+
+fn fact_table(run: &Run) -> Table {
+    let mut rows = vec![["what", "value"].map(str::to_owned).to_vec()];
+    rows.extend(run.notes.facts.iter().map(|(name, value)| vec![name.clone(), value.clone()]));
+    Table::new("Machine", rows)
+}
+
+/// All tables, for a terminal.
+pub(crate) fn text(run: &Run) -> String {
+    let mut text: String = sections(run).iter().map(|section| section.table(run).text() + "\n").collect();
+    text.push_str(&goal_table(run).text());
+    for problem in &run.notes.problems {
+        text.push_str(&format!("does not count: {problem}\n"));
+    }
+    text
+}
+
+/// Why goals were missed, as somebody wrote it down in the run's directory after looking.
+fn causes(directory: &Path) -> String {
+    fs::read_to_string(directory.join("causes.md")).unwrap_or_default()
+}
+
+/// Writes tables and charts of a run to its directory.
+///
+/// # Errors
+/// They cannot be written.
+pub(crate) fn write(run: &Run, directory: &Path) -> Result<()> {
+    let charts = directory.join("charts");
+    fs::create_dir_all(&charts)?;
+    let mut summary = format!("# Results\n\n{}\n", goal_table(run).markdown());
+    summary.push_str(&causes(directory));
+    for section in sections(run) {
+        let (file, drawing) = (section.file(), section.drawing(run));
+        fs::write(charts.join(format!("{file}.svg")), drawing.svg())?;
+        fs::write(charts.join(format!("{file}.png")), drawing.png()?)?;
+        summary.push_str(&section.table(run).markdown());
+        summary.push_str(&format!("\n![{}](charts/{file}.svg)\n\n", section.title()));
+    }
+    summary.push_str(&side_table(run).markdown());
+    if !run.notes.problems.is_empty() {
+        summary.push_str("\n## What does not count\n\n");
+        summary.extend(run.notes.problems.iter().map(|problem| format!("- {problem}\n")));
+    }
+    fs::write(directory.join("summary.md"), summary)?;
+    let readme = format!(
+        "# A run of the comparison\n\n    perilune-bench {}\n\n{}\nRaw rows are in [raw.jsonl](raw.jsonl), \
+         tables and charts in [summary.md](summary.md); what they mean is in \
+         [the guide](../../../docs/guide/benchmarks.md).\n",
+        run.notes.command,
+        fact_table(run).markdown().replace("## Machine\n\n", "")
+    );
+    Ok(fs::write(directory.join("README.md"), readme)?)
+}
+
+/// The sections of the project's README: goals, and what is most asked for.
+pub(crate) fn readme(run: &Run, directory: &Path) -> String {
+    let name = directory.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let fact = |wanted: &str| {
+        let found = run.notes.facts.iter().find(|(name, _)| name == wanted);
+        found.map_or("", |(_, value)| value.as_str()).to_owned()
+    };
+    let mut text = format!(
+        "Of the run [{name}](bench/runs/{name}/summary.md) at commit {} on {}.\n\n",
+        fact("commit"),
+        fact("machine")
+    );
+    let wanted = [("collatz", 1), ("collatz", 32), ("set", 1), ("get", 1), ("xml", 1), ("writers", 16)];
+    let all = sections(run);
+    let chosen: Vec<_> = wanted
+        .iter()
+        .filter_map(|(workload, procs)| {
+            let mut fitting = all.iter().filter(|one| one.workload == *workload && one.procs == *procs);
+            fitting.next()
+        })
+        .collect();
+    let mut names: Vec<&str> =
+        chosen.iter().flat_map(|one| &one.lines).map(|line| line.backend.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !run.is_published(name));
+    names.sort_by_key(|name| !is_ours(name));
+    let mut rows = vec![vec!["side".to_owned()]];
+    rows[0].extend(chosen.iter().map(|one| format!("{} ({})", one.title(), one.unit)));
+    for name in names {
+        let mut row = vec![name.to_owned()];
+        row.extend(chosen.iter().map(|one| {
+            let values = run.values(one.workload, one.procs, one.class, name);
+            if values.is_empty() {
+                "-".to_owned()
+            } else {
+                quantity_of(one.unit, median(&values))
+            }
+        }));
+        rows.push(row);
+    }
+    let table = Table::new("Results", rows).markdown().replace("## Results\n\n", "");
+    text.push_str(&table);
+    text
+}
+
+fn html_table(table: &Table) -> String {
+    let mut text = String::from("<div class=\"scroll\"><table>\n");
+    for (index, row) in table.rows().iter().enumerate() {
+        let cell = if index == 0 { "th" } else { "td" };
+        let missed = row.iter().any(|text| text == "MISSED");
+        text.push_str(if missed { "<tr class=\"missed\">" } else { "<tr>" });
+        for value in row {
+            text.push_str(&format!("<{cell}>{}</{cell}>", chart::escaped(value)));
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</table></div>\n");
+    text
+}
+
+/// One page with all that there is, which needs nothing else.
+///
+/// # Errors
+/// A row cannot be written as JSON.
+pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
+    let mut body = String::new();
+    let mut add = |table: &Table| {
+        body.push_str(&format!("<h2>{}</h2>\n{}", chart::escaped(table.title()), html_table(table)));
+    };
+    add(&goal_table(run));
+    add(&fact_table(run));
+    body.push_str(&format!("<p>{}</p>\n", chart::escaped(&causes(directory)).replace("\n\n", "</p><p>")));
+    for section in sections(run) {
+        body.push_str(&format!("<h2>{}</h2>\n", chart::escaped(&section.title())));
+        body.push_str(&section.drawing(run).svg());
+        body.push_str(&format!(
+            "<details><summary>figures</summary>{}</details>\n",
+            html_table(&section.table(run))
+        ));
+    }
+    body.push_str(&format!("<h2>Sides, versions and settings</h2>\n{}", html_table(&side_table(run))));
+    if !run.notes.problems.is_empty() {
+        let items = run.notes.problems.iter().map(|problem| format!("<li>{}</li>", chart::escaped(problem)));
+        body.push_str(&format!("<h2>What does not count</h2><ul>{}</ul>", items.collect::<String>()));
+    }
+    let lines = run.lines.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;
+    let raw = chart::escaped(&lines.join("\n"));
+    Ok(include_str!("page.html")
+        .replace("{{command}}", &chart::escaped(&run.notes.command))
+        .replace("{{body}}", &body)
+        .replace("{{raw}}", &raw))
+}

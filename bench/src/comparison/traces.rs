@@ -1,0 +1,385 @@
+//! The traces that are replayed: the published one of an XML parser's calls, and those made here by
+//! running operations on a model and writing down what it answered.
+//!
+//! Invariants
+//! - The same seed makes the same trace.
+//! - What is written into a record of the mixed workloads depends on the record alone, so that answers are
+//!   known however many players write.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::ops::Bound;
+use std::path::Path as FilePath;
+
+use sha2::{Digest, Sha256};
+
+use crate::globals::mapped::{Entry, Mapped, Store};
+use crate::globals::{Globals, Keys, Path, Sub};
+use crate::player::replay::{escaped, unescaped};
+use crate::player::Random;
+use crate::subject::Result;
+
+/// Operations in each phase of the XML trace.
+pub(crate) const XML_PHASES: [(&str, u64); 3] = [("delete", 4), ("parse", 225_827), ("output", 61_773)];
+/// What the XML trace leaves behind: its nodes, one a line, hashed.
+pub(crate) const XML_DIGEST: &str = "4414f6bd0832fa7ef6b56ea27402198abc4aa0b7419056377bd413469660d653";
+const XML_BODY: &str = "b88c0d530c827c4cf2cc6165a58b1ce7c26b116f3abd43d2379c54dcca2ebea7";
+
+/// Writes the XML trace, unpacked, to a file.
+///
+/// # Errors
+/// It is not what was packed; the file cannot be written.
+pub(crate) fn write_xml(file: &FilePath) -> Result<()> {
+    let packed: &[u8] = include_bytes!("../../data/xml_trace.tsv.gz");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text)?;
+    let body: String =
+        text.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |mut all, line| {
+            all.push_str(line);
+            all.push('\n');
+            all
+        });
+    if hex(body.as_bytes()) != XML_BODY {
+        return Err("the XML trace of this build is damaged".into());
+    }
+    Ok(std::fs::write(file, body)?)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The digest of what a player has dumped, in the order of globals whatever the peer's is.
+///
+/// # Errors
+/// The file cannot be read, or holds nodes that cannot be.
+pub(crate) fn digest(file: &FilePath) -> Result<String> {
+    let text = std::fs::read_to_string(file)?;
+    let mut keys = Keys::default();
+    let mut lines = BTreeMap::new();
+    for line in text.lines() {
+        let mut columns: Vec<&str> = line.split('\t').collect();
+        columns.pop();
+        let subs = columns.iter().map(|column| Sub::read(&unescaped(column))).collect();
+        let node = keys.node(&Path { name: "dump".to_owned(), subs })?;
+        lines.insert(node.encoded().to_vec(), line);
+    }
+    let sorted = lines.values().fold(String::new(), |all, line| all + line + "\n");
+    Ok(hex(sorted.as_bytes()))
+}
+
+/// A map in memory.
+#[derive(Default)]
+struct Map(BTreeMap<Vec<u8>, Vec<u8>>);
+
+fn take(found: Option<(&Vec<u8>, &Vec<u8>)>, into: &mut Entry) -> bool {
+    found.map(|(key, value)| *into = Entry { key: key.clone(), value: value.clone() }).is_some()
+}
+
+impl Store for Map {
+    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        let found = self.0.get(key);
+        value.extend_from_slice(found.map_or(&[], Vec::as_slice));
+        Ok(found.is_some())
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.0.insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        self.0.remove(key);
+        Ok(())
+    }
+
+    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
+        Ok(take(self.0.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).next(), found))
+    }
+
+    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
+        Ok(take(self.0.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(to))).next_back(), found))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes down operations with the answers of a model.
+struct Recorder {
+    model: Mapped<Map>,
+    name: &'static str,
+    phase: String,
+    text: String,
+}
+
+fn text(found: Option<Sub>) -> String {
+    found.map_or(String::new(), |sub| sub.to_string())
+}
+
+fn joined(subs: &[Sub]) -> String {
+    subs.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+impl Recorder {
+    fn new(name: &'static str) -> Recorder {
+        Recorder { model: Mapped::new(Map::default()), name, phase: String::new(), text: String::new() }
+    }
+
+    fn phase(&mut self, name: &str) {
+        self.phase = name.to_owned();
+    }
+
+    /// Runs one operation on the model and writes it down.
+    fn record(&mut self, operation: &str, subs: Vec<Sub>, argument: &str) -> Result<String> {
+        let path = Path { name: self.name.to_owned(), subs };
+        let (model, mut value) = (&mut self.model, Vec::new());
+        let expected = match operation {
+            "set" => model.set(&path, argument.as_bytes()).map(|()| String::new())?,
+            "get" => {
+                model.get(&path, &mut value)?;
+                String::from_utf8(value)?
+            }
+            "data" => model.data(&path)?.to_string(),
+            "next" => text(model.next(&path)?),
+            "previous" => text(model.previous(&path)?),
+            "query" => match model.query(&path, &mut value)? {
+                Some(subs) => format!("{}={}", joined(&subs), String::from_utf8(value)?),
+                None => String::new(),
+            },
+            "increment" => model.increment(&path, argument.parse()?)?.to_string(),
+            "kill" => model.kill(&path).map(|()| String::new())?,
+            "merge" => {
+                let subs = argument.split(',').map(Sub::read).collect();
+                model.merge(&path, &Path { name: self.name.to_owned(), subs })?;
+                String::new()
+            }
+            other => return Err(format!("the model has no {other}").into()),
+        };
+        let _ = write!(self.text, "{}\t{operation}\t{}\t{}", self.phase, self.name, path.subs.len());
+        for sub in &path.subs {
+            let _ = write!(self.text, "\t{}", escaped(&sub.to_string()));
+        }
+        let _ = writeln!(self.text, "\t{}\t{}", escaped(argument), escaped(&expected));
+        Ok(expected)
+    }
+}
+
+fn ints<const N: usize>(numbers: [u64; N]) -> Vec<Sub> {
+    numbers.iter().map(|number| Sub::Integer(*number as i64)).collect()
+}
+
+/// Random operations of all kinds on few nodes: what each best mapping must answer right.
+///
+/// # Errors
+/// The model's.
+pub(crate) fn correctness(count: u64) -> Result<String> {
+    let mut random = Random::new(20_261_122);
+    let mut recorder = Recorder::new("check");
+    recorder.phase("check");
+    let any = [
+        Sub::Integer(0),
+        Sub::Integer(7),
+        Sub::Integer(10),
+        Sub::Integer(300),
+        Sub::Text("B".to_owned()),
+        Sub::Text("a".to_owned()),
+        Sub::Text("a b".to_owned()),
+        Sub::Text("\u{e9}t\u{e9}".to_owned()),
+    ];
+    for _ in 0..count {
+        let depth = random.upto(3);
+        let mut subs = vec![Sub::Text("tree".to_owned())];
+        subs.extend((0..depth).map(|_| any[random.upto(any.len() as u64) as usize - 1].clone()));
+        match random.upto(20) {
+            1..=7 => {
+                let value = ["x", "", "two words", "tab\there"][random.upto(4) as usize - 1];
+                recorder.record("set", subs, value)?;
+            }
+            8..=9 => drop(recorder.record("get", subs, "")?),
+            10..=11 => drop(recorder.record("data", subs, "")?),
+            12 => {
+                *subs.last_mut().ok_or("no subscript")? = Sub::Text(String::new());
+                recorder.record("next", subs, "")?;
+            }
+            13..=14 => drop(recorder.record("next", subs, "")?),
+            15..=16 => drop(recorder.record("previous", subs, "")?),
+            17 => drop(recorder.record("query", subs, "")?),
+            18 => {
+                let by = random.upto(9) as i64 - 4;
+                let counter = vec![Sub::Text("counter".to_owned()), Sub::Integer(depth as i64)];
+                recorder.record("increment", counter, &by.to_string())?;
+            }
+            19 => drop(recorder.record("merge", subs, &format!("copy,{}", random.upto(3)))?),
+            _ => drop(recorder.record("kill", subs, "")?),
+        }
+    }
+    Ok(recorder.text)
+}
+
+/// Phases of the operations trace: its name, and what one of its operations is.
+pub(crate) const OPERATIONS: [&str; 7] = ["next", "previous", "query", "data", "increment", "merge", "kill"];
+
+/// A tree of `wide` times 100 nodes and each kind of operation on it.
+///
+/// # Errors
+/// The model's.
+pub(crate) fn operations(wide: u64) -> Result<String> {
+    const DEEP: u64 = 100;
+    let mut random = Random::new(3);
+    let mut recorder = Recorder::new("ops");
+    recorder.phase("fill");
+    for (first, second) in (1..=wide).flat_map(|first| (1..=DEEP).map(move |second| (first, second))) {
+        recorder.record("set", ints([first, second]), "small")?;
+    }
+    for phase in ["next", "previous", "query"] {
+        recorder.phase(phase);
+        for first in 1..=wide {
+            let mut subs = vec![Sub::Integer(first as i64), Sub::Text(String::new())];
+            if phase == "query" {
+                subs.pop();
+            }
+            for _ in 0..DEEP {
+                let found = recorder.record(phase, subs.clone(), "")?;
+                let second = found.split(['=', ',']).nth(usize::from(phase == "query")).unwrap_or("");
+                subs = vec![Sub::Integer(first as i64), Sub::read(second)];
+            }
+        }
+    }
+    for phase in ["data", "increment"] {
+        recorder.phase(phase);
+        for _ in 0..wide * DEEP {
+            let first = random.upto(wide);
+            match phase {
+                "data" if first.is_multiple_of(4) => recorder.record("data", ints([first]), "")?,
+                "data" => recorder.record("data", ints([first, random.upto(2 * DEEP)]), "")?,
+                _ => recorder.record("increment", ints([wide + 1, first]), "1")?,
+            };
+        }
+    }
+    recorder.phase("merge");
+    for first in 1..=wide {
+        recorder.record("merge", ints([first]), &(2 * wide + first).to_string())?;
+    }
+    recorder.phase("kill");
+    for first in 1..=wide {
+        recorder.record("kill", ints([first]), "")?;
+    }
+    Ok(recorder.text)
+}
+
+/// The mixes of YCSB: A half updates, B 5 % updates, C reads, D 5 % inserts and reads of the latest,
+/// E short walks, F read, modify, write. Letters with `z` take records by Zipf's law, others all alike.
+pub(crate) const MIXES: [&str; 12] = ["A", "B", "C", "D", "E", "F", "Az", "Bz", "Cz", "Dz", "Ez", "Fz"];
+
+/// Records of 100 bytes, and `count` operations of each mix.
+///
+/// # Errors
+/// The model's.
+pub(crate) fn mixes(records: u64, count: u64) -> Result<String> {
+    let mut recorder = Recorder::new("usertable");
+    let content = |record: u64| format!("{record:>0100}");
+    recorder.phase("fill");
+    for record in 1..=records {
+        recorder.record("set", ints([record]), &content(record))?;
+    }
+    // Zipf with exponent 0.99, as YCSB has it, by its sums.
+    let mut sums = vec![0.0];
+    for rank in 1..=records {
+        sums.push(sums[rank as usize - 1] + 1.0 / (rank as f64).powf(0.99));
+    }
+    let mut next_record = records;
+    for mix in MIXES {
+        recorder.phase(mix);
+        let (kind, zipf) = (&mix[..1], mix.len() == 2);
+        let mut random = Random::new(6);
+        let mut pick = |latest: u64| {
+            if !zipf && kind != "D" {
+                return random.upto(records);
+            }
+            let point = random.upto(1 << 30) as f64 / f64::from(1 << 30) * sums[records as usize];
+            let rank = sums.partition_point(|sum| *sum < point).clamp(1, records as usize) as u64;
+            // The most wanted records are spread over all; with D they are the latest.
+            if kind == "D" {
+                latest + 1 - rank
+            } else {
+                rank * 7_368_787 % records + 1
+            }
+        };
+        let mut chance = Random::new(7);
+        let mut done = 0;
+        while done < count {
+            let (record, percent) = (pick(next_record), chance.upto(100));
+            let write = match kind {
+                "A" => percent <= 50,
+                "B" | "D" | "E" => percent <= 5,
+                "F" => percent <= 50,
+                _ => false,
+            };
+            match (kind, write) {
+                ("D" | "E", true) => {
+                    next_record += 1;
+                    recorder.record("set", ints([next_record]), &content(next_record))?;
+                }
+                ("E", false) => {
+                    let mut at = ints([record]);
+                    for _ in 0..chance.upto(20) {
+                        at = vec![Sub::read(&recorder.record("next", at, "")?)];
+                        done += 1;
+                    }
+                }
+                (_, true) => {
+                    if kind == "F" {
+                        recorder.record("get", ints([record]), "")?;
+                    }
+                    recorder.record("set", ints([record]), &content(record))?;
+                }
+                _ => drop(recorder.record("get", ints([record]), "")?),
+            }
+            done += 1;
+        }
+    }
+    Ok(recorder.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_are_the_same_each_time_and_have_their_phases() {
+        assert_eq!(correctness(200).unwrap(), correctness(200).unwrap());
+        let text = operations(3).unwrap();
+        for phase in OPERATIONS {
+            assert!(text.lines().any(|line| line.starts_with(&format!("{phase}\t{phase}\tops"))), "{phase}");
+        }
+        let text = mixes(100, 50).unwrap();
+        assert!(MIXES.iter().all(|mix| text.contains(&format!("\n{mix}\t"))));
+    }
+
+    #[test]
+    fn the_xml_trace_is_whole() {
+        let file = std::env::temp_dir().join(format!("bench-xml-{}", std::process::id()));
+        write_xml(&file).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        for (phase, count) in XML_PHASES {
+            let found = text.lines().filter(|line| line.starts_with(phase)).count();
+            assert_eq!(found as u64, count, "{phase}");
+        }
+    }
+}
