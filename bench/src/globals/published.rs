@@ -11,7 +11,7 @@
 
 use crate::globals::mapped::{Entry, Store};
 use crate::globals::{Globals, Path, Sub};
-use crate::subject::{Pair, Result};
+use crate::subject::Result;
 
 /// Globals as published, on a store.
 pub(crate) struct Published<S> {
@@ -69,10 +69,6 @@ fn encode(sub: &Sub, key: &mut Vec<u8>) {
     }
 }
 
-fn absent<T>() -> Result<T> {
-    Err("mg-dbx-bdb's benchmarks have no such call".into())
-}
-
 impl<S: Store> Globals for Published<S> {
     fn set(&mut self, path: &Path, value: &[u8]) -> Result<()> {
         self.keep(path);
@@ -109,14 +105,6 @@ impl<S: Store> Globals for Published<S> {
         Ok(if found { self.found_sub(parent) } else { None })
     }
 
-    fn previous(&mut self, _path: &Path) -> Result<Option<Sub>> {
-        absent()
-    }
-
-    fn query(&mut self, _path: &Path, _value: &mut Vec<u8>) -> Result<Option<Vec<Sub>>> {
-        absent()
-    }
-
     fn increment(&mut self, path: &Path, by: i64) -> Result<i64> {
         self.keep(path);
         self.value.clear();
@@ -138,26 +126,6 @@ impl<S: Store> Globals for Published<S> {
             self.store.remove(&self.found.key)?;
         }
         Ok(())
-    }
-
-    fn merge(&mut self, _from: &Path, _to: &Path) -> Result<()> {
-        absent()
-    }
-
-    fn set_all(&mut self, _paths: &[Path], _value: &[u8]) -> Result<()> {
-        absent()
-    }
-
-    fn get_integer(&mut self, _path: &Path) -> Result<Option<i64>> {
-        absent()
-    }
-
-    fn set_integer(&mut self, _path: &Path, _value: i64) -> Result<()> {
-        absent()
-    }
-
-    fn update_pair(&mut self, _paths: &[Path; 2], _change: &mut dyn FnMut(Pair) -> Pair) -> Result<()> {
-        absent()
     }
 
     fn close(&mut self) -> Result<()> {

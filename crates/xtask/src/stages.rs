@@ -1,6 +1,6 @@
 //! The stages of `make test`, in order. Add a row when a new kind of test exists.
 //!
-//! The benchmarks compile their peers, so they are no default member and no stage compiles them.
+//! The benchmarks compile peers of their own, so they are no default member; stage `bench` compiles them.
 //!
 //! Invariants: every stage has a time limit, and all together may take at most
 //! [`TOTAL_SECONDS_MAX`]; stages share one target directory unless their flags would throw the
@@ -183,6 +183,14 @@ pub(crate) const STAGES: &[Stage] = &[
             instrument!("crash-sim", "crash_sim", "--runs", "200"),
             instrument!("crash-sim", "crash_sim", "--runs", "50", "--canary", "lost-batch"),
         ],
+    },
+    Stage {
+        name: "bench",
+        kind: Kind::Tests,
+        seconds_max: 400,
+        variables: &[],
+        // All peers of Debian, small; the page of a run in a browser; canaries.
+        commands: &[&["cargo", "test", "-p", "perilune-bench"]],
     },
     Stage {
         name: "lua",

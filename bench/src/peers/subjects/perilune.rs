@@ -1,6 +1,6 @@
 //! Perilune by its Rust API.
 
-use perilune::{Database, Durability, Neighbour, Node, Session};
+use perilune::{Database, Durability, Neighbour, Node, Session, ValueRef};
 
 use super::{Mapping, Side, Site, ALL_PARTS};
 use crate::globals::{sub, Globals, Keys, Path, Sub};
@@ -48,6 +48,14 @@ fn open(site: &Site) -> Result<Box<dyn Globals>> {
     Ok(Box::new(Open { session, keys: Keys::default(), nodes, delay, _database: database }))
 }
 
+/// A value as text.
+fn append(found: &ValueRef<'_>, to: &mut Vec<u8>) {
+    match found {
+        ValueRef::String(bytes) => to.extend_from_slice(bytes),
+        other => to.extend_from_slice(other.to_string().as_bytes()),
+    }
+}
+
 struct Open {
     session: Session,
     keys: Keys,
@@ -85,12 +93,8 @@ impl Globals for Open {
     fn get(&mut self, path: &Path, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         self.node(path)?;
-        match self.session.get_ref(&*self.keys.node(path)?)? {
-            Some(perilune::ValueRef::String(bytes)) => value.extend_from_slice(bytes),
-            Some(other) => value.extend_from_slice(other.to_string().as_bytes()),
-            None => return Ok(false),
-        }
-        Ok(true)
+        let found = self.session.get_ref(&*self.keys.node(path)?)?;
+        Ok(found.map(|found| append(&found, value)).is_some())
     }
 
     fn data(&mut self, path: &Path) -> Result<u8> {
@@ -106,16 +110,11 @@ impl Globals for Open {
     }
 
     fn query(&mut self, path: &Path, value: &mut Vec<u8>) -> Result<Option<Vec<Sub>>> {
-        let found = match self.session.neighbour(Neighbour::NextValued, &*self.keys.node(path)?)? {
-            Some(found) => found.to_node()?,
-            None => return Ok(None),
-        };
+        let found = self.session.neighbour(Neighbour::NextValued, &*self.keys.node(path)?)?;
+        let Some(found) = found.map(|found| found.to_node()).transpose()? else { return Ok(None) };
         value.clear();
         if let Some(text) = self.session.get_ref(&found)? {
-            match text {
-                perilune::ValueRef::String(bytes) => value.extend_from_slice(bytes),
-                other => value.extend_from_slice(other.to_string().as_bytes()),
-            }
+            append(&text, value);
         }
         found.subscripts()?.iter().map(sub).collect::<Result<_>>().map(Some)
     }

@@ -10,7 +10,7 @@
 use super::resp::{Client, Reply};
 use super::{redis, Mapping, Side, PUBLISHED_PARTS};
 use crate::globals::{Globals, Path, Sub};
-use crate::subject::{Class, Pair, Result};
+use crate::subject::{Class, Result};
 
 pub(crate) const SIDES: &[Side] = &[Side {
     name: "redis-published",
@@ -57,10 +57,6 @@ impl Published {
     fn exists(&mut self, key: &str) -> Result<bool> {
         Ok(self.ask(&["EXISTS", key])? == Reply::Integer(1))
     }
-}
-
-fn absent<T>() -> Result<T> {
-    Err("the benchmarks of ewd-redis-globals have no such call".into())
 }
 
 impl Globals for Published {
@@ -111,7 +107,9 @@ impl Globals for Published {
         if !self.exists(&key("leaves", &path.name, &[]))? {
             return Ok(None);
         }
-        let Some((seed, parent)) = path.subs.split_last() else { return absent() };
+        let Some((seed, parent)) = path.subs.split_last() else {
+            return Err("siblings are below something".into());
+        };
         let (children, seed) = (key("children", &path.name, parent), padded(seed));
         let mut from = 0;
         if !seed.is_empty() {
@@ -134,14 +132,6 @@ impl Globals for Published {
         }
     }
 
-    fn previous(&mut self, _path: &Path) -> Result<Option<Sub>> {
-        absent()
-    }
-
-    fn query(&mut self, _path: &Path, _value: &mut Vec<u8>) -> Result<Option<Vec<Sub>>> {
-        absent()
-    }
-
     fn increment(&mut self, path: &Path, by: i64) -> Result<i64> {
         let mut value = Vec::new();
         self.get(path, &mut value)?;
@@ -152,28 +142,8 @@ impl Globals for Published {
 
     fn kill(&mut self, path: &Path) -> Result<()> {
         match self.exists(&key("leaves", &path.name, &[]))? {
-            true => absent(),
+            true => Err("the XML trace kills nothing that is there".into()),
             false => Ok(()),
         }
-    }
-
-    fn merge(&mut self, _from: &Path, _to: &Path) -> Result<()> {
-        absent()
-    }
-
-    fn set_all(&mut self, _paths: &[Path], _value: &[u8]) -> Result<()> {
-        absent()
-    }
-
-    fn get_integer(&mut self, _path: &Path) -> Result<Option<i64>> {
-        absent()
-    }
-
-    fn set_integer(&mut self, _path: &Path, _value: i64) -> Result<()> {
-        absent()
-    }
-
-    fn update_pair(&mut self, _paths: &[Path; 2], _change: &mut dyn FnMut(Pair) -> Pair) -> Result<()> {
-        absent()
     }
 }

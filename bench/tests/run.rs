@@ -1,0 +1,177 @@
+//! Runs the comparison as a user does, small: correctness suites, rows, canaries, the page in a browser.
+//!
+//! Sides whose programs are built by other crates (`perilune serve`, the Lua modules) take part in `make bench`, not here.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+/// A directory that goes with the test.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn scratch(name: &str) -> Scratch {
+    let path = env::temp_dir().join(format!("bench-run-{name}-{}", std::process::id()));
+    fs::create_dir(&path).unwrap();
+    Scratch(path)
+}
+
+fn bench(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
+    command.args(arguments);
+    command
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A run of some sides, recorded in a directory.
+fn run(scratch: &Scratch, name: &str, slowed: &str, arguments: &[&str]) -> PathBuf {
+    let directory = scratch.0.join(name);
+    let mut command = bench(&["run", "--quick", "--dir"]);
+    command.arg(&scratch.0).arg("--run-dir").arg(&directory).args(arguments);
+    let output = command.env("PERILUNE_BENCH_SLOWED", slowed).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    directory
+}
+
+/// The ratio of the second run to the first in `workload`, with its interval.
+fn change(before: &Path, after: &Path, workload: &str) -> (f64, f64, f64) {
+    let output = bench(&["compare"]).arg(before).arg(after).output().unwrap();
+    let table = text(&output);
+    let line = table.lines().find(|line| line.split_whitespace().next() == Some(workload));
+    let numbers: Vec<f64> = line
+        .unwrap_or_else(|| panic!("{table}"))
+        .split_whitespace()
+        .rev()
+        .take(3)
+        .map(|word| word.parse().unwrap())
+        .collect();
+    (numbers[2], numbers[1], numbers[0])
+}
+
+/// The sides that take part here.
+const SIDES: [&str; 12] = [
+    "perilune",
+    "lmdb",
+    "lmdb-published",
+    "bdb",
+    "bdb-published",
+    "sqlite",
+    "rocksdb",
+    "redb",
+    "redis",
+    "redis-published",
+    "tarantool",
+    "gtm",
+];
+
+/// Every peer of Debian passes its correctness suite and is measured in some cell; nothing is left behind.
+#[test]
+fn every_installed_peer_takes_part_and_is_right() {
+    let scratch = scratch("all");
+    let sides = SIDES.join(",");
+    let arguments =
+        ["--processes", "1", "--rounds", "1", "--only", "collatz,sequence,xml", "--peers", &sides];
+    let directory = run(&scratch, "run", "0", &[&arguments[..], &["--classes", "d4"]].concat());
+    let raw = fs::read_to_string(directory.join("raw.jsonl")).unwrap();
+    for side in SIDES {
+        for workload in ["set", "get-random", "xml"] {
+            let row = |line: &&str| {
+                line.contains(&format!("\"backend\":\"{side}\""))
+                    && line.contains(&format!("\"workload\":\"{workload}\""))
+            };
+            assert!(raw.lines().any(|line| row(&line)), "{side} has no {workload}");
+        }
+    }
+    let summary = fs::read_to_string(directory.join("summary.md")).unwrap();
+    for part in [
+        "D4: 3n+1 over 1000",
+        "D4: sets of cm(n) in order",
+        "the paper, Ryzen 7 5800X",
+        "charts/D4-xml-1.svg",
+    ] {
+        assert!(summary.contains(part), "{part} in\n{summary}");
+    }
+    assert!(fs::read(directory.join("charts/D4-collatz-1.png")).unwrap().starts_with(b"\x89PNG"));
+    page_is_readable_on_a_phone(&directory, raw.lines().count());
+    let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["run"]);
+}
+
+/// What is durable is measured by itself: few operations, for each waits for the disk.
+#[test]
+fn durable_sides_take_part_and_are_right() {
+    let scratch = scratch("durable");
+    let arguments = ["--only", "writers,batch", "--rounds", "1", "--peers", "perilune,lmdb"];
+    let directory = run(&scratch, "run", "0", &arguments);
+    let raw = fs::read_to_string(directory.join("raw.jsonl")).unwrap();
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for line in raw.lines() {
+        let field = |name: &str| line.split(&format!("\"{name}\":\"")).nth(1)?.split('"').next();
+        found.push((field("workload").unwrap(), field("class").unwrap()));
+    }
+    found.sort_unstable();
+    assert_eq!(found, [("batch", "D2"), ("batch", "D2"), ("writers", "D1"), ("writers", "D1")], "{raw}");
+}
+
+/// The page in a browser: all there, nothing wider than the screen.
+fn page_is_readable_on_a_phone(directory: &Path, rows: usize) {
+    let output = bench(&["report", "--html"]).arg(directory).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let page = format!("file://{}#phone", directory.join("index.html").display());
+    let mut browser = Command::new("chromium");
+    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]);
+    browser.arg(format!("--user-data-dir={}", directory.join("browser").display())).arg(page);
+    let output = browser.output().expect("chromium: apt-get install chromium");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let body = shown.split("<body").nth(1).and_then(|rest| rest.split('>').next()).unwrap_or("").to_owned();
+    for part in ["data-fits=\"yes\"", "data-charts=\"yes\"", &format!("data-rows=\"{rows}\"")] {
+        assert!(body.contains(part), "{part} in {body}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// The canaries: the same side twice is as fast, and one that idles is seen as slower.
+#[test]
+fn a_slower_side_is_seen_and_the_same_is_not() {
+    let scratch = scratch("canary");
+    let arguments = [
+        "--only",
+        "sequence",
+        "--classes",
+        "d4",
+        "--peers",
+        "perilune",
+        "--rounds",
+        "7",
+        "--seconds-per-cell",
+        "0.05",
+    ];
+    let one = run(&scratch, "one", "0", &arguments);
+    let slowed = run(&scratch, "slowed", "2000", &arguments);
+    let again = run(&scratch, "again", "0", &arguments);
+    let (ratio, _, high) = change(&one, &slowed, "get-random");
+    assert!(ratio < 0.7 && high < 1.0, "slowed: {ratio}, at most {high}");
+    // Machines of others are busy: the interval is widened by a tenth to both sides.
+    let (ratio, low, high) = change(&one, &again, "get-random");
+    assert!(low * 0.9 <= 1.0 && 1.0 <= high * 1.1, "the same side: {ratio} [{low}, {high}]");
+}
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    for (arguments, part) in [
+        (["run", "--only", "nothing"], "no workload"),
+        (["run", "--peers", "oracle"], "no side"),
+        (["report", "/nowhere", "--html"], "holds no run"),
+    ] {
+        let output = bench(&arguments).output().unwrap();
+        assert!(!output.status.success() && text(&output).contains(part), "{arguments:?}: {}", text(&output));
+    }
+    assert!(text(&bench(&["list"]).output().unwrap()).contains("lua-yottadb"));
+}
