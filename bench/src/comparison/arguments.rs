@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
         peers: arguments.peers.clone(),
         processes: arguments.processes.clone(),
         rounds: usize::from(arguments.rounds.unwrap_or(if quick { 2 } else { 5 })),
-        seconds: arguments.seconds_per_cell.unwrap_or(if quick { 0.02 } else { 1.0 }),
+        seconds: arguments.seconds_per_cell.unwrap_or(if quick { 0.02 } else { 0.5 }),
         n: arguments.n.unwrap_or(if quick { 1_000 } else { 100_000 }),
         nodes: if quick { 2_000 } else { 200_000 },
         servers: arguments.resp.clone(),
