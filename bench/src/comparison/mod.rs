@@ -135,7 +135,7 @@ pub(crate) fn run(wish: &Wish) -> Result<Run> {
         seconds: wish.seconds,
         n: wish.n,
         nodes: wish.nodes,
-        patience: (wish.seconds * 60.0).max(5.0),
+        patience: (wish.seconds * 60.0).max(60.0),
     };
     let mut running =
         Running { wish, amount, scratch, progress, plays: 0, run: Run { notes, lines: Vec::new() } };

@@ -190,7 +190,7 @@ pub(crate) const STAGES: &[Stage] = &[
         seconds_max: 400,
         variables: &[],
         // All peers of Debian, small; the page of a run in a browser; canaries.
-        commands: &[&["cargo", "test", "-p", "perilune-bench"]],
+        commands: &[&["cargo", "test", "-p", "perilune-bench", "--bin", "perilune-bench", "--test", "run"]],
     },
     Stage {
         name: "lua",
