@@ -21,6 +21,7 @@ pub(crate) struct Client {
     /// Where it is served.
     pub(crate) seat: Seat,
     pub(crate) address: String,
+    pub(crate) local_address: String,
     pub(crate) name: Vec<u8>,
     pub(crate) protocol: Protocol,
     /// The number given to SELECT.
@@ -30,6 +31,16 @@ pub(crate) struct Client {
     user: Option<Arc<User>>,
     acl_version: u64,
     pub(crate) since: Instant,
+    /// When it last asked for anything.
+    pub(crate) active: Instant,
+    /// The last command, and the word behind it if it is a container.
+    pub(crate) command: Option<(&'static str, &'static str)>,
+    /// It sees all commands of this server.
+    pub(crate) monitors: bool,
+    /// CLIENT NO-EVICT and NO-TOUCH, as it is told again.
+    pub(crate) keeps_memory: bool,
+    pub(crate) leaves_untouched: bool,
+    pub(crate) reply_mode: ReplyMode,
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
@@ -57,6 +68,31 @@ pub(crate) struct Parked {
     pub(crate) too_late: Vec<u8>,
     /// It ends with its client: the command has no effect that anybody else waits for.
     pub(crate) gives_up: bool,
+    /// Where it waits, if that is for keys.
+    pub(crate) queued: Option<Queued>,
+    /// The question that it has asked all servers.
+    pub(crate) asked: Option<u64>,
+    /// Not a command but all of them wait: CLIENT PAUSE.
+    pub(crate) paused: bool,
+}
+
+/// What CLIENT REPLY has chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    On,
+    Off,
+    /// Neither this command's nor the next one's.
+    SkipsNext,
+    /// Not this one's.
+    Skips,
+}
+
+/// A place in the queues of keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Queued {
+    pub(crate) ticket: i64,
+    pub(crate) database: i64,
+    pub(crate) keys: Vec<Vec<u8>>,
 }
 
 /// Commands behind MULTI.
@@ -77,11 +113,17 @@ pub(crate) struct Watched {
 }
 
 impl Client {
-    pub(crate) fn new(id: i64, address: String, is_local: bool, authenticated: bool) -> Client {
+    pub(crate) fn new(
+        id: i64,
+        (address, local_address): (String, String),
+        is_local: bool,
+        authenticated: bool,
+    ) -> Client {
         Client {
             id,
             seat: Seat { client: id, ..Seat::default() },
             address,
+            local_address,
             name: Vec::new(),
             protocol: Protocol::Resp2,
             database: 0,
@@ -89,6 +131,12 @@ impl Client {
             user: None,
             acl_version: 0,
             since: Instant::now(),
+            active: Instant::now(),
+            command: None,
+            monitors: false,
+            keeps_memory: false,
+            leaves_untouched: false,
+            reply_mode: ReplyMode::On,
             queue: None,
             watched: Vec::new(),
             topics: None,
@@ -129,7 +177,15 @@ impl Client {
             until: None,
             too_late: Vec::new(),
             gives_up: false,
+            queued: None,
+            asked: None,
+            paused: false,
         }))
+    }
+
+    /// The ticket of the next parking.
+    pub(crate) fn coming_ticket(&self) -> u64 {
+        self.last_ticket + 1
     }
 
     /// Ends the parking on `ticket`, if that is what it waits on.
@@ -152,6 +208,10 @@ impl Client {
     /// As if it had just connected, but for its number.
     pub(crate) fn reset(&mut self, authenticated: bool, effects: &mut Effects) {
         self.unsubscribe(effects);
+        self.monitors = false;
+        self.keeps_memory = false;
+        self.leaves_untouched = false;
+        self.reply_mode = ReplyMode::On;
         self.name.clear();
         self.protocol = Protocol::Resp2;
         self.database = 0;

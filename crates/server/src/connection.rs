@@ -8,14 +8,15 @@
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::time::Duration;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use perilune_resp::{Progress, Replies, RequestParser};
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::client::Client;
+use crate::client::{Client, Parked, ReplyMode};
 use crate::limits::{PENDING_BYTES, READ_BYTES, TURNS};
 use crate::tls::TlsStream;
 use crate::worker::Desk;
@@ -59,6 +60,24 @@ impl Stream {
         match self {
             Stream::Tls(stream) => stream.flush(),
             _ => Ok(()),
+        }
+    }
+
+    /// Where a TCP connection has arrived.
+    pub(crate) fn local_address(&self) -> String {
+        match self {
+            Stream::Tcp(stream) => stream.local_addr(),
+            Stream::Tls(stream) => stream.socket.local_addr(),
+            Stream::Unix(_) => return String::new(),
+        }
+        .map_or_else(|_| String::new(), |address| address.to_string())
+    }
+
+    pub(crate) fn descriptor(&self) -> i32 {
+        match self {
+            Stream::Tcp(stream) => stream.as_raw_fd(),
+            Stream::Unix(stream) => stream.as_raw_fd(),
+            Stream::Tls(stream) => stream.socket.as_raw_fd(),
         }
     }
 
@@ -164,7 +183,7 @@ impl Connection {
         if self.pending() > PENDING_BYTES {
             return Ok(Outcome::Waits);
         }
-        if self.client.closing {
+        if self.client.closing && self.client.parked.is_none() {
             return Ok(if self.pending() == 0 { Outcome::Ended } else { Outcome::Waits });
         }
         if let Some(parked) = &self.client.parked {
@@ -243,6 +262,7 @@ impl Connection {
         self.borrow(&mut desk.lent);
         let (mut used, mut commands) = (0, 0);
         self.unrun = false;
+        self.client.active = Instant::now();
         while used < bytes.len() && !self.client.closing {
             if self.client.parked.is_some() || self.pending() > PENDING_BYTES {
                 self.unrun = true;
@@ -252,13 +272,19 @@ impl Connection {
                 Ok(Progress::Incomplete) => break,
                 Ok(Progress::Complete { used: length }) => {
                     let arguments = self.parser.arguments(&bytes[used..]);
+                    if !arguments.is_empty() && desk.holds_back(&mut self.client, arguments) {
+                        self.unrun = true;
+                        break;
+                    }
                     used += length;
                     if !arguments.is_empty() {
+                        let start = self.output.len();
                         desk.context(&mut self.client).execute(arguments, &mut self.output);
                         if desk.carry_out(&self.client).is_err() {
                             // The tree does not say what the client has just been told.
                             self.client.closing = true;
                         }
+                        self.silence(start);
                         commands += 1;
                     }
                 }
@@ -273,6 +299,24 @@ impl Connection {
         used
     }
 
+    /// Takes back the reply that begins at `start`, if CLIENT REPLY says so.
+    fn silence(&mut self, start: usize) {
+        if self.client.reply_mode == ReplyMode::On || self.client.parked.is_some() {
+            return;
+        }
+        self.output.truncate(start.max(self.sent));
+        self.client.reply_mode = match self.client.reply_mode {
+            ReplyMode::SkipsNext => ReplyMode::Skips,
+            ReplyMode::Skips => ReplyMode::On,
+            other => other,
+        };
+    }
+
+    /// Replies that wait to be sent, in bytes.
+    pub(crate) fn waiting(&self) -> usize {
+        self.pending()
+    }
+
     /// Takes the thread's buffer for replies, if it has none of its own.
     fn borrow(&mut self, lent: &mut Lent) {
         if self.output.is_empty() {
@@ -280,28 +324,17 @@ impl Connection {
         }
     }
 
-    /// Appends the reply to the command that it is parked on; false if it is not, on that ticket.
-    pub(crate) fn answer(&mut self, ticket: u64, reply: Vec<u8>) -> bool {
-        if self.client.unpark(ticket).is_none() {
-            return false;
-        }
+    /// Appends the reply to the command that it is parked on, if that is by this ticket.
+    pub(crate) fn answer(&mut self, ticket: u64, reply: Vec<u8>) -> Option<Parked> {
+        let parked = self.client.unpark(ticket)?;
+        let start = self.output.len();
         if self.output.is_empty() {
             self.output = reply;
         } else {
             self.output.extend_from_slice(&reply);
         }
-        true
-    }
-
-    /// Appends the answer of a command that has waited long enough.
-    pub(crate) fn time_out(&mut self, ticket: u64) -> bool {
-        match &mut self.client.parked {
-            Some(parked) if parked.ticket == ticket => {
-                let reply = std::mem::take(&mut parked.too_late);
-                self.answer(ticket, reply)
-            }
-            _ => false,
-        }
+        self.silence(start);
+        Some(parked)
     }
 
     /// Appends what belongs to no request. A client that lets more than `limit` bytes wait is cut off: false.

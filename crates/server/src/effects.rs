@@ -3,11 +3,14 @@
 //! Invariant: nothing here has happened while the transaction is open; a level that is taken back takes
 //! its effects along ([`Effects::mark`], [`Effects::rewind`]).
 
+use std::sync::atomic::Ordering;
+
 use perilune::Session;
 
 use crate::failure::Result;
 use crate::mailbox::Letter;
 use crate::notify::{self, Event};
+use crate::queue;
 use crate::server::Server;
 use crate::settings::Name;
 use crate::subscribers::Topic;
@@ -20,6 +23,10 @@ pub(crate) struct Effects {
     /// Names that the client is subscribed to now, or is no longer.
     pub(crate) subscriptions: Vec<(Topic, Vec<u8>, bool)>,
     events: Vec<Event>,
+    /// Keys that there are now, with their databases, which clients may wait for.
+    ready: Vec<(i64, Vec<u8>)>,
+    /// Clients of this server wait for keys.
+    waited_for: bool,
     /// The number of this server.
     pub(crate) home: i64,
     /// Which events are told of.
@@ -32,13 +39,20 @@ pub(crate) struct Mark {
     letters: usize,
     subscriptions: usize,
     events: usize,
+    ready: usize,
 }
 
 impl Effects {
     /// Takes over what the server's settings are now, before a command.
     pub(crate) fn begin(&mut self, server: &Server) {
         self.home = server.number;
+        self.waited_for = server.blocked.load(Ordering::Acquire) > 0;
         self.notify = server.live.number(Name::NotifyKeyspaceEvents) as u32;
+    }
+
+    /// Whether clients of this server wait for keys.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waited_for
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -50,6 +64,7 @@ impl Effects {
             letters: self.letters.len(),
             subscriptions: self.subscriptions.len(),
             events: self.events.len(),
+            ready: self.ready.len(),
         }
     }
 
@@ -58,6 +73,7 @@ impl Effects {
         self.letters.truncate(mark.letters);
         self.subscriptions.truncate(mark.subscriptions);
         self.events.truncate(mark.events);
+        self.ready.truncate(mark.ready);
     }
 
     /// Notes that something of `class` has happened to a key.
@@ -68,8 +84,30 @@ impl Effects {
         }
     }
 
+    /// Notes that a key is there that may not have been.
+    #[inline]
+    pub(crate) fn ready(&mut self, database: i64, key: &[u8]) {
+        if self.waited_for {
+            self.wake(database, key);
+        }
+    }
+
+    /// The same whether or not anybody is known to wait.
+    pub(crate) fn wake(&mut self, database: i64, key: &[u8]) {
+        if !self.ready.iter().any(|(other, known)| *other == database && known == key) {
+            self.ready.push((database, key.to_vec()));
+        }
+    }
+
     /// Does what belongs into the transaction, at its end.
     pub(crate) fn finish(&mut self, session: &mut Session) -> Result<()> {
+        // Serving may bring further keys into being.
+        let mut next = 0;
+        while let Some((database, key)) = self.ready.get(next).cloned() {
+            queue::serve(session, self, database, &key)?;
+            next += 1;
+        }
+        self.ready.clear();
         if self.events.is_empty() {
             return Ok(());
         }

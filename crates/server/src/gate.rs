@@ -14,6 +14,7 @@ use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::acl::{Denied, Entry};
 use crate::client::{Client, Parked};
+use crate::commands::clients;
 use crate::effects::Effects;
 use crate::failure;
 use crate::journal::Level;
@@ -25,7 +26,7 @@ use crate::server::Server;
 use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
-use crate::table::{self, Command, Run, ADMITTED, FAST, IMMEDIATE, KEEPS, POSTS, SUBSCRIBED, WRITE};
+use crate::table::{self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, POSTS, SUBSCRIBED, WRITE};
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
@@ -59,11 +60,14 @@ impl Context<'_> {
         mut body: impl FnMut(&mut Session, &mut Client, &mut Effects) -> perilune::Result<()>,
     ) -> perilune::Result<()> {
         let Context { session, client, effects, .. } = self;
-        let before = effects.mark();
+        let (before, outermost) = (effects.mark(), session.depth() == 0);
         let outcome = session.transaction_with(options, |session| {
             effects.rewind(before);
             body(session, client, effects)?;
-            Ok(effects.finish(session)?)
+            if outermost {
+                effects.finish(session)?;
+            }
+            Ok(())
         });
         if outcome.is_err() {
             effects.rewind(before);
@@ -84,10 +88,14 @@ impl Context<'_> {
             return;
         }
         if let (false, Some(word)) = (command.words.is_empty(), arguments.get(1)) {
-            if !command.words.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes())) {
+            let Some(known) = command.words.iter().find(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+            else {
                 self.refused(Some(command), &unknown_word(command.name, word), &mut replies);
                 return;
-            }
+            };
+            self.client.command = Some((command.name, known));
+        } else {
+            self.client.command = Some((command.name, ""));
         }
         if !self.client.authenticated && !command.is(ADMITTED) {
             self.refused(Some(command), "NOAUTH Authentication required.", &mut replies);
@@ -128,6 +136,10 @@ impl Context<'_> {
         arguments: Arguments<'_>,
         replies: &mut Replies<'_>,
     ) {
+        // EXEC is shown behind what it runs.
+        if command.name != "exec" {
+            self.show(command, arguments);
+        }
         let (start, begun) = (replies.position(), Instant::now());
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
@@ -160,6 +172,17 @@ impl Context<'_> {
             let event = if command.is(FAST) { "fast-command" } else { "command" };
             self.server.statistics.delayed(event, took);
         }
+        if command.name == "exec" {
+            self.show(command, arguments);
+        }
+    }
+
+    /// Shows a command to those who see all, but what operators do and what has passwords.
+    #[inline]
+    fn show(&mut self, command: &Command, arguments: Arguments<'_>) {
+        if !self.server.monitors.is_empty() && !command.is(ADMIN | ADMITTED) {
+            clients::show(self, arguments);
+        }
     }
 
     fn run_keys(
@@ -179,6 +202,9 @@ impl Context<'_> {
                     return Ok(());
                 }
             }
+        }
+        // Neither is serving clients that wait for what the command brings into being brief.
+        if !command.is(POSTS) && self.effects.notify == 0 && !(writes && self.effects.is_waited_for()) {
             let before = self.effects.mark();
             let attempt = self.session.attempt(|session| {
                 let mut keys = Keys::new(session, self.effects, database, now, writes);
@@ -212,6 +238,7 @@ impl Context<'_> {
         now: i64,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
+        self.show(command, arguments);
         if let Err(text) = self.permit(command, arguments, "multi") {
             replies.error(&format!(
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod acl;
+mod census;
 mod client;
 mod commands;
 mod connection;
@@ -22,16 +23,19 @@ mod effects;
 mod failure;
 mod figures;
 mod gate;
+mod inquiry;
 mod journal;
 mod keyspace;
 mod limits;
 mod listener;
 mod mailbox;
 mod metrics;
+mod monitors;
 mod notify;
 mod numbers;
 mod pattern;
 mod peers;
+mod queue;
 mod random;
 mod rdb;
 mod scripts;
@@ -44,6 +48,7 @@ mod subscriptions;
 mod table;
 mod timers;
 mod tls;
+mod waits;
 mod worker;
 
 pub use crate::rdb::{import_rdb, ImportError, Imported};

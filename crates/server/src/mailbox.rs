@@ -13,6 +13,7 @@ use mio::Waker;
 
 use crate::client::Client;
 use crate::connection::Stream;
+use crate::inquiry::Inquiry;
 use crate::server::Server;
 use crate::subscribers::Message;
 
@@ -29,7 +30,6 @@ pub(crate) struct Seat {
 
 /// One thing for an event loop to do.
 #[derive(Debug)]
-#[expect(dead_code, reason = "scripts post all of them")]
 pub(crate) enum Letter {
     /// A new connection.
     Arrived(Box<(Stream, Client)>),
@@ -37,8 +37,12 @@ pub(crate) enum Letter {
     Reply { seat: Seat, ticket: u64, bytes: Vec<u8> },
     /// A message for all who are subscribed.
     Message(Arc<Message>),
-    /// The connection ends.
-    Close { seat: Seat },
+    /// Bytes that belong to no request.
+    Push { seat: Seat, bytes: Arc<[u8]> },
+    /// A question to answer.
+    Ask(Arc<Inquiry>),
+    /// Commands are held back no longer.
+    Resume,
 }
 
 /// Where other threads put letters for a loop.

@@ -12,10 +12,19 @@ use crate::subscribers::{publish, Topic};
 const KEYSPACE: u32 = 1;
 /// To channels by the event's name.
 const KEYEVENT: u32 = 1 << 1;
+/// Commands on keys of any kind.
+pub(crate) const GENERIC: u32 = 1 << 2;
+pub(crate) const STRING: u32 = 1 << 3;
+pub(crate) const LIST: u32 = 1 << 4;
+pub(crate) const SET: u32 = 1 << 5;
+pub(crate) const HASH: u32 = 1 << 6;
+pub(crate) const ZSET: u32 = 1 << 7;
 /// A key has expired.
 pub(crate) const EXPIRED: u32 = 1 << 8;
 /// A key was looked for and is not there.
 pub(crate) const MISSED: u32 = 1 << 11;
+/// A key is there that was not.
+pub(crate) const NEW: u32 = 1 << 14;
 
 /// Whether anybody is to be told anything of these classes.
 pub(crate) fn wants(bits: u32, classes: u32) -> bool {

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use perilune::{node, ChannelOptions, Cursor, Database, LockMode, Node, Session, WhenFull};
-use perilune_resp::{Arguments, ArgumentsBuf, Progress, RequestParser};
+use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
 
 use crate::failure::{refuse, Result};
 use crate::keyspace::NAME;
@@ -26,6 +26,7 @@ use crate::limits::{TOLD_BYTES, TOLD_PENDING_BYTES};
 use crate::mailbox::Letter;
 use crate::server::Server;
 use crate::subscribers::{self, Message, Topic};
+use crate::{inquiry, queue};
 
 /// A message of the engine holds so much of what is told.
 const PIECE: usize = (1 << 20) - 1;
@@ -118,10 +119,12 @@ pub(crate) fn listen(server: &Arc<Server>, mut session: Session) {
                 if message.missed > 0 {
                     // The rest of something whose beginning was dropped.
                     held.clear();
+                    // Replies that were told of are still there.
+                    let _ = queue::deliver_all(server, &mut session);
                 }
                 let Some((more, piece)) = message.body.split_first() else { continue };
                 held.extend_from_slice(piece);
-                if *more == 0 && !hear(server, &std::mem::take(&mut held)) {
+                if *more == 0 && !hear(server, &mut session, &std::mem::take(&mut held)) {
                     break;
                 }
             }
@@ -141,13 +144,25 @@ pub(crate) fn stop(session: &mut Session, server: i64) {
 }
 
 /// Does what one message says; false if it says stop.
-fn hear(server: &Arc<Server>, bytes: &[u8]) -> bool {
+fn hear(server: &Arc<Server>, session: &mut Session, bytes: &[u8]) -> bool {
     let mut parser = RequestParser::default();
     let Ok(Progress::Complete { .. }) = parser.parse(bytes, true) else { return true };
     let words = parser.arguments(bytes);
     match words.get(0) {
         Some(b"stop") => return false,
         Some(b"message") => hear_message(server, words),
+        Some(b"ask") => inquiry::hear_question(server, words),
+        Some(b"answer") => inquiry::hear_answer(server, words.from(1)),
+        Some(b"pause") => {
+            let number = |index: usize| words.get(index).and_then(parse_integer).unwrap_or(0);
+            server.pause(number(1).unsigned_abs(), number(2) != 0);
+        }
+        Some(b"served") => {
+            if let Some(ticket) = words.get(1).and_then(parse_integer) {
+                // What cannot be read now is read after the next time that messages were dropped.
+                let _ = queue::deliver(server, session, ticket);
+            }
+        }
         _ => {}
     }
     true
@@ -176,6 +191,7 @@ pub(crate) fn sweep(session: &mut Session, home: i64) -> perilune::Result<()> {
 
 fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
     subscribers::forget(session, server)?;
+    queue::forget(session, server)?;
     session.remove_channel(channel(server))?;
     session.delete_tree(&place(server)?)
 }

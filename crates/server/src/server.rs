@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,11 +17,13 @@ use crate::commands;
 use crate::commands::nodes::Waiters;
 use crate::effects::Effects;
 use crate::figures::Figures;
+use crate::inquiry::Inquiries;
 use crate::journal::{Journal, Level};
 use crate::keyspace::{clock, sweep};
 use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Letter, Mailbox};
+use crate::monitors::Monitors;
 use crate::peers;
 use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
@@ -131,6 +133,16 @@ pub(crate) struct Server {
     pub(crate) scripts: Scripts,
     /// Wakes the thread that follows changes of settings and users.
     follower_waker: Waker,
+    /// What clients have asked all servers.
+    pub(crate) inquiries: Inquiries,
+    /// Who sees all commands.
+    pub(crate) monitors: Monitors,
+    /// Until when commands are held back, in milliseconds since 1970; 0: they are not.
+    paused_until: AtomicI64,
+    /// All commands, not just those that write.
+    pauses_all: AtomicBool,
+    /// Clients that wait for keys, those among them that are just about to.
+    pub(crate) blocked: AtomicUsize,
     /// Event loops that have not ended.
     pub(crate) loops: AtomicUsize,
 }
@@ -145,6 +157,28 @@ impl Server {
     pub(crate) fn note(&self, level: Level, event: &str, details: &[(&str, &str)]) {
         if self.notes(level) {
             self.journal.write(level, event, details);
+        }
+    }
+
+    /// Holds commands back for so many milliseconds from now on; 0 ends that.
+    pub(crate) fn pause(&self, time: u64, all: bool) {
+        self.pauses_all.store(all, Ordering::Relaxed);
+        let until = if time == 0 { 0 } else { clock().saturating_add_unsigned(time) };
+        self.paused_until.store(until, Ordering::Release);
+        if time == 0 {
+            self.mailboxes.iter().for_each(|mailbox| mailbox.post(Letter::Resume));
+        }
+    }
+
+    /// Until when commands are held back, and whether all are.
+    pub(crate) fn paused(&self) -> Option<(i64, bool)> {
+        match self.paused_until.load(Ordering::Acquire) {
+            0 => None,
+            until if until <= clock() => {
+                let _ = self.paused_until.compare_exchange(until, 0, Ordering::AcqRel, Ordering::Relaxed);
+                None
+            }
+            until => Some((until, self.pauses_all.load(Ordering::Relaxed))),
         }
     }
 
@@ -255,21 +289,15 @@ impl Running {
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
             scripts: Scripts::default(),
             follower_waker,
+            inquiries: Inquiries::default(),
+            monitors: Monitors::default(),
+            paused_until: AtomicI64::new(0),
+            pauses_all: AtomicBool::new(false),
+            blocked: AtomicUsize::new(0),
             loops: AtomicUsize::new(settings.threads.max(1)),
             settings,
         });
-        let mut threads = Vec::new();
-        let mut listeners = Some(listeners);
-        for index in 0..server.mailboxes.len() {
-            let session = database.session()?;
-            let worker = Worker::new(&server, index, session, listeners.take())?;
-            threads.push(
-                thread::Builder::new()
-                    .name(format!("serve-{index}"))
-                    .stack_size(SCRIPT_STACK)
-                    .spawn(move || worker.run())?,
-            );
-        }
+        let mut threads = start_loops(&server, database, listeners)?;
         let shared = Arc::clone(&server);
         threads
             .push(thread::Builder::new().name("settings".to_owned()).spawn(move || follower.run(&shared))?);
@@ -367,6 +395,22 @@ fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> 
         acl.change(session, &[commands::acl::with_password(acl, password)], false)?;
     }
     Ok(())
+}
+
+/// Starts the event loops; the first one accepts.
+fn start_loops(
+    server: &Arc<Server>,
+    database: &Database,
+    listeners: Listeners,
+) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let mut listeners = Some(listeners);
+    (0..server.mailboxes.len())
+        .map(|index| {
+            let worker = Worker::new(server, index, database.session()?, listeners.take())?;
+            let thread = thread::Builder::new().name(format!("serve-{index}")).stack_size(SCRIPT_STACK);
+            Ok(thread.spawn(move || worker.run())?)
+        })
+        .collect()
 }
 
 /// Removes expired keys, as long as this process is the one that does: who holds the lock. When it dies

@@ -16,23 +16,30 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::{node, Session};
-use perilune_resp::Protocol;
+use perilune_resp::{parse_integer, Arguments, Protocol};
 
-use crate::client::Client;
+use crate::census::{self, Filter};
+use crate::client::{Client, Parked, Queued};
 use crate::connection::{Connection, Lent, Outcome, Stream};
 use crate::effects::Effects;
 use crate::gate::Context;
+use crate::inquiry::{Answer, Inquiry};
 use crate::journal::Level;
+use crate::keyspace::clock;
 use crate::limits::EVENTS;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
+use crate::numbers::lower;
 use crate::peers;
+use crate::queue;
 use crate::server::Server;
 use crate::settings::Name;
 use crate::subscribers::{self, Message, Topic};
 use crate::subscriptions::Subscriptions;
+use crate::table::{self, Command, POSTS, WRITE};
 use crate::timers::Timers;
 use crate::tls::TlsStream;
+use crate::waits::{self, Waits};
 
 const WAKE: Token = Token(usize::MAX);
 const UNIX: Token = Token(usize::MAX - 1);
@@ -54,6 +61,7 @@ pub(crate) struct Desk {
     pub(crate) lent: Lent,
     pub(crate) effects: Effects,
     subscriptions: Subscriptions,
+    waits: Waits,
     timers: Timers,
     /// Which of the server's loops this is.
     thread: usize,
@@ -80,12 +88,95 @@ impl Desk {
             if let Some(until) = parked.until {
                 self.timers.set(until, client.seat.token, parked.ticket);
             }
+            if let Some(queued) = &parked.queued {
+                self.await_keys(queued)?;
+            }
         }
         if self.effects.is_empty() {
             return Ok(());
         }
         self.send_letters();
         self.subscribe(client.seat.token)
+    }
+
+    /// Whether CLIENT PAUSE keeps this request of a client from being run now; then it is parked.
+    #[inline]
+    pub(crate) fn holds_back(&mut self, client: &mut Client, arguments: Arguments<'_>) -> bool {
+        match self.server.paused() {
+            None => false,
+            Some((until, all)) => self.hold_back(client, arguments, until, all),
+        }
+    }
+
+    #[cold]
+    fn hold_back(&mut self, client: &mut Client, arguments: Arguments<'_>, until: i64, all: bool) -> bool {
+        let Some(command) = table::find(&arguments[0]) else { return false };
+        let writes = |command: &Command| command.is(WRITE | POSTS);
+        let queued =
+            || client.queue.iter().flat_map(|queue| &queue.commands).any(|(command, _)| writes(command));
+        let held = match command.name {
+            // Who pauses may want to go on.
+            "client" => false,
+            "exec" => all || queued(),
+            _ => all || writes(command) && client.queue.is_none(),
+        };
+        if held {
+            let left = Duration::from_millis(until.saturating_sub(clock()).max(1).unsigned_abs());
+            let parked = client.park();
+            parked.until = Instant::now().checked_add(left);
+            parked.paused = true;
+            if let Some(until) = parked.until {
+                let ticket = parked.ticket;
+                self.timers.set(until, client.seat.token, ticket);
+            }
+        }
+        held
+    }
+
+    /// Watches the keys that a client waits for. What came between its look and the watch is served at once.
+    fn await_keys(&mut self, queued: &Queued) -> perilune::Result<()> {
+        for key in &queued.keys {
+            self.waits.add(&mut self.session, queued.database, key)?;
+        }
+        for key in &queued.keys {
+            self.serve_key(queued.database, key)?;
+        }
+        Ok(())
+    }
+
+    /// Serves who waits for a key, wherever that is, if there is anything.
+    fn serve_key(&mut self, database: i64, key: &[u8]) -> perilune::Result<()> {
+        let Desk { server, session, effects, .. } = self;
+        effects.begin(server);
+        let before = effects.mark();
+        let served = session.transaction(|session| {
+            effects.rewind(before);
+            effects.wake(database, key);
+            Ok(effects.finish(session)?)
+        });
+        if served.is_err() {
+            effects.rewind(before);
+        }
+        self.send_letters();
+        served
+    }
+
+    /// A client no longer waits for keys.
+    fn leave(&mut self, parked: &Parked) {
+        if let Some(queued) = &parked.queued {
+            self.server.blocked.fetch_sub(1, Ordering::AcqRel);
+            for key in &queued.keys {
+                self.waits.remove(&mut self.session, queued.database, key);
+            }
+        }
+    }
+
+    /// Takes a client out of the queues; false if its reply is on its way. One that cannot be taken out is
+    /// told the truth by the reply that comes.
+    fn cancel(&mut self, queued: Option<&Queued>) -> bool {
+        queued.is_none_or(|queued| {
+            queue::cancel(&mut self.session, self.server.number, queued.ticket).unwrap_or(false)
+        })
     }
 
     #[cold]
@@ -152,6 +243,7 @@ impl Worker {
             lent: Lent::new(),
             effects: Effects::default(),
             subscriptions: Subscriptions::default(),
+            waits: Waits::new(poll.registry().try_clone()?),
             timers: Timers::default(),
             thread,
         };
@@ -184,6 +276,12 @@ impl Worker {
                     WAKE => {}
                     UNIX => self.accept_unix(),
                     Token(token) if token > LISTENERS => self.accept_tcp(TCP - token),
+                    Token(token) if token >= waits::FIRST => {
+                        if let Some((database, key)) = self.desk.waits.rung(&mut self.desk.session, token) {
+                            // What fails is tried again at the next touch.
+                            let _ = self.desk.serve_key(database, &key);
+                        }
+                    }
                     Token(token) => {
                         if let Some(Some(connection)) = self.connections.get_mut(token) {
                             connection.readable |=
@@ -228,6 +326,13 @@ impl Worker {
     fn end(&mut self, token: usize) {
         if let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) {
             connection.finish();
+            if let Some(parked) = connection.client.parked.take() {
+                self.desk.cancel(parked.queued.as_ref());
+                self.desk.leave(&parked);
+            }
+            if connection.client.monitors {
+                self.desk.server.monitors.remove(connection.client.seat);
+            }
             connection.client.unsubscribe(&mut self.desk.effects);
             // What is not noted now is when the next one comes or goes, or this server does.
             let _ = self.desk.subscribe(token);
@@ -256,7 +361,8 @@ impl Worker {
                         IpAddr::V4(ip) => ip.is_loopback(),
                         IpAddr::V6(ip) => ip.is_loopback(),
                     };
-                    self.admit(stream, address.to_string(), local);
+                    let here = stream.local_address();
+                    self.admit(stream, (address.to_string(), here), local);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // None is left, or no descriptor is: the next connection tries again.
@@ -282,7 +388,7 @@ impl Worker {
                 Ok((stream, _)) => {
                     let path = self.desk.server.settings.unix_socket.as_ref();
                     let address = path.map_or_else(String::new, |path| format!("{}:0", path.display()));
-                    self.admit(Stream::Unix(stream), address, true);
+                    self.admit(Stream::Unix(stream), (address.clone(), address), true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
@@ -290,7 +396,7 @@ impl Worker {
         }
     }
 
-    fn admit(&mut self, mut stream: Stream, address: String, local: bool) {
+    fn admit(&mut self, mut stream: Stream, (address, here): (String, String), local: bool) {
         let server = &self.desk.server;
         let (figures, live) = (&server.figures, &server.live);
         figures.connections.fetch_add(1, Ordering::Relaxed);
@@ -309,7 +415,7 @@ impl Worker {
         if server.notes(Level::Verbose) {
             server.note(Level::Verbose, "client connected", &[("addr", &address), ("id", &id.to_string())]);
         }
-        let client = Client::new(id, address, local, server.is_open());
+        let client = Client::new(id, (address, here), local, server.is_open());
         let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
         else {
             return;
@@ -323,16 +429,16 @@ impl Worker {
             match letter {
                 Letter::Arrived(arrived) => self.arrive(*arrived),
                 Letter::Reply { seat, ticket, bytes } => {
-                    if self.at(seat).is_some_and(|connection| connection.answer(ticket, bytes)) {
+                    let parked = self.at(seat).and_then(|connection| connection.answer(ticket, bytes));
+                    if let Some(parked) = parked {
+                        self.desk.leave(&parked);
                         self.given.push(seat.token);
                     }
                 }
                 Letter::Message(message) => self.deliver(&message),
-                Letter::Close { seat } => {
-                    if self.at(seat).is_some() {
-                        self.end(seat.token);
-                    }
-                }
+                Letter::Push { seat, bytes } => self.push(seat, &bytes),
+                Letter::Ask(inquiry) => self.inquire(&inquiry),
+                Letter::Resume => self.resume(),
             }
         }
         while let Some(token) = self.given.pop() {
@@ -344,6 +450,97 @@ impl Worker {
     fn at(&mut self, seat: Seat) -> Option<&mut Connection> {
         let connection = self.connections.get_mut(seat.token)?.as_mut()?;
         (connection.client.id == seat.client).then_some(connection)
+    }
+
+    /// Gives bytes to a client, or cuts it off if it lets too many wait. Class 0 is that of all who are not
+    /// subscribed; a limit of 0 is none.
+    fn push(&mut self, seat: Seat, bytes: &[u8]) {
+        let limit = match self.desk.server.live.output_limit(2)[0] {
+            0 => u64::MAX,
+            limit => limit as u64,
+        };
+        let Some(connection) = self.at(seat) else { return };
+        if connection.push(bytes, limit) {
+            self.given.push(seat.token);
+        } else {
+            self.end(seat.token);
+        }
+    }
+
+    /// Goes on with what CLIENT PAUSE has held back.
+    fn resume(&mut self) {
+        for (token, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            if connection.client.parked.as_ref().is_some_and(|parked| parked.paused) {
+                connection.client.parked = None;
+                self.given.push(token);
+            }
+        }
+    }
+
+    /// Answers a question for the clients of this loop.
+    fn inquire(&mut self, inquiry: &Inquiry) {
+        let words = inquiry.words.as_arguments();
+        let answer = match words.get(1).map(lower).as_deref() {
+            Some(b"list") => self.list(words, inquiry.asker),
+            Some(b"kill") => self.kill(words, inquiry.asker),
+            Some(b"unblock") => self.unblock(words),
+            _ => Answer::default(),
+        };
+        let Desk { server, session, .. } = &mut self.desk;
+        inquiry.answer(server, session, &answer);
+    }
+
+    fn list(&self, words: Arguments<'_>, asker: Seat) -> Answer {
+        let mut answer = Answer::default();
+        let Ok(filter) = Filter::of_list(words.from(2)) else { return answer };
+        for connection in self.connections.iter().flatten().filter(|each| filter.means(each, asker)) {
+            let line = census::line(&connection.client, connection.stream.descriptor(), connection.waiting());
+            answer.lines.extend_from_slice(line.as_bytes());
+        }
+        answer
+    }
+
+    fn kill(&mut self, words: Arguments<'_>, asker: Seat) -> Answer {
+        let mut answer = Answer::default();
+        let Ok(filter) = Filter::of_kill(words.from(2), |_| true) else { return answer };
+        let meant = |(token, connection): (usize, &Option<Connection>)| {
+            connection.as_ref().filter(|each| filter.means(each, asker)).map(|_| token)
+        };
+        let tokens: Vec<usize> = self.connections.iter().enumerate().filter_map(meant).collect();
+        answer.count = tokens.len() as i64;
+        for token in tokens {
+            match self.connections.get_mut(token) {
+                // Who asks for its own end is answered first.
+                Some(Some(connection)) if connection.client.id == asker.client => {
+                    connection.client.closing = true;
+                }
+                _ => self.end(token),
+            }
+        }
+        answer
+    }
+
+    fn unblock(&mut self, words: Arguments<'_>) -> Answer {
+        let id = words.get(2).and_then(parse_integer);
+        let fails = words.get(3).is_some_and(|reason| reason.eq_ignore_ascii_case(b"error"));
+        let waits = |connection: &Connection| {
+            Some(connection.client.id) == id
+                && connection.client.parked.as_ref().is_some_and(|parked| parked.gives_up)
+        };
+        let token = self.connections.iter().position(|connection| connection.as_ref().is_some_and(waits));
+        let Some(token) = token else { return Answer::default() };
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return Answer::default() };
+        let Some(parked) = connection.client.parked.as_mut() else { return Answer::default() };
+        if fails {
+            parked.too_late = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec();
+        }
+        let ticket = parked.ticket;
+        self.time_out(token, ticket);
+        let still = self.connections.get(token).and_then(Option::as_ref);
+        let waits =
+            still.is_some_and(|each| each.client.parked.as_ref().is_some_and(|it| it.ticket == ticket));
+        Answer { count: i64::from(!waits), ..Answer::default() }
     }
 
     /// Gives a message to the connections that are subscribed.
@@ -380,11 +577,33 @@ impl Worker {
     fn ring_timers(&mut self) {
         let now = Instant::now();
         while let Some((token, ticket)) = self.desk.timers.take_due(now) {
-            let connection = self.connections.get_mut(token).and_then(Option::as_mut);
-            if connection.is_some_and(|connection| connection.time_out(ticket)) {
-                self.serve(token);
-            }
+            self.time_out(token, ticket);
         }
+    }
+
+    /// A command has waited long enough.
+    fn time_out(&mut self, token: usize, ticket: u64) {
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        let Some(parked) = connection.client.parked.as_mut().filter(|parked| parked.ticket == ticket) else {
+            return;
+        };
+        if let Some(number) = parked.asked {
+            self.desk.server.inquiries.give_up(number);
+            return;
+        }
+        if parked.paused {
+            connection.client.parked = None;
+            self.serve(token);
+            return;
+        }
+        if !self.desk.cancel(parked.queued.as_ref()) {
+            return;
+        }
+        let reply = std::mem::take(&mut parked.too_late);
+        if let Some(parked) = connection.answer(ticket, reply) {
+            self.desk.leave(&parked);
+        }
+        self.serve(token);
     }
 
     fn arrive(&mut self, (mut stream, mut client): (Stream, Client)) {

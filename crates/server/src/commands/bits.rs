@@ -6,6 +6,7 @@ use super::strings::{check_length, load};
 use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG};
 use crate::keyspace::{Keys, Kind};
 use crate::limits::VALUE_BYTES;
+use crate::notify;
 use crate::numbers::{integer, lower, span};
 
 const OFFSET: &str = "ERR bit offset is not an integer or out of range";
@@ -43,6 +44,7 @@ pub(crate) fn setbit(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     bytes.resize(bytes.len().max(offset / 8 + 1), 0);
     put_bit(&mut bytes, offset, bit);
     keys.change_string(&key, entry.as_ref(), &bytes)?;
+    keys.notify(notify::STRING, "setbit", key.name);
     replies.truth(old);
     Ok(())
 }
@@ -163,9 +165,15 @@ pub(crate) fn bitop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     }
     let target = keys.key(&arguments[2])?;
     match (keys.open(&target)?, result.is_empty()) {
-        (Some(entry), true) => keys.erase(&target, &entry)?,
+        (Some(entry), true) => {
+            keys.erase(&target, &entry)?;
+            keys.notify(notify::GENERIC, "del", target.name);
+        }
         (None, true) => {}
-        (entry, false) => keys.put_string(&target, entry.as_ref(), &result, None)?,
+        (entry, false) => {
+            keys.put_string(&target, entry.as_ref(), &result, None)?;
+            keys.notify(notify::STRING, "set", target.name);
+        }
     }
     replies.count(length);
     Ok(())
@@ -345,6 +353,7 @@ pub(crate) fn bitfield(
     }
     if writes {
         keys.change_string(&key, entry.as_ref(), &bytes)?;
+        keys.notify(notify::STRING, "setbit", key.name);
     }
     Ok(())
 }

@@ -260,7 +260,12 @@ pub(crate) fn combined(
 pub(crate) fn store(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let (query, sources) = Query::parse(keys, arguments, 2)?;
     let found = query.run(keys, sources)?;
-    replace(keys, &arguments[1], &found)?;
+    let event = match lower(&arguments[0]).get(..4) {
+        Some(b"zuni") => "zunionstore",
+        Some(b"zint") => "zinterstore",
+        _ => "zdiffstore",
+    };
+    replace(keys, &arguments[1], &found, event)?;
     replies.count(found.len());
     Ok(())
 }

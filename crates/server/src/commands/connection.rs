@@ -1,7 +1,5 @@
 //! What concerns a connection and not the keys.
 
-use std::fmt::Write as _;
-
 use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
@@ -53,6 +51,9 @@ pub(crate) fn quit(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
 }
 
 pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    if context.client.monitors {
+        context.server.monitors.remove(context.client.seat);
+    }
     context.client.reset(context.server.is_open(), context.effects);
     replies.speak(Protocol::Resp2);
     replies.simple("RESET");
@@ -150,55 +151,10 @@ pub(crate) fn hello(
     Ok(())
 }
 
-fn set_name(context: &mut Context<'_>, name: &[u8]) -> Result<()> {
+pub(super) fn set_name(context: &mut Context<'_>, name: &[u8]) -> Result<()> {
     if !name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return refuse("ERR Client names cannot contain spaces, newlines or special characters.");
     }
     context.client.name = name.to_vec();
     Ok(())
-}
-
-/// CLIENT ID, GETNAME, SETNAME, INFO.
-pub(crate) fn client(
-    context: &mut Context<'_>,
-    arguments: Arguments<'_>,
-    replies: &mut Replies<'_>,
-) -> Result<()> {
-    let (word, wanted) = match &*lower(&arguments[1]) {
-        b"id" => ("id", 2),
-        b"getname" => ("getname", 2),
-        b"setname" => ("setname", 3),
-        _ => ("info", 2),
-    };
-    if arguments.len() != wanted {
-        return refuse_with(wrong_number(&format!("client|{word}")));
-    }
-    match word {
-        "id" => replies.integer(context.client.id),
-        "getname" if context.client.name.is_empty() => replies.null(),
-        "getname" => replies.bulk(&context.client.name),
-        "setname" => {
-            set_name(context, &arguments[2])?;
-            replies.simple("OK");
-        }
-        _ => replies.verbatim(line(context).as_bytes()),
-    }
-    Ok(())
-}
-
-/// The client in the form of CLIENT LIST.
-fn line(context: &Context<'_>) -> String {
-    let client = &context.client;
-    let mut text = format!("id={} addr={} name=", client.id, client.address);
-    text.push_str(&String::from_utf8_lossy(&client.name));
-    let queued = client.queue.as_ref().map_or(-1, |queue| queue.commands.len() as i64);
-    let _ = writeln!(
-        text,
-        " age={} db={} multi={queued} user={} resp={}",
-        client.since.elapsed().as_secs(),
-        client.database,
-        client.user_name(),
-        client.protocol.number()
-    );
-    text
 }

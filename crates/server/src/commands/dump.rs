@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::failure::{refuse, Result, SYNTAX};
 use crate::keyspace::{Contents, Keys, Scored};
 use crate::limits::VALUE_BYTES;
+use crate::notify;
 use crate::numbers::{integer, lower};
 
 const VERSION: u8 = 1;
@@ -196,9 +197,12 @@ pub(crate) fn restore(
     };
     let contents = checked(&arguments[3])?;
     match (expires, old) {
-        (Some(expires), Some(old)) if expires <= keys.now => keys.erase(&key, &old)?,
+        (Some(expires), Some(old)) if expires <= keys.now => keys.empty(&key, &old)?,
         (Some(expires), None) if expires <= keys.now => {}
-        _ => contents.write(keys, &arguments[1], expires)?,
+        _ => {
+            contents.write(keys, &arguments[1], expires)?;
+            keys.notify(notify::GENERIC, "restore", key.name);
+        }
     }
     replies.simple("OK");
     Ok(())

@@ -4,6 +4,7 @@ use perilune_resp::{Arguments, Replies};
 
 use crate::failure::{refuse, refuse_with, Result};
 use crate::keyspace::Keys;
+use crate::notify;
 use crate::numbers::{integer, lower};
 
 /// How a time is given.
@@ -108,8 +109,10 @@ pub(crate) fn expire(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
         Some(entry) if condition.holds(entry.expires, expires) => {
             if expires <= keys.now {
                 keys.erase(&key, &entry)?;
+                keys.notify(notify::GENERIC, "del", key.name);
             } else {
                 keys.set_expiry(&key, &entry, Some(expires))?;
+                keys.notify(notify::GENERIC, "expire", key.name);
             }
             true
         }
@@ -145,6 +148,7 @@ pub(crate) fn persist(
     let done = match keys.open(&key)? {
         Some(entry) if entry.expires.is_some() => {
             keys.set_expiry(&key, &entry, None)?;
+            keys.notify(notify::GENERIC, "persist", key.name);
             true
         }
         _ => false,

@@ -7,6 +7,7 @@ use super::scan::scan_elements;
 use crate::failure::{refuse, refuse_with, Result, NOT_INTEGER};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Names};
+use crate::notify;
 use crate::numbers::{add_decimals, double_of, integer, integer_of, lower};
 use crate::random;
 
@@ -40,8 +41,9 @@ impl<'n> Hash<'n> {
         Ok(new)
     }
 
-    /// Writes down how many fields there are now.
-    fn close(self, keys: &mut Keys<'_>) -> Result<()> {
+    /// Writes down how many fields there are now, and tells what has happened.
+    fn close(self, keys: &mut Keys<'_>, event: &'static str) -> Result<()> {
+        keys.notify(notify::HASH, event, self.key.name);
         keys.set_count(&self.key, self.entry.as_ref(), Kind::Hash, self.count)
     }
 }
@@ -57,7 +59,7 @@ pub(crate) fn hset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     for index in (2..arguments.len()).step_by(2) {
         new += i64::from(hash.set(keys, &arguments[index], &arguments[index + 1])?);
     }
-    hash.close(keys)?;
+    hash.close(keys, "hset")?;
     if old_form {
         replies.simple("OK");
     } else {
@@ -71,7 +73,7 @@ pub(crate) fn hsetnx(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     let absent = hash.get(keys, &arguments[2])?.is_none();
     if absent {
         hash.set(keys, &arguments[2], &arguments[3])?;
-        hash.close(keys)?;
+        hash.close(keys, "hset")?;
     }
     replies.truth(absent);
     Ok(())
@@ -107,7 +109,9 @@ pub(crate) fn hdel(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
             removed += i64::from(hash.fields.remove(keys.session, field)?);
         }
         hash.count -= removed;
-        hash.close(keys)?;
+        if removed > 0 {
+            hash.close(keys, "hdel")?;
+        }
     }
     replies.integer(removed);
     Ok(())
@@ -193,7 +197,7 @@ pub(crate) fn hincrby(
         return refuse("ERR increment or decrement would overflow");
     };
     hash.set(keys, &arguments[2], sum)?;
-    hash.close(keys)?;
+    hash.close(keys, "hincrby")?;
     replies.integer(sum);
     Ok(())
 }
@@ -217,7 +221,7 @@ pub(crate) fn hincrbyfloat(
     }
     let sum = add_decimals(&old, &arguments[3])?;
     hash.set(keys, &arguments[2], &sum)?;
-    hash.close(keys)?;
+    hash.close(keys, "hincrbyfloat")?;
     replies.bulk(sum.as_bytes());
     Ok(())
 }

@@ -6,6 +6,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::{refuse, Result, NO_KEY, SYNTAX};
 use crate::keyspace::{readdress, Keys, NAME};
 use crate::limits::DATABASES;
+use crate::notify;
 use crate::numbers::{integer, lower};
 use crate::pattern;
 use crate::random;
@@ -17,6 +18,7 @@ pub(crate) fn del(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut R
         let key = keys.key(name)?;
         if let Some(entry) = keys.open(&key)? {
             keys.erase(&key, &entry)?;
+            keys.notify(notify::GENERIC, "del", name);
             removed += 1;
         }
     }
@@ -122,6 +124,8 @@ pub(crate) fn rename(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     if wanted && from.node != to.node {
         keys.copy(&from, &entry, &to, target.as_ref())?;
         keys.erase(&from, &entry)?;
+        keys.notify(notify::GENERIC, "rename_from", from.name);
+        keys.notify(notify::GENERIC, "rename_to", to.name);
     }
     if only_absent {
         replies.truth(wanted);
@@ -184,10 +188,17 @@ fn transfer(
     let wanted = target.is_none() || replace;
     if wanted {
         keys.copy(&from, &entry, &to, target.as_ref())?;
+        if !leave {
+            keys.notify(notify::GENERIC, "copy_to", to.name);
+        }
     }
     keys.database = here;
     if wanted && leave {
         keys.erase(&from, &entry)?;
+        keys.notify(notify::GENERIC, "move_from", from.name);
+        keys.database = there;
+        keys.notify(notify::GENERIC, "move_to", to.name);
+        keys.database = here;
     }
     Ok(wanted)
 }

@@ -10,6 +10,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::{refuse, refuse_with, Result, INDEX_RANGE, NO_KEY, SYNTAX};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind};
+use crate::notify;
 use crate::numbers::{from_end, integer, lower, positive, span};
 
 /// A list, open.
@@ -24,13 +25,27 @@ struct List<'n> {
 
 /// Which end of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Left,
     Right,
 }
 
 impl Side {
-    fn parse(word: &[u8]) -> Result<Side> {
+    fn popped(self) -> &'static str {
+        match self {
+            Side::Left => "lpop",
+            Side::Right => "rpop",
+        }
+    }
+
+    fn pushed(self) -> &'static str {
+        match self {
+            Side::Left => "lpush",
+            Side::Right => "rpush",
+        }
+    }
+
+    pub(super) fn parse(word: &[u8]) -> Result<Side> {
         match &*lower(word) {
             b"left" => Ok(Side::Left),
             b"right" => Ok(Side::Right),
@@ -75,6 +90,8 @@ impl<'n> List<'n> {
     fn push(&mut self, keys: &mut Keys<'_>, side: Side, element: &[u8]) -> Result<()> {
         if self.entry.is_none() && self.length() == 0 {
             keys.begin(&self.key)?;
+            keys.ready(self.key.name);
+            keys.notify(notify::NEW, "new", self.key.name);
         }
         let index = match side {
             Side::Left => {
@@ -109,7 +126,7 @@ impl<'n> List<'n> {
     /// Called behind what took elements away: an empty list goes.
     fn close(&self, keys: &mut Keys<'_>) -> Result<()> {
         match &self.entry {
-            Some(entry) if self.length() <= 0 => keys.erase(&self.key, entry),
+            Some(entry) if self.length() <= 0 => keys.empty(&self.key, entry),
             _ => Ok(()),
         }
     }
@@ -143,6 +160,7 @@ pub(crate) fn push(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         for element in arguments.from(2).iter() {
             list.push(keys, side, element)?;
         }
+        keys.notify(notify::LIST, side.pushed(), list.key.name);
     }
     replies.integer(list.length());
     Ok(())
@@ -165,6 +183,7 @@ pub(crate) fn pop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut R
         (None, Some(_)) => replies.null_array(),
         (Some(_), None) => {
             replies.bulk(&list.pop(keys.session, side)?);
+            keys.notify(notify::LIST, side.popped(), list.key.name);
             list.close(keys)?;
         }
         (Some(_), Some(count)) => pop_many(keys, &mut list, side, count, replies)?,
@@ -183,6 +202,9 @@ fn pop_many(
     replies.array(count);
     for _ in 0..count {
         replies.bulk(&list.pop(keys.session, side)?);
+    }
+    if count > 0 {
+        keys.notify(notify::LIST, side.popped(), list.key.name);
     }
     list.close(keys)
 }
@@ -217,6 +239,7 @@ pub(crate) fn lset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         return refuse(INDEX_RANGE);
     }
     list.put(keys.session, index, &arguments[3])?;
+    keys.notify(notify::LIST, "lset", list.key.name);
     replies.simple("OK");
     Ok(())
 }
@@ -236,9 +259,12 @@ pub(crate) fn ltrim(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     let (start, last) = (integer(&arguments[2])?, integer(&arguments[3])?);
     let mut list = List::open(keys, &arguments[1])?;
     let (start, end) = span(start, last, list.length());
+    if list.entry.is_some() {
+        keys.notify(notify::LIST, "ltrim", list.key.name);
+    }
     if start == end {
         if let Some(entry) = &list.entry {
-            keys.erase(&list.key, entry)?;
+            keys.empty(&list.key, entry)?;
         }
     } else {
         for index in (0..start).chain(end..list.length()) {
@@ -271,6 +297,7 @@ pub(crate) fn linsert(
         replies.integer(-1);
         return Ok(());
     };
+    keys.notify(notify::LIST, "linsert", list.key.name);
     let at = at + behind;
     if at < elements.len() / 2 {
         // The shorter part makes room.
@@ -307,6 +334,7 @@ pub(crate) fn lrem(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         elements.retain(|element| !wanted(element));
     }
     if removed > 0 {
+        keys.notify(notify::LIST, "lrem", list.key.name);
         list.rewrite(keys, 0, &elements)?;
     }
     replies.integer(removed as i64);
@@ -383,13 +411,17 @@ pub(crate) fn lmove(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     if arguments[1] == arguments[2] {
         let element = source.pop(keys.session, from)?;
         source.push(keys, to, &element)?;
+        keys.notify(notify::LIST, to.pushed(), source.key.name);
+        keys.notify(notify::LIST, from.popped(), source.key.name);
         replies.bulk(&element);
         return Ok(());
     }
     let mut target = List::open(keys, &arguments[2])?;
     let element = source.pop(keys.session, from)?;
-    source.close(keys)?;
     target.push(keys, to, &element)?;
+    keys.notify(notify::LIST, to.pushed(), target.key.name);
+    keys.notify(notify::LIST, from.popped(), source.key.name);
+    source.close(keys)?;
     replies.bulk(&element);
     Ok(())
 }
@@ -400,13 +432,52 @@ pub(crate) fn lmpop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     let side = Side::parse(side)?;
     let count = super::count_option(rest.from(1))?;
     for name in names.iter() {
-        let mut list = List::open(keys, name)?;
-        if list.entry.is_some() {
-            replies.array(2);
-            replies.bulk(name);
-            return pop_many(keys, &mut list, side, count, replies);
+        if pop_some(keys, name, side, count, replies)? {
+            return Ok(());
         }
     }
     replies.null_array();
     Ok(())
+}
+
+/// Takes elements off a list and answers them as LMPOP does; false if there is none.
+pub(super) fn pop_some(
+    keys: &mut Keys<'_>,
+    name: &[u8],
+    side: Side,
+    count: usize,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let mut list = List::open(keys, name)?;
+    if list.entry.is_none() {
+        return Ok(false);
+    }
+    replies.array(2);
+    replies.bulk(name);
+    pop_many(keys, &mut list, side, count, replies)?;
+    Ok(true)
+}
+
+/// Takes an element off a list and answers both names, as BLPOP does; false if there is none.
+pub(super) fn pop_named(
+    keys: &mut Keys<'_>,
+    name: &[u8],
+    side: Side,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let mut list = List::open(keys, name)?;
+    if list.entry.is_none() {
+        return Ok(false);
+    }
+    replies.array(2);
+    replies.bulk(name);
+    replies.bulk(&list.pop(keys.session, side)?);
+    keys.notify(notify::LIST, side.popped(), name);
+    list.close(keys)?;
+    Ok(true)
+}
+
+/// Whether there is a list.
+pub(super) fn has_elements(keys: &mut Keys<'_>, name: &[u8]) -> Result<bool> {
+    Ok(List::open(keys, name)?.entry.is_some())
 }

@@ -3,6 +3,7 @@
 pub(crate) mod acl;
 pub(crate) mod bits;
 pub(crate) mod blocking;
+pub(crate) mod clients;
 pub(crate) mod combine;
 pub(crate) mod config;
 pub(crate) mod connection;

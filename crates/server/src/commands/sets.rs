@@ -8,6 +8,7 @@ use super::scan::scan_elements;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::wrong_number;
 use crate::keyspace::{Entry, Key, Keys, Kind, Names};
+use crate::notify;
 use crate::numbers::{integer, lower, positive};
 use crate::random;
 
@@ -85,6 +86,9 @@ pub(crate) fn sadd(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     for member in arguments.from(2).iter() {
         new += i64::from(set.add(keys, member)?);
     }
+    if new > 0 {
+        keys.notify(notify::SET, "sadd", &arguments[1]);
+    }
     set.close(keys)?;
     replies.integer(new);
     Ok(())
@@ -95,6 +99,9 @@ pub(crate) fn srem(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     let mut removed = 0;
     for member in arguments.from(2).iter() {
         removed += i64::from(set.remove(keys, member)?);
+    }
+    if removed > 0 {
+        keys.notify(notify::SET, "srem", &arguments[1]);
     }
     set.close(keys)?;
     replies.integer(removed);
@@ -159,9 +166,13 @@ pub(crate) fn smove(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     }
     let moved = source.remove(keys, &arguments[3])?;
     if moved {
+        keys.notify(notify::SET, "srem", &arguments[1]);
         source.close(keys)?;
-        target.add(keys, &arguments[3])?;
+        let added = target.add(keys, &arguments[3])?;
         target.close(keys)?;
+        if added {
+            keys.notify(notify::SET, "sadd", &arguments[2]);
+        }
     }
     replies.truth(moved);
     Ok(())
@@ -178,6 +189,7 @@ pub(crate) fn spop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         let picked = set.pick(keys)?;
         if let Some(member) = &picked {
             set.remove(keys, member)?;
+            keys.notify(notify::SET, "spop", &arguments[1]);
             set.close(keys)?;
         }
         replies.bulk_or_null(picked.as_deref());
@@ -189,6 +201,9 @@ pub(crate) fn spop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         random::choose(all.len(), wanted).into_iter().filter_map(|index| all.get(index)).collect();
     for member in &chosen {
         set.remove(keys, member)?;
+    }
+    if !chosen.is_empty() {
+        keys.notify(notify::SET, "spop", &arguments[1]);
     }
     set.close(keys)?;
     match count {
@@ -292,9 +307,19 @@ pub(crate) fn store(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     let members = combine(keys, arguments.from(2), operation)?;
     let target = keys.key(&arguments[1])?;
     if let Some(entry) = keys.open(&target)? {
-        keys.erase(&target, &entry)?;
+        if members.is_empty() {
+            keys.empty(&target, &entry)?;
+        } else {
+            keys.erase(&target, &entry)?;
+        }
     }
     if !members.is_empty() {
+        let event = match operation {
+            Operation::Intersection => "sinterstore",
+            Operation::Union => "sunionstore",
+            Operation::Difference => "sdiffstore",
+        };
+        keys.notify(notify::SET, event, target.name);
         let mut set = Set::open(keys, &arguments[1])?;
         for member in &members {
             set.add(keys, member)?;

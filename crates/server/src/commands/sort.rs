@@ -7,6 +7,7 @@ use perilune_resp::{Arguments, Replies};
 use super::sets::Set;
 use crate::failure::{refuse, Result, SYNTAX, WRONG_TYPE};
 use crate::keyspace::{text, Contents, Keys, Kind, Names};
+use crate::notify;
 use crate::numbers::{double_of, integer, lower};
 
 /// The options.
@@ -185,10 +186,11 @@ pub(crate) fn sort(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     let count = list.len();
     if count > 0 {
         Contents::List(list).write(keys, target, None)?;
+        keys.notify(notify::LIST, "sortstore", target);
     } else {
         let key = keys.key(target)?;
         if let Some(old) = keys.open(&key)? {
-            keys.erase(&key, &old)?;
+            keys.empty(&key, &old)?;
         }
     }
     replies.count(count);

@@ -7,6 +7,7 @@ use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG, WRONG_TYPE};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind};
 use crate::limits::VALUE_BYTES;
+use crate::notify;
 use crate::numbers::{add_decimals, from_end, integer, integer_of, lower};
 
 /// The bytes of the string at `key`; none if nothing lies there.
@@ -51,6 +52,9 @@ pub(crate) fn get_quick(
     if let Some(value) = keys.session.get_ref(&key.node)? {
         text::reply(value, replies);
         return Ok(true);
+    }
+    if notify::wants(keys.effects.notify, notify::MISSED) {
+        return Ok(false);
     }
     let nothing = keys.session.data(&key.node)? == perilune::Data::Nothing;
     if nothing {
@@ -128,6 +132,10 @@ pub(crate) fn set(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut R
     if wanted {
         let kept = entry.filter(|_| options.keep).and_then(|entry| entry.expires);
         keys.put_string(&key, entry.as_ref(), &arguments[2], options.expires.or(kept))?;
+        keys.notify(notify::STRING, "set", key.name);
+        if options.expires.is_some() {
+            keys.notify(notify::GENERIC, "expire", key.name);
+        }
     }
     if replies.position() == start {
         if wanted {
@@ -144,6 +152,7 @@ pub(crate) fn setnx(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     let absent = keys.open(&key)?.is_none();
     if absent {
         keys.put_string(&key, None, &arguments[2], None)?;
+        keys.notify(notify::STRING, "set", key.name);
     }
     replies.truth(absent);
     Ok(())
@@ -158,6 +167,8 @@ pub(crate) fn setex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     let key = keys.key(&arguments[1])?;
     let entry = keys.open(&key)?;
     keys.put_string(&key, entry.as_ref(), &arguments[3], Some(expires))?;
+    keys.notify(notify::STRING, "set", key.name);
+    keys.notify(notify::GENERIC, "expire", key.name);
     replies.simple("OK");
     Ok(())
 }
@@ -165,16 +176,19 @@ pub(crate) fn setex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
 pub(crate) fn getset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
     reply_string(keys, &key, entry.as_ref(), replies)?;
-    keys.put_string(&key, entry.as_ref(), &arguments[2], None)
+    keys.put_string(&key, entry.as_ref(), &arguments[2], None)?;
+    keys.notify(notify::STRING, "set", key.name);
+    Ok(())
 }
 
 pub(crate) fn getdel(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
     reply_string(keys, &key, entry.as_ref(), replies)?;
-    match entry {
-        Some(entry) => keys.erase(&key, &entry),
-        None => Ok(()),
+    if let Some(entry) = entry {
+        keys.erase(&key, &entry)?;
+        keys.notify(notify::GENERIC, "del", key.name);
     }
+    Ok(())
 }
 
 pub(crate) fn getex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
@@ -197,12 +211,23 @@ pub(crate) fn getex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
         _ => None,
     };
     reply_string(keys, &key, Some(&entry), replies)?;
-    match (timed, expires) {
-        (_, Some(expires)) if expires <= keys.now => keys.erase(&key, &entry),
-        (_, Some(_)) => keys.set_expiry(&key, &entry, expires),
-        (Some(None), None) if entry.expires.is_some() => keys.set_expiry(&key, &entry, None),
-        _ => Ok(()),
-    }
+    let event = match (timed, expires) {
+        (_, Some(expires)) if expires <= keys.now => {
+            keys.erase(&key, &entry)?;
+            "del"
+        }
+        (_, Some(_)) => {
+            keys.set_expiry(&key, &entry, expires)?;
+            "expire"
+        }
+        (Some(None), None) if entry.expires.is_some() => {
+            keys.set_expiry(&key, &entry, None)?;
+            "persist"
+        }
+        _ => return Ok(()),
+    };
+    keys.notify(notify::GENERIC, event, key.name);
+    Ok(())
 }
 
 pub(crate) fn mget(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
@@ -234,6 +259,7 @@ pub(crate) fn mset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         let key = keys.key(&arguments[index])?;
         let entry = keys.open(&key)?;
         keys.put_string(&key, entry.as_ref(), &arguments[index + 1], None)?;
+        keys.notify(notify::STRING, "set", key.name);
     }
     if only_absent {
         replies.integer(1);
@@ -256,6 +282,7 @@ fn add(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> 
         return refuse("ERR increment or decrement would overflow");
     };
     keys.change_string(&key, entry.as_ref(), sum)?;
+    keys.notify(notify::STRING, "incrby", key.name);
     replies.integer(sum);
     Ok(())
 }
@@ -328,6 +355,7 @@ pub(crate) fn incrbyfloat(
     };
     let sum = add_decimals(&old, &arguments[2])?;
     keys.change_string(&key, entry.as_ref(), &sum)?;
+    keys.notify(notify::STRING, "incrbyfloat", key.name);
     replies.bulk(sum.as_bytes());
     Ok(())
 }
@@ -338,6 +366,7 @@ pub(crate) fn append(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     check_length(bytes.len().saturating_add(arguments[2].len()))?;
     bytes.extend_from_slice(&arguments[2]);
     keys.change_string(&key, entry.as_ref(), &bytes)?;
+    keys.notify(notify::STRING, "append", key.name);
     replies.count(bytes.len());
     Ok(())
 }
@@ -391,6 +420,7 @@ pub(crate) fn setrange(
         bytes.resize(bytes.len().max(offset + patch.len()), 0);
         bytes[offset..offset + patch.len()].copy_from_slice(patch);
         keys.change_string(&key, entry.as_ref(), &bytes)?;
+        keys.notify(notify::STRING, "setrange", key.name);
     }
     replies.count(bytes.len());
     Ok(())

@@ -5,6 +5,7 @@ use perilune_resp::{Arguments, Replies};
 use super::zsets::{reply, Zset};
 use crate::failure::{refuse, Result, SYNTAX};
 use crate::keyspace::{Edge, Keys, Scored};
+use crate::notify;
 use crate::numbers::{double_of, integer, lower, span};
 
 /// Which members.
@@ -254,20 +255,23 @@ pub(crate) fn zrange_old(
     Ok(())
 }
 
-/// Puts `found` in place of what lies at the key called `name`.
-pub(super) fn replace(keys: &mut Keys<'_>, name: &[u8], found: &[Scored]) -> Result<()> {
+/// Puts `found` in place of what lies at the key called `name`, and tells so.
+pub(super) fn replace(keys: &mut Keys<'_>, name: &[u8], found: &[Scored], event: &'static str) -> Result<()> {
     let key = keys.key(name)?;
-    if let Some(entry) = keys.open(&key)? {
-        keys.erase(&key, &entry)?;
-    }
+    let old = keys.open(&key)?;
     if found.is_empty() {
-        return Ok(());
+        return old.map_or(Ok(()), |entry| keys.empty(&key, &entry));
+    }
+    if let Some(entry) = old {
+        keys.erase(&key, &entry)?;
     }
     let mut zset = Zset::open(keys, name)?;
     for scored in found {
         zset.put(keys, &scored.member, None, scored.score)?;
     }
-    zset.close(keys)
+    zset.close(keys)?;
+    keys.notify(notify::ZSET, event, key.name);
+    Ok(())
 }
 
 pub(crate) fn zrangestore(
@@ -277,7 +281,7 @@ pub(crate) fn zrangestore(
 ) -> Result<()> {
     let query = Query::parse(arguments, 3, true)?;
     let found = query.find(keys, &arguments[2])?;
-    replace(keys, &arguments[1], &found)?;
+    replace(keys, &arguments[1], &found, "zrangestore")?;
     replies.count(found.len());
     Ok(())
 }
@@ -312,6 +316,14 @@ pub(crate) fn zremrange(
     let found = range.find(keys, &mut zset, false, ALL)?;
     for scored in &found {
         zset.remove(keys, scored)?;
+    }
+    if !found.is_empty() {
+        let event = match &*name {
+            b"zremrangebyscore" => "zremrangebyscore",
+            b"zremrangebylex" => "zremrangebylex",
+            _ => "zremrangebyrank",
+        };
+        keys.notify(notify::ZSET, event, zset.key.name);
     }
     zset.close(keys)?;
     replies.count(found.len());

@@ -7,6 +7,7 @@ use super::{count_option, numbered};
 use crate::failure::{refuse, refuse_with, Result, NOT_FLOAT, SYNTAX};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Scored, SortedSet};
+use crate::notify;
 use crate::numbers::{double, double_of, integer, lower, positive};
 use crate::random;
 
@@ -132,6 +133,9 @@ pub(crate) fn zadd(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         }
     }
     zset.close(keys)?;
+    if added + updated > 0 {
+        keys.notify(notify::ZSET, if options.increment { "zincr" } else { "zadd" }, zset.key.name);
+    }
     match (options.increment, last) {
         (true, Some(score)) => replies.double(score),
         (true, None) => replies.null(),
@@ -154,6 +158,7 @@ pub(crate) fn zincrby(
     }
     zset.put(keys, &arguments[3], old, new)?;
     zset.close(keys)?;
+    keys.notify(notify::ZSET, "zincr", zset.key.name);
     replies.double(new);
     Ok(())
 }
@@ -165,6 +170,9 @@ pub(crate) fn zrem(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         if let Some(score) = zset.score(keys, member)? {
             zset.remove(keys, &Scored { member: member.to_vec(), score })?;
         }
+    }
+    if before > zset.count {
+        keys.notify(notify::ZSET, "zrem", zset.key.name);
     }
     zset.close(keys)?;
     replies.integer(before - zset.count);
@@ -244,6 +252,9 @@ fn take(keys: &mut Keys<'_>, zset: &mut Zset<'_>, highest: bool, count: usize) -
         zset.remove(keys, &scored)?;
         taken.push(scored);
     }
+    if !taken.is_empty() {
+        keys.notify(notify::ZSET, if highest { "zpopmax" } else { "zpopmin" }, zset.key.name);
+    }
     zset.close(keys)?;
     Ok(taken)
 }
@@ -283,22 +294,56 @@ pub(crate) fn zmpop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     };
     let count = count_option(rest.from(1))?;
     for name in names.iter() {
-        let mut zset = Zset::open(keys, name)?;
-        if zset.entry.is_some() {
-            let taken = take(keys, &mut zset, highest, count)?;
-            replies.array(2);
-            replies.bulk(name);
-            replies.array(taken.len());
-            for scored in taken {
-                replies.array(2);
-                replies.bulk(&scored.member);
-                replies.double(scored.score);
-            }
+        if pop_some(keys, name, highest, count, replies)? {
             return Ok(());
         }
     }
     replies.null_array();
     Ok(())
+}
+
+/// Takes members off a sorted set and answers them as ZMPOP does; false if there is none.
+pub(super) fn pop_some(
+    keys: &mut Keys<'_>,
+    name: &[u8],
+    highest: bool,
+    count: usize,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let mut zset = Zset::open(keys, name)?;
+    if zset.entry.is_none() {
+        return Ok(false);
+    }
+    let taken = take(keys, &mut zset, highest, count)?;
+    replies.array(2);
+    replies.bulk(name);
+    replies.array(taken.len());
+    for scored in taken {
+        replies.array(2);
+        replies.bulk(&scored.member);
+        replies.double(scored.score);
+    }
+    Ok(true)
+}
+
+/// Takes a member off a sorted set and answers as BZPOPMIN does; false if there is none.
+pub(super) fn pop_named(
+    keys: &mut Keys<'_>,
+    name: &[u8],
+    highest: bool,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let mut zset = Zset::open(keys, name)?;
+    if zset.entry.is_none() {
+        return Ok(false);
+    }
+    for scored in take(keys, &mut zset, highest, 1)? {
+        replies.array(3);
+        replies.bulk(name);
+        replies.bulk(&scored.member);
+        replies.double(scored.score);
+    }
+    Ok(true)
 }
 
 pub(crate) fn zrandmember(

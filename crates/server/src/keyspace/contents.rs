@@ -9,6 +9,7 @@ use perilune::{NodeRef, ValueRef};
 use super::{expiry, name, score, text, Entry, Key, Keys, Kind, Names, Scored, SortedSet, ORDER};
 use crate::failure::Result;
 use crate::limits::MEMBER_BYTES;
+use crate::notify;
 
 type Bytes = Vec<u8>;
 
@@ -117,6 +118,8 @@ impl Contents {
         if let Some(index) = index {
             keys.session.set(&index, true)?;
         }
+        keys.ready(name);
+        keys.notify(notify::NEW, "new", name);
         Ok(())
     }
 

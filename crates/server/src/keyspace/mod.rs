@@ -110,6 +110,11 @@ pub(crate) struct Entry {
     plain: bool,
 }
 
+/// The node of a key.
+pub(crate) fn key_node(database: i64, name: &[u8]) -> perilune::Result<Node> {
+    Node::new(NAME)?.with(database)?.with(&*name::subscript(name, KEY_BYTES))
+}
+
 /// Milliseconds since 1970.
 pub(crate) fn clock() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -141,6 +146,12 @@ impl<'s> Keys<'s> {
         Keys { session, effects, database, now, writes }
     }
 
+    /// Notes that the key called `name` is there now, a list or a sorted set, which clients may wait for.
+    #[inline]
+    pub(crate) fn ready(&mut self, name: &[u8]) {
+        self.effects.ready(self.database, name);
+    }
+
     /// Notes an event of the key called `name`.
     #[inline]
     pub(crate) fn notify(&mut self, class: u32, event: &'static str, name: &[u8]) {
@@ -164,6 +175,14 @@ impl<'s> Keys<'s> {
 
     /// What lies at `key`; an expired one is absent.
     pub(crate) fn open(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {
+        let entry = self.look_up(key)?;
+        if entry.is_none() && !self.writes {
+            self.notify(notify::MISSED, "keymiss", key.name);
+        }
+        Ok(entry)
+    }
+
+    fn look_up(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {
         let end = key.node.encoded().len();
         let from = if key.cut { Bound::Excluded(NodeRef::from(&key.node)) } else { Bound::Unbounded };
         let Some((node, value)) = self.session.first_entry(&key.node, from)? else { return Ok(None) };
@@ -240,6 +259,19 @@ impl<'s> Keys<'s> {
         value: impl IntoValue,
         expires: Option<i64>,
     ) -> Result<()> {
+        if old.is_none() {
+            self.notify(notify::NEW, "new", key.name);
+        }
+        self.write_string(key, old, value, expires)
+    }
+
+    fn write_string(
+        &mut self,
+        key: &Key<'_>,
+        old: Option<&Entry>,
+        value: impl IntoValue,
+        expires: Option<i64>,
+    ) -> Result<()> {
         if let Some(old) = old.filter(|old| !old.plain) {
             self.erase(key, old)?;
         }
@@ -292,6 +324,13 @@ impl<'s> Keys<'s> {
         }
     }
 
+    /// Removes a key whose last element has gone.
+    pub(crate) fn empty(&mut self, key: &Key<'_>, entry: &Entry) -> Result<()> {
+        self.erase(key, entry)?;
+        self.notify(notify::GENERIC, "del", key.name);
+        Ok(())
+    }
+
     /// Sets when `key` expires, or that it does not.
     pub(crate) fn set_expiry(&mut self, key: &Key<'_>, entry: &Entry, expires: Option<i64>) -> Result<()> {
         if let Some(old) = entry.expires {
@@ -300,7 +339,7 @@ impl<'s> Keys<'s> {
         if entry.kind == Kind::String && !key.cut && entry.plain == expires.is_some() {
             let value = self.string(key, entry)?.to_owned_value();
             self.session.delete_tree(&key.node)?;
-            return self.put_string(key, None, value, expires);
+            return self.write_string(key, None, value, expires);
         }
         match expires {
             Some(expires) => expiry::note(self, key, expires),
@@ -328,6 +367,8 @@ impl<'s> Keys<'s> {
             return self.put_string(to, None, value, entry.expires);
         }
         self.begin(to)?;
+        self.ready(to.name);
+        self.notify(notify::NEW, "new", to.name);
         self.session.copy(&from.part(entry.kind)?, &to.part(entry.kind)?)?;
         if entry.kind == Kind::Zset {
             self.session.copy(&from.node.child(ORDER)?, &to.node.child(ORDER)?)?;
@@ -348,12 +389,16 @@ impl<'s> Keys<'s> {
     ) -> Result<()> {
         if count <= 0 {
             return match entry {
-                Some(entry) => self.erase(key, entry),
+                Some(entry) => self.empty(key, entry),
                 None => Ok(()),
             };
         }
         if entry.is_none() {
             self.begin(key)?;
+            self.notify(notify::NEW, "new", key.name);
+            if kind == Kind::Zset {
+                self.ready(key.name);
+            }
         }
         if entry.is_none_or(|entry| entry.figure != count) {
             self.session.set(&key.part(kind)?, count)?;

@@ -1,13 +1,14 @@
 //! Rows of the connection.
 
 use super::row::*;
-use crate::commands::connection;
+use crate::commands::{clients, connection};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
     on_connection("auth", -2, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::auth, "Gives the password"),
-    on_connection("client", -2, 0, "connection", connection::client, "ID, GETNAME, SETNAME and INFO of the connection")
-        .with(&["id", "getname", "setname", "info"]),
+    on_connection("client", -2, NOSCRIPT, "connection", clients::client, "Of this connection, and of the others")
+        .with(&["caching", "getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "pause", "reply", "setinfo",
+            "setname", "tracking", "trackinginfo", "unblock", "unpause"]),
     on_connection("echo", 2, FAST, "connection", connection::echo, "Answers what it is told"),
     on_connection("hello", -1, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::hello, "Chooses the protocol"),
     on_connection("ping", -1, FAST | SUBSCRIBED, "connection", connection::ping, "Answers PONG, or what it is told"),

@@ -1,10 +1,19 @@
 //! Rows of lists.
 
 use super::row::*;
-use crate::commands::lists;
+use crate::commands::{blocking, lists};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
+    on_connection("blmove", 6, WRITE | GROWS | NOSCRIPT | BLOCKING, "list", blocking::take, "Moves an element, or waits for one").at(TWO),
+    on_connection("blmpop", -5, WRITE | BLOCKING, "list", blocking::take, "Takes elements off the first list that has any, or waits")
+        .finder(counted_second),
+    on_connection("blpop", -3, WRITE | NOSCRIPT | BLOCKING, "list", blocking::take, "Takes an element off the left end, or waits for one")
+        .at(ALL_BUT_LAST),
+    on_connection("brpop", -3, WRITE | NOSCRIPT | BLOCKING, "list", blocking::take, "Takes an element off the right end, or waits for one")
+        .at(ALL_BUT_LAST),
+    on_connection("brpoplpush", 4, WRITE | GROWS | NOSCRIPT | BLOCKING, "list", blocking::take,
+        "Moves an element, or waits for one").at(TWO),
     on_keys("lindex", 3, READ, ONE, "list", lists::lindex, "Reads an element"),
     on_keys("linsert", 5, WRITE | GROWS, ONE, "list", lists::linsert, "Inserts an element beside another"),
     on_keys("llen", 2, READ | FAST, ONE, "list", lists::llen, "Says how many elements there are"),

@@ -212,6 +212,7 @@ pub(super) const NONE: Places = (0, 0, 0);
 pub(super) const ONE: Places = (1, 1, 1);
 pub(super) const TWO: Places = (1, 2, 1);
 pub(super) const ALL: Places = (1, -1, 1);
+pub(super) const ALL_BUT_LAST: Places = (1, -2, 1);
 pub(super) const PAIRS: Places = (1, -1, 2);
 
 /// A number of keys at `at`, and the keys behind it.
@@ -219,6 +220,11 @@ pub(super) fn counted(arguments: Arguments<'_>, at: usize) -> Option<Vec<usize>>
     let count = perilune_resp::parse_integer(arguments.get(at)?)?;
     let count = usize::try_from(count).ok().filter(|count| *count > 0 && *count < arguments.len() - at)?;
     Some((at + 1..=at + count).collect())
+}
+
+/// The number of keys is the second argument.
+pub(super) fn counted_second(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+    counted(arguments, 2)
 }
 
 /// The number of keys is the first argument.

@@ -1,7 +1,7 @@
 //! Rows of the server and its databases.
 
 use super::row::*;
-use crate::commands::{acl, config, debug, diagnosis, info, keys, listing, server};
+use crate::commands::{acl, clients, config, debug, diagnosis, info, keys, listing, server};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -35,4 +35,5 @@ pub(super) const ROWS: &[Command] = &[
         .with(&["get", "help", "len", "reset"]),
     on_connection("time", 1, FAST, "server", server::time, "Says what time it is"),
     on_keys("swapdb", 3, WRITE | FAST | DANGEROUS | KEYSPACE, NONE, "server", keys::swap, "Exchanges two databases, by copying"),
+    on_connection("monitor", 1, ADMIN | NOSCRIPT, "server", clients::monitor, "Shows all that this server runs"),
 ];

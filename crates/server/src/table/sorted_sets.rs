@@ -1,10 +1,19 @@
 //! Rows of sorted sets.
 
 use super::row::*;
-use crate::commands::{combine, zranges, zsets};
+use crate::commands::{blocking, combine, zranges, zsets};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
+    on_connection("bzmpop", -5, WRITE | BLOCKING, "sorted-set", blocking::take,
+        "Takes members off the first sorted set that has any, or waits")
+        .finder(counted_second),
+    on_connection("bzpopmax", -3, WRITE | NOSCRIPT | BLOCKING | FAST, "sorted-set", blocking::take,
+        "Takes off the member with the highest score, or waits for one")
+        .at(ALL_BUT_LAST),
+    on_connection("bzpopmin", -3, WRITE | NOSCRIPT | BLOCKING | FAST, "sorted-set", blocking::take,
+        "Takes off the member with the lowest score, or waits for one")
+        .at(ALL_BUT_LAST),
     on_keys("zadd", -4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zadd, "Adds members, or changes their scores"),
     on_keys("zcard", 2, READ | FAST, ONE, "sorted-set", zsets::zcard, "Says how many members there are"),
     on_keys("zcount", 4, READ | FAST, ONE, "sorted-set", zranges::zcount, "Counts members by score"),

@@ -143,3 +143,19 @@ impl Client {
         self.call(line.split(' '))
     }
 }
+
+/// What an answer says, for looking into.
+pub trait Text {
+    fn to_text(&self) -> String;
+}
+
+impl Text for Answer {
+    fn to_text(&self) -> String {
+        match self {
+            Answer::Bulk(bytes) | Answer::Simple(bytes) | Answer::Error(bytes) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            other => format!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! CLIENT: what clients know and do of themselves and of each other; MONITOR.
+//!
+//! LIST, KILL and UNBLOCK ask all loops of all servers of the database; PAUSE tells all servers. MONITOR shows
+//! what this server runs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perilune_resp::{Arguments, Replies};
+
+use crate::census::{self, Filter};
+use crate::client::ReplyMode;
+use crate::failure::{refuse, refuse_with, Result, SYNTAX};
+use crate::gate::{wrong_number, Context};
+use crate::inquiry::{self, Form};
+use crate::mailbox::Letter;
+use crate::numbers::{integer, lower};
+use crate::peers;
+
+const HELP: &[&str] = &[
+    "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "GETNAME, SETNAME <name>, ID, INFO, SETINFO LIB-NAME|LIB-VER <value>",
+    "    Of this connection.",
+    "LIST [TYPE (NORMAL|PUBSUB)] [ID <id> ...]",
+    "    Clients of all servers of the database.",
+    "KILL <addr> | KILL <ID|TYPE|USER|ADDR|LADDR|SKIPME> <value> ...",
+    "    Ends connections, of any server.",
+    "PAUSE <timeout> [WRITE|ALL], UNPAUSE",
+    "    Holds commands back, on all servers.",
+    "REPLY (ON|OFF|SKIP), NO-EVICT (ON|OFF), NO-TOUCH (ON|OFF)",
+    "UNBLOCK <id> [TIMEOUT|ERROR]",
+    "    Ends a waiting command, on any server.",
+    "HELP",
+    "    Print this help.",
+];
+
+pub(crate) fn client(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let word = lower(&arguments[1]);
+    let rest = arguments.from(2);
+    let fits = match &*word {
+        b"id" | b"getname" | b"info" | b"unpause" | b"getredir" | b"trackinginfo" | b"help" => {
+            rest.is_empty()
+        }
+        b"setname" | b"reply" | b"no-evict" | b"no-touch" | b"caching" => rest.len() == 1,
+        b"setinfo" => rest.len() == 2,
+        b"pause" | b"unblock" => matches!(rest.len(), 1 | 2),
+        b"kill" | b"tracking" => !rest.is_empty(),
+        _ => true,
+    };
+    if !fits {
+        return refuse_with(wrong_number(&format!("client|{}", String::from_utf8_lossy(&word))));
+    }
+    match &*word {
+        b"list" => {
+            Filter::of_list(rest)?;
+            ask(context, arguments, Form::Lines)
+        }
+        b"kill" => {
+            Filter::of_kill(rest, |user| {
+                std::str::from_utf8(user).is_ok_and(|user| context.server.acl.user(user).is_some())
+            })?;
+            ask(context, arguments, if rest.len() == 1 { Form::Found } else { Form::Count })
+        }
+        b"unblock" => {
+            integer(&rest[0])?;
+            if rest.get(1).is_some_and(|reason| !matches!(&*lower(reason), b"timeout" | b"error")) {
+                return refuse("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+            }
+            ask(context, arguments, Form::Count)
+        }
+        b"pause" | b"unpause" => pause(context, rest, replies),
+        b"reply" => reply(context, &rest[0], replies),
+        b"tracking" | b"caching" => {
+            refuse("ERR client side caching is not supported: subscribe to keyspace events instead")
+        }
+        _ => of_itself(context, &word, rest, replies),
+    }
+}
+
+/// Asks all servers.
+fn ask(context: &mut Context<'_>, arguments: Arguments<'_>, form: Form) -> Result<()> {
+    if !inquiry::ask(context, arguments, form)? {
+        return refuse(
+            "ERR this asks all servers, which takes time: it is not allowed inside MULTI or scripts",
+        );
+    }
+    Ok(())
+}
+
+/// What concerns the connection alone.
+fn of_itself(
+    context: &mut Context<'_>,
+    word: &[u8],
+    rest: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let client = &mut *context.client;
+    match word {
+        b"id" => replies.integer(client.id),
+        b"getname" if client.name.is_empty() => replies.null(),
+        b"getname" => replies.bulk(&client.name),
+        b"setname" => {
+            super::connection::set_name(context, &rest[0])?;
+            replies.simple("OK");
+        }
+        b"setinfo" => {
+            if !matches!(&*lower(&rest[0]), b"lib-name" | b"lib-ver") {
+                let option = String::from_utf8_lossy(&rest[0]).into_owned();
+                return refuse_with(format!("ERR Unrecognized option '{option}'"));
+            }
+            replies.simple("OK");
+        }
+        b"no-evict" | b"no-touch" => {
+            let is_on = switch(&rest[0])?;
+            let flag =
+                if word == b"no-evict" { &mut client.keeps_memory } else { &mut client.leaves_untouched };
+            *flag = is_on;
+            replies.simple("OK");
+        }
+        b"getredir" => replies.integer(-1),
+        b"trackinginfo" => {
+            replies.map(3);
+            replies.bulk(b"flags");
+            replies.set(1);
+            replies.bulk(b"off");
+            replies.bulk(b"redirect");
+            replies.integer(-1);
+            replies.bulk(b"prefixes");
+            replies.array(0);
+        }
+        b"help" => {
+            replies.array(HELP.len());
+            HELP.iter().for_each(|line| replies.simple(line));
+        }
+        _ => replies.verbatim(census::line(client, -1, 0).as_bytes()),
+    }
+    Ok(())
+}
+
+fn switch(word: &[u8]) -> Result<bool> {
+    match &*lower(word) {
+        b"on" => Ok(true),
+        b"off" => Ok(false),
+        _ => refuse(SYNTAX),
+    }
+}
+
+/// CLIENT REPLY.
+fn reply(context: &mut Context<'_>, word: &[u8], replies: &mut Replies<'_>) -> Result<()> {
+    context.client.reply_mode = match &*lower(word) {
+        b"on" => {
+            replies.simple("OK");
+            ReplyMode::On
+        }
+        b"off" => ReplyMode::Off,
+        b"skip" if context.client.reply_mode == ReplyMode::Off => ReplyMode::Off,
+        b"skip" => ReplyMode::SkipsNext,
+        _ => return refuse(SYNTAX),
+    };
+    Ok(())
+}
+
+/// CLIENT PAUSE, UNPAUSE: on all servers.
+fn pause(context: &mut Context<'_>, rest: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let (time, all) = match rest.get(0) {
+        None => (0, true),
+        Some(time) => {
+            let all = match rest.get(1).map(lower).as_deref() {
+                None | Some(b"all") => true,
+                Some(b"write") => false,
+                Some(_) => return refuse("ERR CLIENT PAUSE mode must be WRITE or ALL"),
+            };
+            let until = super::blocking::milliseconds(time)?;
+            let time = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+            (time.as_millis() as u64 + u64::from(until.is_some()), all)
+        }
+    };
+    let server = Arc::clone(context.server);
+    for peer in peers::all(context.session)? {
+        if peer != server.number {
+            let (time, all) = (time.to_string(), i64::from(all).to_string());
+            peers::tell(context.session, peer, ["pause", &time, &all])?;
+        }
+    }
+    server.pause(time, all);
+    replies.simple("OK");
+    Ok(())
+}
+
+/// MONITOR: everything that this server runs from now on.
+pub(crate) fn monitor(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    if !context.may_park {
+        return refuse("ERR MONITOR is not allowed inside MULTI or scripts");
+    }
+    if !std::mem::replace(&mut context.client.monitors, true) {
+        context.server.monitors.add(context.client.seat);
+    }
+    replies.simple("OK");
+    Ok(())
+}
+
+/// Shows monitors a command that is about to run.
+#[cold]
+pub(crate) fn show(context: &mut Context<'_>, arguments: Arguments<'_>) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let client = &context.client;
+    let from = match client.address.strip_suffix(":0") {
+        Some(path) => format!("unix:{path}"),
+        None => client.address.clone(),
+    };
+    let mut text = format!("+{}.{:06} [{} {from}]", now.as_secs(), now.subsec_micros(), client.database);
+    for argument in arguments.iter() {
+        text.push_str(" \"");
+        for byte in argument {
+            match byte {
+                b'"' | b'\\' => text.extend(['\\', char::from(*byte)]),
+                b'\n' => text.push_str("\\n"),
+                b'\r' => text.push_str("\\r"),
+                b'\t' => text.push_str("\\t"),
+                b' '..=b'~' => text.push(char::from(*byte)),
+                _ => text.push_str(&format!("\\x{byte:02x}")),
+            }
+        }
+        text.push('"');
+    }
+    text.push_str("\r\n");
+    let bytes: Arc<[u8]> = text.into_bytes().into();
+    for seat in context.server.monitors.all() {
+        context.effects.letters.push((seat.thread, Letter::Push { seat, bytes: Arc::clone(&bytes) }));
+    }
+}
