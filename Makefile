@@ -74,6 +74,12 @@ cross-test:
 	$(ARM_CARGO) -p perilune-engine --test model_handshake
 	$(ARM_CARGO) -p perilune-engine --lib -- page:: tree:: fuzz::
 
+## hostility: hostile clients and killed servers, TIMES=20 times as long as in the tests: 100,000 connections, ...
+TIMES ?= 20
+.PHONY: hostility
+hostility:
+	PERILUNE_HOSTILITY=$(TIMES) timeout 3600 $(CARGO) test --release -p perilune-server --test hostility -- --nocapture
+
 ## tidy: only the checks of names, sizes, import order, unsafe code and links
 tidy:
 	@$(CARGO) xtask tidy

@@ -236,8 +236,10 @@ impl Connection {
                 0
             }
             Ok(came) => {
-                // Edge-triggered: a read that did not fill its buffer has emptied the socket.
-                self.readable = start + came == buffer.len() || self.stream.has_ended();
+                // Edge-triggered: a read that did not fill its buffer has emptied the socket, unless the
+                // end has come, too: that is told once, with the bytes before it.
+                let has_ended = self.hung_up || self.stream.has_ended();
+                self.readable = start + came == buffer.len() || has_ended;
                 came
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
