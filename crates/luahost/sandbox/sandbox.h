@@ -57,6 +57,7 @@ typedef struct sandbox_run {
     int reference;     /* of the function */
     int function;      /* 1: called as f(KEYS, ARGV), else KEYS and ARGV are globals */
     int open;          /* 1: may set globals, which are gone afterwards */
+    int positional;    /* 1: called as f(argument, ...) */
     int loading;       /* 1: defines functions */
     int protocol;      /* 2 or 3: of the reply */
     text name;         /* for errors */
@@ -143,6 +144,9 @@ void write_error(sandbox *S, lua_State *L, buffer *b, text message);
 /* calls.c */
 void open_calls(sandbox *S);
 int client_call(lua_State *L);
+
+/* nodes.c */
+void open_script_nodes(sandbox *S);
 
 /* shelter.c */
 void open_shelter(sandbox *S);

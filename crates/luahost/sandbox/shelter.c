@@ -414,6 +414,11 @@ void open_shelter(sandbox *S)
     open_calls(S);
     shelter(L);
     lua_setfield(L, 2, "redis");
+    lua_pushcfunction(L, client_call);
+    lua_setfield(L, 2, "client");
+    open_script_nodes(S);
+    shelter(L);
+    lua_setfield(L, 2, "perilune");
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, absent_global);
     lua_setfield(L, -2, "__index");

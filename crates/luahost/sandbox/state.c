@@ -314,15 +314,13 @@ static int body(lua_State *L)
         lua_createtable(L, 0, 4);
         lua_rawgeti(L, LUA_REGISTRYINDEX, S->open_globals);
         lua_setmetatable(L, -2);
-        lua_pushcfunction(L, client_call);
-        lua_setfield(L, -2, "client");
         lua_pushvalue(L, -1);
         lua_setfield(L, -2, "_G");
         lua_setfenv(L, -2);
     }
     push_texts(L, run->keys, run->key_count);
     push_texts(L, run->arguments, run->argument_count);
-    if (!run->function) {
+    if (!run->function && !run->positional) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
         lua_insert(L, -3);
         lua_setfield(L, -3, "ARGV");
@@ -330,8 +328,8 @@ static int body(lua_State *L)
         lua_pop(L, 1);
     }
     int arguments = run->function ? 2 : 0;
-    if (run->open) {
-        /* LUAFUNC hands its arguments on. */
+    if (run->positional) {
+        lua_pop(L, 2);
         luaL_checkstack(L, (int)run->argument_count, "too many arguments");
         for (size_t i = 0; i < run->argument_count; i++)
             lua_pushlstring(L, run->arguments[i].bytes, run->arguments[i].length);

@@ -56,6 +56,8 @@ pub(crate) struct Client {
     pub(crate) parked: Option<Box<Parked>>,
     /// Of the parking before this one.
     last_ticket: u64,
+    /// What it is parked on, until it is begun.
+    pub(crate) aside: Option<Box<(&'static Command, ArgumentsBuf)>>,
 }
 
 /// Why a connection waits, and for how long.
@@ -100,6 +102,8 @@ pub(crate) struct Queued {
 pub(crate) struct Queue {
     pub(crate) commands: Vec<(&'static Command, ArgumentsBuf)>,
     pub(crate) bytes: usize,
+    /// One of them may take long.
+    pub(crate) long: bool,
     /// One of them could not be queued: EXEC refuses.
     pub(crate) failed: bool,
 }
@@ -145,6 +149,7 @@ impl Client {
             closing: false,
             parked: None,
             last_ticket: 0,
+            aside: None,
         }
     }
 
@@ -194,6 +199,44 @@ impl Client {
             return None;
         }
         self.parked.take().map(|parked| *parked)
+    }
+
+    /// A client for a command that runs aside: as this one is, with what it has queued, watched and locked.
+    pub(crate) fn lend(&mut self) -> Client {
+        Client {
+            seat: self.seat,
+            name: self.name.clone(),
+            protocol: self.protocol,
+            database: self.database,
+            user: self.user.clone(),
+            acl_version: self.acl_version,
+            since: self.since,
+            queue: self.queue.take(),
+            watched: std::mem::take(&mut self.watched),
+            topics: self.topics.clone(),
+            nodes: self.nodes.take(),
+            ..Client::new(
+                self.id,
+                (self.address.clone(), self.local_address.clone()),
+                self.is_local,
+                self.authenticated,
+            )
+        }
+    }
+
+    /// Takes back what was lent, as the command has left it.
+    pub(crate) fn take_back(&mut self, lent: Client) {
+        self.name = lent.name;
+        self.protocol = lent.protocol;
+        self.database = lent.database;
+        self.authenticated = lent.authenticated;
+        self.user = lent.user;
+        self.acl_version = lent.acl_version;
+        self.queue = lent.queue;
+        self.watched = lent.watched;
+        self.topics = lent.topics;
+        self.nodes = lent.nodes;
+        self.closing |= lent.closing;
     }
 
     /// Ends all subscriptions.

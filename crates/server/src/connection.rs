@@ -179,7 +179,10 @@ impl Connection {
     }
 
     fn turn(&mut self, desk: &mut Desk) -> io::Result<Outcome> {
-        self.send()?;
+        // Replies of a pipeline that was interrupted by a command aside go together.
+        if !self.unrun || self.pending() > PENDING_BYTES {
+            self.send()?;
+        }
         if self.pending() > PENDING_BYTES {
             return Ok(Outcome::Waits);
         }
@@ -205,7 +208,9 @@ impl Connection {
         };
         let used = self.run(desk, &bytes[..end]);
         self.keep(&mut bytes, used..end, &mut desk.lent);
-        self.send()?;
+        if self.client.aside.is_none() {
+            self.send()?;
+        }
         let more = self.unrun || self.readable || self.client.closing;
         Ok(if more { Outcome::Again } else { Outcome::Waits })
     }
@@ -403,7 +408,7 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, and nothing more, before the server ends.
+    /// Sends what waits, and nothing more.
     pub(crate) fn finish(&mut self) {
         self.writable = true;
         let _ = self.send();

@@ -26,7 +26,9 @@ use crate::server::Server;
 use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
-use crate::table::{self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, POSTS, SUBSCRIBED, WRITE};
+use crate::table::{
+    self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, LONG, POSTS, SUBSCRIBED, WRITE,
+};
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
@@ -123,10 +125,20 @@ impl Context<'_> {
                     );
                     return;
                 }
+                queue.long |= command.is(LONG);
                 queue.commands.push((command, arguments));
                 replies.simple("QUEUED");
             }
-            _ => self.run(command, arguments, &mut replies),
+            queue => {
+                let long = command.is(LONG)
+                    || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
+                if long && self.may_park {
+                    self.client.park();
+                    self.client.aside = Some(Box::new((command, arguments.to_owned())));
+                } else {
+                    self.run(command, arguments, &mut replies);
+                }
+            }
         }
     }
 

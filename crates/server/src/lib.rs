@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod acl;
+mod aside;
 mod census;
 mod client;
 mod commands;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mio::Waker;
 
+use crate::aside::Done;
 use crate::client::Client;
 use crate::connection::Stream;
 use crate::inquiry::Inquiry;
@@ -35,6 +36,8 @@ pub(crate) enum Letter {
     Arrived(Box<(Stream, Client)>),
     /// The reply that a parked connection waits for.
     Reply { seat: Seat, ticket: u64, bytes: Vec<u8> },
+    /// A command that ran aside has ended.
+    Done(Box<Done>),
     /// A message for all who are subscribed.
     Message(Arc<Message>),
     /// Bytes that belong to no request.

@@ -13,6 +13,7 @@ use perilune::{node, Database, Limits, LockMode, Session};
 use perilune_luahost::sandbox::SCRIPT_STACK;
 
 use crate::acl::{hashed, Acl};
+use crate::aside::{self, Loops};
 use crate::commands;
 use crate::commands::nodes::Waiters;
 use crate::effects::Effects;
@@ -131,6 +132,8 @@ pub(crate) struct Server {
     /// One for each event loop.
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) scripts: Scripts,
+    /// Loops whose threads run something long.
+    pub(crate) aside: Loops,
     /// Wakes the thread that follows changes of settings and users.
     follower_waker: Waker,
     /// What clients have asked all servers.
@@ -196,6 +199,7 @@ impl Server {
         self.stopping.store(true, Ordering::Release);
         self.mailboxes.iter().for_each(Mailbox::wake);
         self.scripts.stop();
+        self.aside.stop();
         // It knows no more than that it ends.
         let _ = self.follower_waker.wake();
     }
@@ -288,6 +292,7 @@ impl Running {
             stopping: AtomicBool::new(false),
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
             scripts: Scripts::default(),
+            aside: Loops::new(settings.threads.max(1)),
             follower_waker,
             inquiries: Inquiries::default(),
             monitors: Monitors::default(),
@@ -342,6 +347,7 @@ impl Running {
             // A thread that panicked has said so; the others have their clients to finish.
             let _ = thread.join();
         }
+        self.server.aside.join();
         self.server.waiters.end();
         metrics::wake(&self.metrics_at);
         for thread in self.metrics_threads {
@@ -408,7 +414,7 @@ fn start_loops(
         .map(|index| {
             let worker = Worker::new(server, index, database.session()?, listeners.take())?;
             let thread = thread::Builder::new().name(format!("serve-{index}")).stack_size(SCRIPT_STACK);
-            Ok(thread.spawn(move || worker.run())?)
+            Ok(thread.spawn(move || aside::serve(Box::new(worker)))?)
         })
         .collect()
 }

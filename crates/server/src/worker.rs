@@ -4,7 +4,7 @@
 //! - A connection stays with its thread. The first thread accepts, and gives each one to the thread that
 //!   has fewest.
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
-//!   next event. A parked one goes on by a letter or a timer.
+//!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -18,6 +18,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::{node, Session};
 use perilune_resp::{parse_integer, Arguments, Protocol};
 
+use crate::aside::{Aside, Done};
 use crate::census::{self, Filter};
 use crate::client::{Client, Parked, Queued};
 use crate::connection::{Connection, Lent, Outcome, Stream};
@@ -26,7 +27,6 @@ use crate::gate::Context;
 use crate::inquiry::{Answer, Inquiry};
 use crate::journal::Level;
 use crate::keyspace::clock;
-use crate::limits::EVENTS;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
 use crate::numbers::lower;
@@ -218,6 +218,8 @@ pub(crate) struct Worker {
     again: VecDeque<usize>,
     /// Connections that letters have given something to send.
     given: Vec<usize>,
+    /// Connections that wait for a command to be run aside.
+    asides: VecDeque<usize>,
 }
 
 impl Worker {
@@ -255,52 +257,116 @@ impl Worker {
             free: Vec::new(),
             again: VecDeque::new(),
             given: Vec::new(),
+            asides: VecDeque::new(),
         })
     }
 
-    /// Serves until the server stops.
-    pub(crate) fn run(mut self) {
-        let mut events = Events::with_capacity(EVENTS);
-        while !self.desk.server.is_stopping() {
-            let busy = !self.again.is_empty() || self.desk.server.mailboxes[self.desk.thread].is_waiting();
-            let most = if busy { Duration::ZERO } else { Duration::from_secs(1) };
-            let wait = self.desk.timers.sleep(most);
-            match self.poll.poll(&mut events, Some(wait)) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Nothing can be waited for any more: the other threads go on.
-                Err(_) => break,
-            }
-            for event in &events {
-                match event.token() {
-                    WAKE => {}
-                    UNIX => self.accept_unix(),
-                    Token(token) if token > LISTENERS => self.accept_tcp(TCP - token),
-                    Token(token) if token >= waits::FIRST => {
-                        if let Some((database, key)) = self.desk.waits.rung(&mut self.desk.session, token) {
-                            // What fails is tried again at the next touch.
-                            let _ = self.desk.serve_key(database, &key);
-                        }
-                    }
-                    Token(token) => {
-                        if let Some(Some(connection)) = self.connections.get_mut(token) {
-                            connection.readable |=
-                                event.is_readable() || event.is_read_closed() || event.is_error();
-                            connection.writable |= event.is_writable();
-                            connection.hung_up |= event.is_read_closed() || event.is_error();
-                            self.serve(token);
-                        }
+    pub(crate) fn server(&self) -> Arc<Server> {
+        Arc::clone(&self.desk.server)
+    }
+
+    /// Which of the server's loops this is.
+    pub(crate) fn thread(&self) -> usize {
+        self.desk.thread
+    }
+
+    /// Serves what there is to be served, after waiting for it; false when the server ends.
+    pub(crate) fn round(&mut self, events: &mut Events) -> bool {
+        if self.desk.server.is_stopping() {
+            return false;
+        }
+        let waiting = self.desk.server.mailboxes[self.desk.thread].is_waiting();
+        let busy = waiting || !self.again.is_empty() || !self.asides.is_empty();
+        let most = if busy { Duration::ZERO } else { Duration::from_secs(1) };
+        let wait = self.desk.timers.sleep(most);
+        match self.poll.poll(events, Some(wait)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
+            // Nothing can be waited for any more: the other threads go on.
+            Err(_) => return false,
+        }
+        for event in &*events {
+            match event.token() {
+                WAKE => {}
+                UNIX => self.accept_unix(),
+                Token(token) if token > LISTENERS => self.accept_tcp(TCP - token),
+                Token(token) if token >= waits::FIRST => {
+                    if let Some((database, key)) = self.desk.waits.rung(&mut self.desk.session, token) {
+                        // What fails is tried again at the next touch.
+                        let _ = self.desk.serve_key(database, &key);
                     }
                 }
-            }
-            self.read_letters();
-            self.ring_timers();
-            for _ in 0..self.again.len() {
-                if let Some(token) = self.again.pop_front() {
-                    self.serve(token);
+                Token(token) => {
+                    if let Some(Some(connection)) = self.connections.get_mut(token) {
+                        connection.readable |=
+                            event.is_readable() || event.is_read_closed() || event.is_error();
+                        connection.writable |= event.is_writable();
+                        connection.hung_up |= event.is_read_closed() || event.is_error();
+                        self.serve(token);
+                    }
                 }
             }
         }
+        self.read_letters();
+        self.ring_timers();
+        for _ in 0..self.again.len() {
+            if let Some(token) = self.again.pop_front() {
+                self.serve(token);
+            }
+        }
+        true
+    }
+
+    /// The next command to be run aside.
+    pub(crate) fn next_aside(&mut self) -> Option<Aside> {
+        while let Some(token) = self.asides.pop_front() {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+            let client = &mut connection.client;
+            let Some(aside) = client.aside.take() else { continue };
+            let Some(ticket) = client.parked.as_ref().map(|parked| parked.ticket) else { continue };
+            let (command, arguments) = *aside;
+            return Some(Aside { command, arguments, seat: client.seat, ticket, client: client.lend() });
+        }
+        None
+    }
+
+    /// Answers a command that ran aside, and goes on with its connection.
+    pub(crate) fn finish_aside(&mut self, done: Done) {
+        let Done { seat, ticket, client, reply, effects } = done;
+        self.desk.effects = effects;
+        let Some(connection) = self.connections.get_mut(seat.token).and_then(Option::as_mut) else {
+            return self.forget_aside(client);
+        };
+        if connection.client.id != seat.client {
+            return self.forget_aside(client);
+        }
+        connection.client.take_back(client);
+        connection.answer(ticket, reply);
+        if self.desk.carry_out(&connection.client).is_err() {
+            // The tree does not say what the client has just been told.
+            connection.client.closing = true;
+        }
+        self.serve(seat.token);
+    }
+
+    /// The client is gone: what its command wants done for others is done, and what it held is released.
+    fn forget_aside(&mut self, mut client: Client) {
+        self.desk.effects.subscriptions.clear();
+        self.desk.send_letters();
+        if let Some(nodes) = &mut client.nodes {
+            nodes.end(&mut self.desk.session);
+        }
+    }
+
+    /// Sends what a connection has to say before a command that takes long.
+    pub(crate) fn flush(&mut self, token: usize) {
+        if let Some(Some(connection)) = self.connections.get_mut(token) {
+            connection.finish();
+        }
+    }
+
+    /// Says goodbye, when the server ends.
+    pub(crate) fn finish(mut self) {
         for connection in self.connections.iter_mut().flatten() {
             connection.finish();
             if let Some(nodes) = &mut connection.client.nodes {
@@ -316,6 +382,9 @@ impl Worker {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         let outcome = connection.serve(&mut self.desk);
         connection.settle(&mut self.desk.lent);
+        if connection.client.aside.is_some() {
+            self.asides.push_back(token);
+        }
         match outcome {
             Outcome::Waits => {}
             Outcome::Again => self.again.push_back(token),
@@ -435,6 +504,7 @@ impl Worker {
                         self.given.push(seat.token);
                     }
                 }
+                Letter::Done(done) => self.finish_aside(*done),
                 Letter::Message(message) => self.deliver(&message),
                 Letter::Push { seat, bytes } => self.push(seat, &bytes),
                 Letter::Ask(inquiry) => self.inquire(&inquiry),

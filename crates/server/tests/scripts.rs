@@ -4,6 +4,8 @@ mod peer;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use peer::{Client, Ours, Place, Redis};
 use perilune_resp::Answer;
@@ -373,5 +375,154 @@ fn the_papers_script_counts_as_expected() {
                 .collect();
             assert_eq!(told, counts, "{n} {header}");
         }
+    }
+}
+
+#[test]
+fn a_script_that_stops_nothing_stops_nobody() {
+    let place = Place::new();
+    let settings = Settings::default().with("threads", "1").expect("a setting");
+    let ours = Ours::start(&place, settings);
+    let mut other = Client::connect(&ours.socket);
+    assert_eq!(other.line("CONFIG SET script-time-limit 1000"), Answer::Simple(b"OK".to_vec()));
+    let socket = ours.socket.clone();
+    let runaway = thread::spawn(move || {
+        let mut client = Client::connect(&socket);
+        let start = Instant::now();
+        let answer = client.call(words(&["EVAL", "redis.call('set', 'lost', 1) while true do end", "0"]));
+        // The connection goes on.
+        assert_eq!(client.line("GET lost"), Answer::Null);
+        (start.elapsed(), shown(&answer))
+    });
+    // One loop for both: it is taken over while the script runs.
+    let (mut slowest, start) = (Duration::ZERO, Instant::now());
+    while !runaway.is_finished() {
+        let asked = Instant::now();
+        assert!(!other.line("INCR n").is_error());
+        assert_eq!(other.call(words(&["EVAL", "return 1", "0"])), Answer::Integer(1));
+        slowest = slowest.max(asked.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(20), "it is not stopped");
+    }
+    let (took, answer) = runaway.join().expect("the client of the runaway");
+    assert!(answer.contains("script-time-limit"), "{answer}");
+    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(3), "{took:?}");
+    assert!(slowest < Duration::from_millis(700), "others waited {slowest:?}");
+}
+
+#[test]
+fn scripts_reach_nodes_in_their_transaction() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    let script = "local p = perilune.node('^person', 21)
+        p.name.__ = 'Ada' p.born:set(1815) p.score:set(2.5) p.alive.__ = false
+        redis.call('set', 'seen', p.name:get() .. p.born:incr(2))
+        local names = {} for name, value in p:pairs() do names[#names + 1] = name .. '=' .. tostring(value) end
+        return {table.concat(names, ' '), tostring(p.name), p:data(), p.none:get('nothing'), perilune.isnode(p)}";
+    let answer = client.call(words(&["EVAL", script, "0"]));
+    assert_eq!(
+        shown(&answer),
+        "[\"alive=false born=1817 name=Ada score=2.5\", \"^person(21,\\\"name\\\")\", Integer(10), \"nothing\", Integer(1)]"
+    );
+    assert_eq!(client.line("GET seen"), Answer::Bulk(b"Ada1817".to_vec()));
+    let mut session = ours.database.session().expect("a session");
+    let born = perilune::node!("^person", 21, "born").expect("a node");
+    assert_eq!(session.get_int(&born).expect("a value"), Some(1817));
+    let error =
+        client.call(words(&["EVAL", "perilune.node('^person', 21):kill() redis.call('nosuch')", "0"]));
+    assert!(error.is_error());
+    let refused = client.call(words(&["EVAL_RO", "local n = perilune.node('^a'):set(1) return n", "0"]));
+    assert!(shown(&refused).contains("read-only"), "{}", shown(&refused));
+    let local = client.call(words(&["EVAL", "local n = perilune.node('a'):get() return n", "0"]));
+    assert!(local.is_error());
+}
+
+#[test]
+fn scripts_are_killed_from_any_server() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let beside = ours.beside(&place);
+    let socket = ours.socket.clone();
+    let runaway = thread::spawn(move || {
+        shown(&Client::connect(&socket).call(words(&[
+            "EVAL",
+            "redis.call('set', 'k', 1) while true do end",
+            "0",
+        ])))
+    });
+    let mut client = Client::connect(&beside.socket);
+    let start = Instant::now();
+    while client.line("SCRIPT KILL").is_error() {
+        assert!(start.elapsed() < Duration::from_secs(20), "no script is found");
+    }
+    let answer = runaway.join().expect("the client of the runaway");
+    assert!(answer.contains("SCRIPT KILL"), "{answer}");
+    assert_eq!(client.line("GET k"), Answer::Null);
+    // The script cache is that of all servers.
+    let sha = shown(&Client::connect(&ours.socket).line("SCRIPT LOAD return(7)")).replace('"', "");
+    assert_eq!(client.line(&format!("EVALSHA {sha} 0")), Answer::Integer(7));
+    client.line("SCRIPT FLUSH");
+    assert!(Client::connect(&ours.socket).line(&format!("EVALSHA {sha} 0")).is_error());
+}
+
+#[test]
+fn scripts_of_two_servers_are_atomic() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let beside = ours.beside(&place);
+    const ROUNDS: i64 = 300;
+    // Takes from one account and gives to the other, in two steps that must not be seen apart.
+    let script = "local a = tonumber(redis.call('get', KEYS[1]) or 0) local b = tonumber(redis.call('get', KEYS[2]) or 0)
+        if a + b ~= 0 then return redis.error_reply('BROKEN ' .. a .. ' ' .. b) end
+        redis.call('set', KEYS[1], a - 1) redis.call('set', KEYS[2], b + 1) return redis.call('incr', KEYS[3])";
+    let threads: Vec<_> = [&ours, &beside, &ours, &beside]
+        .map(|server| server.socket.clone())
+        .map(|socket| {
+            thread::spawn(move || {
+                let mut client = Client::connect(&socket);
+                for _ in 0..ROUNDS {
+                    let answer = client.call(words(&["EVAL", script, "3", "a", "b", "count"]));
+                    assert!(!answer.is_error(), "{}", shown(&answer));
+                }
+            })
+        })
+        .into_iter()
+        .collect();
+    for thread in threads {
+        thread.join().expect("a client");
+    }
+    let mut client = Client::connect(&ours.socket);
+    assert_eq!(client.line("GET count"), Answer::Bulk((4 * ROUNDS).to_string().into_bytes()));
+    assert_eq!(client.line("GET a"), Answer::Bulk((-4 * ROUNDS).to_string().into_bytes()));
+}
+
+#[test]
+fn replies_keep_their_order_around_scripts() {
+    let place = Place::new();
+    let settings = Settings::default().with("threads", "1").expect("a setting");
+    let ours = Ours::start(&place, settings);
+    let mut client = Client::connect(&ours.socket);
+    let long = "local t = redis.call('time') repeat local n = redis.call('time') until (n[1] - t[1]) * 1e6 + n[2] - t[2] \
+                > 5000 return 'long'";
+    let mut bytes = Vec::new();
+    let mut expected = Vec::new();
+    for round in 0..20 {
+        for (line, answer) in [
+            (words(&["INCR", "n"]), Answer::Integer(round + 1)),
+            (
+                words(&["EVAL", "return redis.call('get', 'n')", "0"]),
+                Answer::Bulk((round + 1).to_string().into_bytes()),
+            ),
+            (words(&["EVAL", long, "0"]), Answer::Bulk(b"long".to_vec())),
+            (words(&["GET", "n"]), Answer::Bulk((round + 1).to_string().into_bytes())),
+        ] {
+            let request: perilune_resp::ArgumentsBuf = line.iter().collect();
+            request.write_request(&mut bytes);
+            expected.push(answer);
+        }
+    }
+    client.send(&bytes);
+    for answer in expected {
+        assert_eq!(client.receive(), Some(answer));
     }
 }

@@ -67,7 +67,9 @@ pub enum Form {
     Function,
     /// It defines functions.
     Library,
-    /// It may set globals, which go with it; the arguments are its own, and there is `client`.
+    /// The arguments are its own.
+    Positional,
+    /// The same, and it may set globals, which go with it.
     Open,
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod debug;
 pub(crate) mod diagnosis;
 pub(crate) mod dump;
 pub(crate) mod expiry;
+pub(crate) mod functions;
 pub(crate) mod hashes;
 pub(crate) mod info;
 pub(crate) mod keys;

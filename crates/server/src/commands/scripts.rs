@@ -23,7 +23,7 @@ use crate::settings::Name;
 /// Time for a script that may take any.
 const UNLIMITED: Duration = Duration::from_secs(365 * 86_400);
 
-type Texts<'a> = Vec<&'a [u8]>;
+pub(super) type Texts<'a> = Vec<&'a [u8]>;
 
 /// What is run, and with what.
 pub(crate) struct Work<'a> {
@@ -33,7 +33,7 @@ pub(crate) struct Work<'a> {
 }
 
 /// The keys and the other arguments behind a number of keys at index 2.
-fn split(arguments: Arguments<'_>) -> Result<(Texts<'_>, Texts<'_>)> {
+pub(super) fn split(arguments: Arguments<'_>) -> Result<(Texts<'_>, Texts<'_>)> {
     let Some(count) = parse_integer(&arguments[2]) else { return refuse(NOT_INTEGER) };
     let rest = arguments.from(3);
     if count < 0 {

@@ -13,8 +13,9 @@ use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
 use crate::client::Client;
 use crate::effects::Effects;
+use crate::failure;
 use crate::gate::Context;
-use crate::scripts::store;
+use crate::scripts::{nodes, store};
 use crate::server::Server;
 use crate::settings::Name;
 use crate::table::{self, Command, NOSCRIPT, WRITE};
@@ -33,6 +34,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) read_only: bool,
     /// There is a transaction around all calls.
     pub(crate) atomic: bool,
+    /// A library is being loaded: there are no calls.
+    pub(crate) loading: bool,
     /// The command under way.
     arguments: ArgumentsBuf,
     /// Why the script must end.
@@ -43,7 +46,6 @@ pub(crate) struct Caller<'c> {
 
 /// A function that a library defines, as it says.
 #[derive(Clone, Debug)]
-#[expect(dead_code, reason = "FUNCTION LOAD reads it")]
 pub(crate) struct Registered {
     pub(crate) code: i32,
     pub(crate) name: String,
@@ -67,6 +69,7 @@ impl<'c> Caller<'c> {
             now,
             read_only: false,
             atomic: true,
+            loading: false,
             arguments: ArgumentsBuf::default(),
             failure: None,
             registered: Vec::new(),
@@ -87,6 +90,10 @@ impl<'c> Caller<'c> {
     }
 
     fn run(&mut self, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> ControlFlow<()> {
+        if self.loading {
+            replies.error("ERR a library calls no commands while it is loaded");
+            return ControlFlow::Continue(());
+        }
         let command = match self.known(arguments) {
             Ok(command) => command,
             Err(text) => {
@@ -164,6 +171,45 @@ impl<'c> Caller<'c> {
         }
     }
 
+    /// An operation of a node, if the client may reach nodes.
+    fn node(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let start = answer.len();
+        let outcome = self.may_reach_nodes().and_then(|()| {
+            nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)
+        });
+        match outcome {
+            Ok(()) => {}
+            Err(error) if error.is_retry() && self.atomic => {
+                self.failure = Some(error);
+                return ControlFlow::Break(());
+            }
+            Err(error) => {
+                answer.truncate(start);
+                Replies::new(answer, Protocol::Resp3).error(&failure::text_of(&error));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// As for PERILUNE.SET: all keys and channels, and from another machine a password.
+    fn may_reach_nodes(&mut self) -> perilune::Result<()> {
+        if self.loading {
+            return Ok(failure::refuse("ERR a library reaches no nodes while it is loaded")?);
+        }
+        if !self.client.is_local && self.server.is_open() {
+            return Ok(failure::refuse(
+                "NOAUTH nodes are for clients of other machines with a password only",
+            )?);
+        }
+        let words: ArgumentsBuf = ["perilune.set", "node", "value"].iter().collect();
+        let command = table::find(b"perilune.set");
+        let user = self.client.user(&self.server.acl);
+        match (user, command) {
+            (Some(user), Some(command)) if user.check(command, words.as_arguments()).is_ok() => Ok(()),
+            _ => Ok(failure::refuse("NOPERM this user has no permissions to reach nodes")?),
+        }
+    }
+
     fn register(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
         let text = |index| String::from_utf8_lossy(texts.get(index).unwrap_or_default()).into_owned();
         let mut function = Registered {
@@ -207,7 +253,7 @@ impl Answers for Caller<'_> {
             Question::Command => answer.extend(table::find(first).map(|_| b'1')),
             Question::Allowed => self.allowed(arguments, answer),
             Question::Register => self.register(arguments, answer),
-            Question::Node => answer.extend_from_slice(b"-ERR there are no nodes\r\n"),
+            Question::Node => return self.node(arguments, answer),
         }
         ControlFlow::Continue(())
     }

@@ -38,7 +38,6 @@ impl Flags {
     }
 
     /// Their names.
-    #[cfg_attr(not(test), expect(dead_code, reason = "FUNCTION LIST tells them"))]
     pub(crate) fn names(self) -> Vec<&'static str> {
         let mut names = Vec::new();
         if self.no_writes {

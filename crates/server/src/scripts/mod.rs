@@ -9,6 +9,8 @@
 
 pub(crate) mod calls;
 pub(crate) mod header;
+pub(crate) mod libraries;
+mod nodes;
 pub(crate) mod state;
 pub(crate) mod store;
 pub(crate) mod watch;

@@ -11,6 +11,7 @@ use perilune::Session;
 use perilune_luahost::sandbox::{Code, Sandbox};
 
 use crate::scripts::header::{self, Flags};
+use crate::scripts::libraries::Libraries;
 use crate::scripts::store;
 use crate::scripts::watch::Watched;
 
@@ -35,6 +36,9 @@ pub(crate) struct State {
     generation: i64,
     by_source: HashMap<Box<[u8]>, Script>,
     by_sha: HashMap<Box<str>, Script>,
+    /// Code of LUA, by its text.
+    open: HashMap<Box<[u8]>, Code>,
+    pub(super) libraries: Libraries,
 }
 
 impl State {
@@ -49,12 +53,14 @@ impl State {
             generation: 0,
             by_source: HashMap::new(),
             by_sha: HashMap::new(),
+            open: HashMap::new(),
+            libraries: Libraries::default(),
         })
     }
 
     /// Whether it is better thrown away than used again.
     pub(crate) fn is_worn(&self) -> bool {
-        self.by_sha.len() + self.by_source.len() > SCRIPTS || self.sandbox.memory() > self.memory / 4
+        self.by_sha.len() + self.open.len() > SCRIPTS || self.sandbox.memory() > self.memory / 4
     }
 
     /// Forgets what other servers have dropped.
@@ -64,6 +70,9 @@ impl State {
             self.by_source.clear();
             for (_, script) in self.by_sha.drain() {
                 self.sandbox.forget(script.code);
+            }
+            for (_, code) in self.open.drain() {
+                self.sandbox.forget(code);
             }
             self.generation = generation;
         }
@@ -94,6 +103,19 @@ impl State {
         }
         let Some(source) = store::source(session, sha)? else { return Ok(None) };
         Ok(Some(self.compile(sha, &source)))
+    }
+
+    /// The code of LUA with this text.
+    pub(crate) fn open(&mut self, source: &[u8]) -> Result<Code, String> {
+        if let Some(code) = self.open.get(source) {
+            return Ok(*code);
+        }
+        let code = self
+            .sandbox
+            .compile(source, "@lua")
+            .map_err(|error| format!("ERR Error compiling script (new function): {error}"))?;
+        self.open.insert(source.into(), code);
+        Ok(code)
     }
 
     fn compile(&mut self, sha: &str, source: &[u8]) -> Result<Script, String> {

@@ -89,13 +89,14 @@ struct Announced {
 }
 
 /// Looks after the scripts of `server` until it stops and none runs.
-pub(crate) fn run(server: &Server, mut session: Session) {
+pub(crate) fn run(server: &Arc<Server>, mut session: Session) {
     let scripts = &server.scripts;
     let mut announced: Vec<Announced> = Vec::new();
     let mut idle = 0;
     scripts.prepare(server);
     loop {
         scripts.empty_trash();
+        server.aside.hand_over(server);
         let running: Vec<_> = scripts
             .watched()
             .into_iter()

@@ -44,7 +44,9 @@ pub(crate) const SUBSCRIBED: u32 = 1 << 16;
 pub(crate) const POSTS: u32 = 1 << 17;
 
 /// Works with lists, sets and sorted sets alike, though its group says something else.
-pub(crate) const COLLECTIONS: u32 = 1 << 16;
+pub(crate) const COLLECTIONS: u32 = 1 << 18;
+/// May take long: runs aside, while the event loop goes on.
+pub(crate) const LONG: u32 = 1 << 19;
 
 /// How COMMAND INFO names the flags; the others are ours, or categories.
 const FLAG_NAMES: [(u32, &str); 12] = [

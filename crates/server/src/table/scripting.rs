@@ -1,7 +1,7 @@
 //! Rows of scripts and functions.
 
 use super::row::*;
-use crate::commands::scripts;
+use crate::commands::{functions, scripts};
 
 /// The number of keys is the second argument.
 fn keys(arguments: perilune_resp::Arguments<'_>) -> Option<Vec<usize>> {
@@ -13,10 +13,19 @@ fn keys(arguments: perilune_resp::Arguments<'_>) -> Option<Vec<usize>> {
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
-    on_connection("eval", -3, NOSCRIPT | KEYLESS, "scripting", scripts::eval, "Runs a script").finder(keys),
-    on_connection("eval_ro", -3, NOSCRIPT | KEYLESS, "scripting", scripts::eval, "Runs a script that writes nothing").finder(keys),
-    on_connection("evalsha", -3, NOSCRIPT | KEYLESS, "scripting", scripts::eval, "Runs a script that is kept, by its SHA1").finder(keys),
-    on_connection("evalsha_ro", -3, NOSCRIPT | KEYLESS, "scripting", scripts::eval, "Runs a kept script that writes nothing").finder(keys),
+    on_connection("eval", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script").finder(keys),
+    on_connection("eval_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that writes nothing").finder(keys),
+    on_connection("evalsha", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that is kept, by its SHA1")
+        .finder(keys),
+    on_connection("evalsha_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a kept script that writes nothing")
+        .finder(keys),
+    on_connection("fcall", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function").finder(keys),
+    on_connection("fcall_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function that writes nothing")
+        .finder(keys),
+    on_connection("function", -2, NOSCRIPT, "scripting", functions::function, "Keeps and drops libraries of functions")
+        .with(&["delete", "dump", "flush", "help", "kill", "list", "load", "restore", "stats"]),
+    on_connection("lua", -2, NOSCRIPT | DANGEROUS | LONG, "scripting", functions::lua, "Runs Lua that may set globals"),
+    on_connection("luafunc", -2, NOSCRIPT | DANGEROUS | LONG, "scripting", functions::luafunc, "Runs a function, by arguments"),
     on_connection("script", -2, NOSCRIPT, "scripting", scripts::script, "Keeps, drops and stops scripts")
         .with(&["debug", "exists", "flush", "help", "kill", "load"]),
 ];

@@ -55,6 +55,15 @@ impl Ours {
         let port = running.addresses().first().map_or(0, |address| address.port());
         Ours { database, socket, port, stopper: running.stopper(), running: Some(running) }
     }
+
+    /// Another server of the same database.
+    pub fn beside(&self, place: &Place) -> Ours {
+        let socket = place.path().join("beside.sock");
+        let settings = Settings { port: 0, unix_socket: Some(socket.clone()), ..Settings::default() };
+        let running = Running::start(&self.database, settings).expect("another server starts");
+        let database = self.database.clone();
+        Ours { database, socket, port: 0, stopper: running.stopper(), running: Some(running) }
+    }
 }
 
 impl Drop for Ours {

@@ -1,0 +1,251 @@
+//! Commands that may take long: run by the thread whose client asked, while its event loop can go on.
+//!
+//! Before such a command the thread leaves its loop in a slot. When the command ends within a millisecond it
+//! takes the loop back: one lock each way, and nothing else. A loop that lies longer is given to a spare
+//! thread; the one that has lost it answers by a letter, and is a spare itself from then on.
+//!
+//! Invariants
+//! - A loop is with one thread, in its slot, or among the orphans; nobody else can reach its connections.
+//! - The connection is parked, so that its replies keep their order. The command has a client of its own,
+//!   lent by the connection's, and a session of its own.
+//! - At most [`AWAY`] threads are away from loops; beyond, such commands are refused.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use mio::Events;
+use perilune::Session;
+use perilune_luahost::sandbox::SCRIPT_STACK;
+use perilune_resp::{ArgumentsBuf, Replies};
+
+use crate::client::Client;
+use crate::effects::Effects;
+use crate::gate::Context;
+use crate::limits::EVENTS;
+use crate::mailbox::{Letter, Seat};
+use crate::server::Server;
+use crate::table::Command;
+use crate::worker::Worker;
+
+/// How long a loop lies in its slot.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// Threads that run commands and have lost their loops.
+const AWAY: usize = 64;
+/// How long a spare thread waits for a loop before it ends.
+const BOREDOM: Duration = Duration::from_secs(10);
+
+/// A command to be run aside.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    pub(crate) command: &'static Command,
+    pub(crate) arguments: ArgumentsBuf,
+    /// Of the connection, which is parked on `ticket`.
+    pub(crate) seat: Seat,
+    pub(crate) ticket: u64,
+    pub(crate) client: Client,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) seat: Seat,
+    pub(crate) ticket: u64,
+    pub(crate) client: Client,
+    pub(crate) reply: Vec<u8>,
+    pub(crate) effects: Effects,
+}
+
+/// A loop in its slot.
+#[derive(Debug)]
+struct Left {
+    worker: Box<Worker>,
+    since: Instant,
+    /// The connection whose command runs.
+    token: usize,
+}
+
+/// Loops without a thread, and threads without a loop.
+#[derive(Debug, Default)]
+struct Orphans {
+    loops: Vec<Left>,
+    spares: usize,
+}
+
+/// The loops of a server and the threads that are not with them.
+#[derive(Debug)]
+pub(crate) struct Loops {
+    slots: Vec<Mutex<Option<Left>>>,
+    orphans: Mutex<Orphans>,
+    bell: Condvar,
+    away: AtomicUsize,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    sessions: Mutex<Vec<Session>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Loops {
+    pub(crate) fn new(count: usize) -> Loops {
+        Loops {
+            slots: (0..count).map(|_| Mutex::default()).collect(),
+            orphans: Mutex::default(),
+            bell: Condvar::new(),
+            away: AtomicUsize::new(0),
+            threads: Mutex::default(),
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// Gives loops that have lain too long to spare threads. Called every millisecond while scripts run.
+    pub(crate) fn hand_over(&self, server: &Arc<Server>) {
+        for slot in &self.slots {
+            let left = {
+                let mut slot = lock(slot);
+                if slot.as_ref().is_none_or(|left| left.since.elapsed() < PATIENCE) {
+                    continue;
+                }
+                slot.take()
+            };
+            let Some(left) = left else { continue };
+            let mut orphans = lock(&self.orphans);
+            orphans.loops.push(left);
+            if orphans.loops.len() > orphans.spares {
+                drop(orphans);
+                self.hire(server);
+            } else {
+                self.bell.notify_one();
+            }
+        }
+    }
+
+    /// One spare thread more. NB: where the system gives none, the loop waits for one that comes back.
+    fn hire(&self, server: &Arc<Server>) {
+        let shared = Arc::clone(server);
+        let thread = thread::Builder::new().name("serve-spare".to_owned()).stack_size(SCRIPT_STACK);
+        if let Ok(thread) = thread.spawn(move || {
+            if let Some(worker) = shared.aside.adopt(&shared) {
+                serve(worker);
+            }
+        }) {
+            let mut threads = lock(&self.threads);
+            threads.retain(|thread| !thread.is_finished());
+            threads.push(thread);
+        }
+    }
+
+    /// Waits for a loop that has no thread; none when the server ends, or nothing happens for long.
+    fn adopt(&self, server: &Server) -> Option<Box<Worker>> {
+        let mut orphans = lock(&self.orphans);
+        let until = Instant::now() + BOREDOM;
+        loop {
+            if let Some(mut left) = orphans.loops.pop() {
+                left.worker.flush(left.token);
+                return Some(left.worker);
+            }
+            let rest = until.saturating_duration_since(Instant::now());
+            if server.is_stopping() || rest.is_zero() {
+                return None;
+            }
+            orphans.spares += 1;
+            orphans = self.bell.wait_timeout(orphans, rest).unwrap_or_else(PoisonError::into_inner).0;
+            orphans.spares -= 1;
+        }
+    }
+
+    /// Lets all spare threads see that the server ends.
+    pub(crate) fn stop(&self) {
+        let _orphans = lock(&self.orphans);
+        self.bell.notify_all();
+    }
+
+    /// Waits for all spare threads, when the server ends.
+    pub(crate) fn join(&self) {
+        loop {
+            let Some(thread) = lock(&self.threads).pop() else { return };
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a thread with a loop does until the server ends or it has lost its loop and is not needed any more.
+pub(crate) fn serve(mut worker: Box<Worker>) {
+    let server = worker.server();
+    let mut events = Events::with_capacity(EVENTS);
+    while worker.round(&mut events) {
+        while let Some(aside) = worker.next_aside() {
+            match leave(&server, worker, aside) {
+                Some(back) => worker = back,
+                None => match server.aside.adopt(&server) {
+                    Some(other) => {
+                        worker = other;
+                        break;
+                    }
+                    None => return,
+                },
+            }
+        }
+    }
+    worker.finish();
+}
+
+/// Runs a command with the loop in its slot; the loop, if it is still there afterwards.
+fn leave(server: &Arc<Server>, worker: Box<Worker>, aside: Aside) -> Option<Box<Worker>> {
+    let (loops, thread, token) = (&server.aside, worker.thread(), aside.seat.token);
+    let slot = &loops.slots[thread];
+    *lock(slot) = Some(Left { worker, since: Instant::now(), token });
+    loops.away.fetch_add(1, Ordering::Relaxed);
+    let done = run(server, aside);
+    loops.away.fetch_sub(1, Ordering::Relaxed);
+    let left = lock(slot).take();
+    match left {
+        Some(mut left) => {
+            left.worker.finish_aside(done);
+            Some(left.worker)
+        }
+        None => {
+            server.mailboxes[thread].post(Letter::Done(Box::new(done)));
+            None
+        }
+    }
+}
+
+fn run(server: &Arc<Server>, aside: Aside) -> Done {
+    let Aside { command, arguments, seat, ticket, mut client } = aside;
+    let (mut reply, mut effects) = (Vec::new(), Effects::default());
+    let protocol = client.protocol;
+    let session = lock(&server.aside.sessions).pop().map_or_else(|| server.database.session(), Ok);
+    match session {
+        _ if server.aside.away.load(Ordering::Relaxed) > AWAY => {
+            let text = "BUSY too many scripts run for long: try again, or stop them with SCRIPT KILL";
+            Replies::new(&mut reply, protocol).error(text);
+        }
+        Err(error) => Replies::new(&mut reply, protocol).error(&format!("ERR {error}")),
+        Ok(mut session) => {
+            effects.begin(server);
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                let mut context = Context {
+                    server,
+                    session: &mut session,
+                    client: &mut client,
+                    effects: &mut effects,
+                    may_park: false,
+                };
+                let mut replies = Replies::new(&mut reply, protocol);
+                context.run(command, arguments.as_arguments(), &mut replies);
+            }));
+            if ran.is_ok() {
+                lock(&server.aside.sessions).push(session);
+            } else {
+                reply = b"-ERR the server has failed in this command: please report it\r\n".to_vec();
+                effects = Effects::default();
+            }
+        }
+    }
+    Done { seat, ticket, client, reply, effects }
+}
