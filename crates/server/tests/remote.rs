@@ -345,7 +345,7 @@ fn what_is_no_database_behind_a_server_is_said() {
         far.snapshot().map(drop).unwrap_err(),
         far.checkpoint().map(drop).unwrap_err(),
         far.verify().map(drop).unwrap_err(),
-        Database::open("tls://127.0.0.1").map(drop).unwrap_err(),
+        Database::open("tls:127.0.0.1").map(drop).unwrap_err(),
         Database::open("tcp://").map(drop).unwrap_err(),
     ] {
         assert_eq!(error.code(), ErrorCode::Invalid, "{error}");
@@ -430,5 +430,51 @@ fn random_requests(client: &mut Client, good: &[u8]) {
             words.push(word);
         }
         client.call(words.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    }
+}
+
+/// A server's certificate of its own, as files in PEM.
+fn certificate(place: &Place, name: &str) {
+    let words = format!(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN={name} \
+         -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout {name}.key -out {name}.pem"
+    );
+    let mut command = std::process::Command::new("openssl");
+    let made = command.args(words.split_whitespace()).current_dir(place.path()).output();
+    let made = made.expect("openssl is needed (.ci/packages.txt)");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+#[test]
+fn tls_is_spoken_with_a_server_that_proves_itself() {
+    let place = Place::new();
+    ["server", "stranger"].iter().for_each(|name| certificate(&place, name));
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut settings = settings();
+    for (name, value) in [
+        ("tls-port", port.to_string()),
+        ("tls-cert-file", path("server.pem")),
+        ("tls-key-file", path("server.key")),
+        ("tls-auth-clients", "no".to_owned()),
+    ] {
+        settings.set(name, &value).unwrap();
+    }
+    let ours = Ours::start(&place, settings);
+    let address = |ca: &str| format!("tls://localhost:{port}?ca={}", path(ca));
+    let database = Database::open(address("server.pem")).unwrap();
+    let mut far = database.session().unwrap();
+    let long = "x".repeat(300_000);
+    far.set(&node!("^n").unwrap(), long.as_str()).unwrap();
+    far.transaction(|session| session.increment(&node!("^count")?, 2).map(drop)).unwrap();
+    let mut near = ours.database.session().unwrap();
+    assert_eq!(near.get_str(&node!("^n").unwrap()).unwrap(), Some(long.as_str()));
+    assert_eq!(far.get_str(&node!("^n").unwrap()).unwrap(), Some(long.as_str()));
+    assert_eq!(near.get_int(&node!("^count").unwrap()).unwrap(), Some(2));
+    for wrong in [address("stranger.pem"), address("missing.pem"), format!("tcp://localhost:{port}")] {
+        let start = Instant::now();
+        let options = Database::options().timeout(Duration::from_secs(2));
+        assert!(options.open(&wrong).is_err(), "{wrong}");
+        assert!(start.elapsed() < Duration::from_secs(8), "{wrong}");
     }
 }

@@ -74,7 +74,7 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/perilune",
-        uses: &["perilune-key", "perilune-resp", "perilune-store", "perilune-engine"],
+        uses: &["perilune-key", "perilune-resp", "perilune-store", "perilune-engine", "rustls"],
         tests_use: &["perilune-harness", "proptest", "libc"],
         unsafety: Unsafety::Forbidden,
         prints: false,

@@ -1,4 +1,5 @@
-//! Addresses of servers: `tcp://host:6379`, `unix:/path`, with a user and a password before an `@`.
+//! Addresses of servers: `tcp://host:6379`, `tls://host:6379?ca=FILE`, `unix:/path`, with a user and a password
+//! before an `@`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,8 +14,19 @@ const PORT: u16 = 6379;
 pub(crate) enum Place {
     /// Host and port.
     Tcp(String, u16),
+    /// The same, and what proves who is who.
+    Tls(String, u16, Proof),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+/// Files of certificates and keys, in PEM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Proof {
+    /// Authorities that servers are trusted by; none: `$PERILUNE_CA`, or those of the system.
+    pub(crate) authority: Option<PathBuf>,
+    /// The client's certificate and its key, where the server asks for one.
+    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where a server is, and who asks.
@@ -60,14 +72,13 @@ impl Address {
             return Ok(Address { place, user, password });
         }
         let text = text(bytes)?;
-        if text.starts_with("tls:") {
-            return Err(Error::Invalid(
-                "tls: addresses are not supported by this build: use tcp:// over a trusted network or a tunnel, or unix:"
-                    .to_owned(),
-            ));
-        }
-        let Some(rest) = text.strip_prefix("tcp://") else {
-            return Err(malformed("what follows tcp: begins with //"));
+        let (rest, proof) = match (text.strip_prefix("tcp://"), text.strip_prefix("tls://")) {
+            (Some(rest), _) => (rest, None),
+            (_, Some(rest)) => {
+                let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+                (rest, Some(proof(query)?))
+            }
+            _ => return Err(malformed("what follows tcp: or tls: begins with //")),
         };
         let (login_text, host) = match rest.rsplit_once('@') {
             Some((login, host)) => (login, host),
@@ -75,21 +86,32 @@ impl Address {
         };
         let (user, password) = login(login_text)?;
         let (host, port) = split_host(host.trim_end_matches('/'))?;
-        Ok(Address { place: Place::Tcp(host, port), user, password })
+        let place = match proof {
+            None => Place::Tcp(host, port),
+            Some(proof) => Place::Tls(host, port, proof),
+        };
+        Ok(Address { place, user, password })
     }
 
     /// The address for people and messages: without the password.
     pub(crate) fn shown(&self) -> String {
-        match &self.place {
-            Place::Tcp(host, port) if host.contains(':') => format!("tcp://[{host}]:{port}"),
-            Place::Tcp(host, port) => format!("tcp://{host}:{port}"),
-            Place::Unix(path) => format!("unix:{}", path.display()),
+        let (scheme, host, port) = match &self.place {
+            Place::Tcp(host, port) => ("tcp", host, port),
+            Place::Tls(host, port, _) => ("tls", host, port),
+            Place::Unix(path) => return format!("unix:{}", path.display()),
+        };
+        if host.contains(':') {
+            format!("{scheme}://[{host}]:{port}")
+        } else {
+            format!("{scheme}://{host}:{port}")
         }
     }
 }
 
 fn malformed(why: &str) -> Error {
-    Error::Invalid(format!("{why}: an address is tcp://[user:password@]host[:port] or unix:/path"))
+    Error::Invalid(format!(
+        "{why}: an address is tcp://[user:password@]host[:port], tls:// likewise, or unix:/path"
+    ))
 }
 
 fn text(bytes: &[u8]) -> Result<String> {
@@ -120,6 +142,27 @@ fn decoded(text: &str) -> Result<String> {
         }
     }
     String::from_utf8(out).map_err(|_| malformed("an address is UTF-8"))
+}
+
+/// The files that a query names: `ca=FILE&cert=FILE&key=FILE`.
+fn proof(query: &str) -> Result<Proof> {
+    let (mut authority, mut certificate, mut key) = (None, None, None);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, file) = pair.split_once('=').unwrap_or((pair, ""));
+        let place = match name {
+            "ca" => &mut authority,
+            "cert" => &mut certificate,
+            "key" => &mut key,
+            _ => return Err(malformed("what follows ? is ca=, cert= and key=, each with a file")),
+        };
+        *place = Some(PathBuf::from(decoded(file)?));
+    }
+    let certificate = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (None, None) => None,
+        _ => return Err(malformed("cert= and key= go together")),
+    };
+    Ok(Proof { authority, certificate })
 }
 
 fn split_host(text: &str) -> Result<(String, u16)> {
@@ -166,6 +209,17 @@ mod tests {
             ("tcp://db:7000/", tcp("db", 7000), None, None, "tcp://db:7000"),
             ("tcp://:s%40%25@[::1]:7", tcp("::1", 7), None, Some("s@%"), "tcp://[::1]:7"),
             ("tcp://ann:pw@db", tcp("db", 6379), Some("ann"), Some("pw"), "tcp://db:6379"),
+            (
+                "tls://:pw@db?ca=/a%20b.pem&cert=c&key=k",
+                Place::Tls(
+                    "db".to_owned(),
+                    6379,
+                    Proof { authority: Some("/a b.pem".into()), certificate: Some(("c".into(), "k".into())) },
+                ),
+                None,
+                Some("pw"),
+                "tls://db:6379",
+            ),
             ("unix:/run/a@b.sock", Place::Unix("/run/a@b.sock".into()), None, None, "unix:/run/a@b.sock"),
             ("unix:a.sock", Place::Unix("a.sock".into()), None, None, "unix:a.sock"),
             ("unix://:pw@/run/s", Place::Unix("/run/s".into()), None, Some("pw"), "unix:/run/s"),
@@ -175,9 +229,18 @@ mod tests {
             assert_eq!((found.user.as_deref(), found.password.as_deref()), (user, password), "{text}");
             assert_eq!(found.shown(), shown);
         }
-        for wrong in
-            ["tcp:db", "tcp://", "tcp://db:0", "tcp://db:x", "tcp://::1", "tcp://[::1", "tcp://%4@a", "unix:"]
-        {
+        for wrong in [
+            "tcp:db",
+            "tcp://",
+            "tcp://db:0",
+            "tcp://db:x",
+            "tcp://::1",
+            "tcp://[::1",
+            "tcp://%4@a",
+            "tls://a?x=1",
+            "tls://a?key=k",
+            "unix:",
+        ] {
             assert!(matches!(parse(wrong), Err(Error::Invalid(_))), "{wrong}");
         }
         assert!(is_address(Path::new("unix:x")) && !is_address(Path::new("./unix:x")));

@@ -32,46 +32,52 @@ pub(super) enum Effect {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    #[cfg(feature = "tls")]
+    Tls(Box<super::tls::TlsStream>),
 }
 
 impl Stream {
     fn open(place: &Place, timeout: Duration) -> io::Result<Stream> {
-        match place {
-            Place::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path)?)),
-            Place::Tcp(host, port) => {
-                let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, timeout) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            return Ok(Stream::Tcp(stream));
-                        }
-                        Err(error) => failure = error,
-                    }
-                }
-                Err(failure)
+        let stream = match place {
+            Place::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
+            Place::Tcp(host, port) => Stream::Tcp(dial(host, *port, timeout)?),
+            #[cfg(feature = "tls")]
+            Place::Tls(host, port, proof) => {
+                let plain = dial(host, *port, timeout)?;
+                Stream::Tls(Box::new(super::tls::open(plain, host, proof)?))
             }
+            #[cfg(not(feature = "tls"))]
+            Place::Tls(_, _, proof) => {
+                let why = format!("this program was built without the feature `tls` of perilune ({proof:?})");
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+        };
+        if let Some(socket) = stream.tcp() {
+            socket.set_read_timeout(Some(timeout))?;
+            socket.set_write_timeout(Some(timeout))?;
         }
+        if let Stream::Unix(socket) = &stream {
+            socket.set_read_timeout(Some(timeout))?;
+            socket.set_write_timeout(Some(timeout))?;
+        }
+        Ok(stream)
     }
 
-    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+    fn tcp(&self) -> Option<&TcpStream> {
         match self {
-            Stream::Tcp(stream) => {
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))
-            }
-            Stream::Unix(stream) => {
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))
-            }
+            Stream::Tcp(stream) => Some(stream),
+            Stream::Unix(_) => None,
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => Some(stream.get_ref()),
         }
     }
 
     fn close(&self) {
         // It may be closed already.
-        let _ = match self {
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+        let _ = match (self, self.tcp()) {
+            (Stream::Unix(stream), _) => stream.shutdown(Shutdown::Both),
+            (_, Some(stream)) => stream.shutdown(Shutdown::Both),
+            (_, None) => Ok(()),
         };
     }
 
@@ -79,6 +85,8 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
             Stream::Unix(stream) => stream.read(buffer),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.read(buffer),
         }
     }
 
@@ -86,8 +94,25 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes),
             Stream::Unix(stream) => stream.write_all(bytes),
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
     }
+}
+
+/// Connects to the first address of a host that answers.
+fn dial(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 /// What a server says of itself when a client comes.
@@ -291,8 +316,7 @@ impl Link {
     }
 
     fn connect(&mut self) -> Result<Greeting> {
-        let opened = Stream::open(&self.address.place, self.timeout)
-            .and_then(|stream| stream.set_timeout(self.timeout).map(|()| stream));
+        let opened = Stream::open(&self.address.place, self.timeout);
         let stream = opened.map_err(|source| Error::CannotOpen {
             path: PathBuf::from(self.address.shown()),
             why: format!("cannot connect: {source}: is `perilune serve` running there, and does it listen at this address?"),

@@ -26,6 +26,8 @@ mod running;
 mod serve;
 mod services;
 mod session;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub(crate) use self::address::is_address;
 pub(crate) use self::database::RemoteDatabase;
