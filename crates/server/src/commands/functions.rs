@@ -1,7 +1,7 @@
 //! FUNCTION, FCALL, FCALL_RO, and of AlchemyDB LUA and LUAFUNC.
 
 use perilune_luahost::sandbox::{Form, Run};
-use perilune_resp::{Arguments, Replies};
+use perilune_resp::{parse_integer, Arguments, Replies};
 use sha2::{Digest, Sha256};
 
 use crate::commands::scripts::{run, split, Work};
@@ -33,6 +33,9 @@ pub(crate) fn fcall(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
+    if parse_integer(&arguments[2]).is_none() {
+        return refuse("ERR Bad number of keys provided");
+    }
     let (keys, rest) = split(arguments)?;
     let mut state = sandbox(context)?;
     let name = String::from_utf8_lossy(&arguments[1]);
