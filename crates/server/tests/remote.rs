@@ -437,6 +437,7 @@ fn random_requests(client: &mut Client, good: &[u8]) {
 fn certificate(place: &Place, name: &str) {
     let words = format!(
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN={name} \
+         -addext basicConstraints=critical,CA:FALSE \
          -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout {name}.key -out {name}.pem"
     );
     let mut command = std::process::Command::new("openssl");
