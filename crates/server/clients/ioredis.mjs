@@ -28,7 +28,12 @@ await redis.watch('k');
 await connectOnce((other) => other.set('k', 9));
 assert.equal(await redis.multi().get('k').exec(), null);
 
-// Messages come.
+// A waiting client is woken, and messages come.
+await connectOnce(async (other) => {
+  const popped = other.blpop('queue', 10);
+  await redis.rpush('queue', 'job');
+  assert.deepEqual(await popped, ['queue', 'job']);
+});
 await connectOnce(async (other) => {
   const message = new Promise((resolve) => other.on('message', (channel, text) => resolve([channel, text])));
   assert.equal(await other.subscribe('news'), 1);
@@ -36,7 +41,9 @@ await connectOnce(async (other) => {
   assert.deepEqual(await message, ['news', 'hi']);
 });
 
-// A stream of keys.
+// Scripts that the client defines, and streams of keys.
+redis.defineCommand('twice', { numberOfKeys: 1, lua: "return redis.call('incrby', KEYS[1], ARGV[1] * 2)" });
+assert.equal(await redis.twice('t', 21), 42);
 const seen = new Set();
 for await (const keys of redis.scanStream({ match: 'b*' })) keys.forEach((key) => seen.add(key));
 assert.ok(seen.has('board'));

@@ -54,6 +54,9 @@ def transactions(r):
     for thread in threads:
         thread.join()
     equal(r.get("count"), "100")
+    with r.lock("mutex", timeout=5, blocking_timeout=5, sleep=0.01):
+        equal(r.exists("mutex"), 1)
+    equal(r.exists("mutex"), 0)
 
 
 def messages(r):
@@ -65,6 +68,20 @@ def messages(r):
         equal(r.publish("news", "hi"), 2)
         kinds = sorted(pubsub.get_message(timeout=5)["type"] for _ in range(2))
         equal(kinds, ["message", "pmessage"])
+
+
+def blocking(r):
+    waiter = threading.Thread(target=lambda: equal(client(2).blpop("queue", timeout=10), ("queue", "job")))
+    waiter.start()
+    r.rpush("queue", "job")
+    waiter.join()
+    equal(r.llen("queue"), 0)
+
+
+def scripts(r):
+    equal(r.eval("return {KEYS[1], ARGV[1], redis.call('incr', KEYS[1])}", 1, "s", "x"), ["s", "x", 1])
+    script = r.register_script("return redis.call('get', KEYS[1])")
+    equal(script(keys=["s"]), "1")
 
 
 def users(r):
@@ -85,10 +102,11 @@ def operation(r):
     assert r.slowlog_get(1)[0]["duration"] >= 0
     assert r.config_set("slowlog-log-slower-than", 10000)
     equal(r.config_get("maxmemory-policy"), {"maxmemory-policy": "noeviction"})
+    assert any(int(each["id"]) == r.client_id() for each in r.client_list())
 
 
 for protocol in (2, 3):
     r = client(protocol)
-    for part in (types, transactions, messages, users, operation):
+    for part in (types, transactions, blocking, messages, scripts, users, operation):
         part(r)
 print(f"redis-py {redis.__version__}: good")
