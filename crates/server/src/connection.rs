@@ -148,6 +148,8 @@ pub(crate) struct Connection {
     pub(crate) writable: bool,
     /// The client will send no more.
     pub(crate) hung_up: bool,
+    /// The second, as its loop counts them for `timeout`, in which it was served last.
+    pub(crate) served: u64,
 }
 
 impl Connection {
@@ -163,6 +165,7 @@ impl Connection {
             readable: true,
             writable: true,
             hung_up: false,
+            served: 0,
         }
     }
 

@@ -220,6 +220,9 @@ pub(crate) struct Worker {
     given: Vec<usize>,
     /// Connections that wait for a command to be run aside.
     asides: VecDeque<usize>,
+    /// Seconds that have been counted for `timeout`, and when the last one was.
+    seconds: u64,
+    second: Instant,
 }
 
 impl Worker {
@@ -257,6 +260,8 @@ impl Worker {
             free: Vec::new(),
             again: VecDeque::new(),
             given: Vec::new(),
+            seconds: 0,
+            second: Instant::now(),
             asides: VecDeque::new(),
         })
     }
@@ -309,6 +314,7 @@ impl Worker {
         }
         self.read_letters();
         self.ring_timers();
+        self.end_idle();
         for _ in 0..self.again.len() {
             if let Some(token) = self.again.pop_front() {
                 self.serve(token);
@@ -380,6 +386,7 @@ impl Worker {
 
     fn serve(&mut self, token: usize) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        connection.served = self.seconds;
         let outcome = connection.serve(&mut self.desk);
         connection.settle(&mut self.desk.lent);
         if connection.client.aside.is_some() {
@@ -641,6 +648,27 @@ impl Worker {
             } else {
                 self.end(*token);
             }
+        }
+    }
+
+    /// Ends connections that have been idle for longer than `timeout`; who waits for a reply or for messages is not.
+    fn end_idle(&mut self) {
+        let most = self.desk.server.live.number(Name::Timeout);
+        if most <= 0 || self.second.elapsed() < Duration::from_secs(1) {
+            return;
+        }
+        self.second = Instant::now();
+        self.seconds += 1;
+        let mut idle = Vec::new();
+        for (token, connection) in self.connections.iter().enumerate() {
+            let Some(connection) = connection else { continue };
+            let waits = connection.client.parked.is_some() || connection.client.topics.is_some();
+            if !waits && self.seconds - connection.served > most as u64 {
+                idle.push(token);
+            }
+        }
+        for token in idle {
+            self.end(token);
         }
     }
 

@@ -73,6 +73,20 @@ fn what_one_server_sets_all_have() -> perilune::Result<()> {
     Ok(())
 }
 
+/// `timeout` ends who is idle, and nobody who waits for messages.
+#[test]
+fn idle_clients_are_disconnected() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut idle, mut subscriber) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    subscriber.line("subscribe news");
+    assert_eq!(idle.line("config set timeout 1"), ok());
+    assert_eq!(idle.receive(), None);
+    let mut client = Client::connect(&ours.socket);
+    assert_eq!(client.line("publish news hi"), Answer::Integer(1));
+    assert!(subscriber.receive().is_some());
+}
+
 #[test]
 fn wrong_settings_are_refused_as_redis_refuses_them() {
     let place = Place::new();
