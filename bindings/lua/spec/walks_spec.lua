@@ -277,7 +277,11 @@ return function(spec)
     db.node('^b').__ = 1
     db.node('^a')[1].__ = 1
     db.node('p').__ = 1
-    t.equal(list(db:names()), {'^a', '^b'})
+    local names = {}
+    for name in db:names() do
+      if name ~= '^redis' then names[#names + 1] = name end -- a server keeps what it needs there
+    end
+    t.equal(names, {'^a', '^b'})
     t.equal(list(db:names(true)), {'p'})
   end)
 
