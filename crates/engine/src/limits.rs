@@ -145,6 +145,8 @@ pub(crate) const RECORD_OVERHEAD: usize = 8 + 4 + 3;
 
 /// An attempt that has been repeated for so long is suspected of meeting damage (see `repair`).
 pub(crate) const FRUITLESS: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
+/// How long a killed process may seem to live: the kernel frees its locks with its memory, which others may be reading.
+pub(crate) const DYING: Duration = Duration::from_millis(200);
 /// Without exclusive mode, by which a reader of a read-only database cannot prove damage, it gives up then.
 pub(crate) const HOPELESS: Duration = Duration::from_secs(60);
 

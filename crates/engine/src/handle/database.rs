@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Instant;
 
 use perilune_disk::{Disk, RealDisk};
 use perilune_store::{Error, Figure, Limits, LockReport, ProcessReport, Result, Store};
@@ -13,7 +14,7 @@ use crate::backup::{self, BackupKind, BackupReport};
 use crate::checkpoint;
 use crate::compact::{self, CompactReport};
 use crate::image::layout::control;
-use crate::limits::{PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
+use crate::limits::{DYING, PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
 use crate::lock;
 use crate::log;
 use crate::open::{Attachment, OpenOptions};
@@ -213,8 +214,17 @@ impl Database {
     /// `Corrupt`, naming the first page that breaks a rule, and the rule.
     pub fn verify(&self) -> Result<VerifyReport> {
         let image = self.attachment.image()?;
-        dead_processes(image)?;
-        let mut report = verify::verify(image)?;
+        let begun = Instant::now();
+        let mut report = loop {
+            dead_processes(image)?;
+            match verify::verify(image) {
+                // NB: a process just killed may seem to live, and hold its latches, until the kernel has let go of its memory.
+                Err(Error::Corrupt { .. }) if !image.is_alone() && begun.elapsed() < DYING => {
+                    std::thread::sleep(DYING / 100);
+                }
+                result => break result?,
+            }
+        };
         report.checkpoint_pages = verify::sums(image, self.attachment.disk())?;
         Ok(report)
     }

@@ -156,6 +156,13 @@ impl Image {
             && (self.liveness)(owner.slot.into())
     }
 
+    /// Whether no other process is attached, not even a dead one that nobody has repaired.
+    pub(crate) fn is_alone(&self) -> bool {
+        (0..PROCESSES).all(|slot| {
+            slot == usize::from(self.me.slot) || matches!(self.process(slot), ProcessState::Free { .. })
+        })
+    }
+
     /// Makes the files longer. Fails before anything is written.
     ///
     /// # Errors

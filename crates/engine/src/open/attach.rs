@@ -187,7 +187,7 @@ impl Attachment {
         let gate = Gate::enter(&self.site.path, false, self.options.timeout)?;
         repair::dead_processes(&self.image)?;
         give_back_sessions(&self.image)?;
-        let closed = if is_alone(&self.image) { self.close_last() } else { Ok(()) };
+        let closed = if self.image.is_alone() { self.close_last() } else { Ok(()) };
         free_slot(&self.image);
         drop(gate);
         closed
@@ -269,7 +269,7 @@ fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Ent
         // For a second its threads look often.
         wakeup::note_activity(&image);
         repair::dead_processes(&image)?;
-        if is_alone(&image) {
+        if image.is_alone() {
             if let Some(level) = options.durability.filter(|level| *level != log::level(&image)) {
                 log::set_level(&image, level)?;
             }
@@ -344,13 +344,6 @@ fn repair_all(mut image: Image) -> Result<Image> {
 /// Whether a failed sync has stopped writing.
 fn is_failed(image: &Image) -> bool {
     image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0
-}
-
-/// Whether no other process is attached, once the dead are repaired.
-fn is_alone(image: &Image) -> bool {
-    (0..PROCESSES).all(|slot| {
-        slot == usize::from(image.me.slot) || matches!(image.process(slot), ProcessState::Free { .. })
-    })
 }
 
 fn free_slot(image: &Image) {

@@ -1,7 +1,7 @@
 //! A database behind a server: the storage traits over a connection, and what answers at the other end.
 //!
 //! The client's half is a back end like the engine: keys and values travel as they are stored, one request
-//! for an operation, so that all above it works unchanged. The server's half ([`serve`]) stands beside it,
+//! for an operation, so that all above it works unchanged. The server's half ([`mod@serve`]) stands beside it,
 //! so that both ends of the wire are in one place; docs/format/wire.md describes the bytes.
 //!
 //! Invariants

@@ -1,7 +1,7 @@
 //! A session of a database behind a server: the operations of the storage trait as requests.
 //!
 //! Outside a transaction each operation is one request, which the server runs as one operation of the
-//! engine. Inside, writes stay in the [`Overlay`], what the server answers goes into the [`Reads`], and the
+//! engine. Inside, writes stay in the `Overlay`, what the server answers goes into the `Reads`, and the
 //! commit sends both.
 
 use std::sync::Arc;
