@@ -444,7 +444,8 @@ fn the_disk_fails_at_every_call() {
                 stopped += 1;
                 let stopped = session.set(b"more", b"").unwrap_err();
                 let Error::WritesStopped { path, source } = &stopped else { panic!("{stopped}") };
-                assert!(path.to_str().is_some_and(|path| path.contains("x.db-wal.")), "{stopped}");
+                // The log's file, or the database's: a full disk asks for a checkpoint, whose sync may be the one that fails.
+                assert!(path.to_str().is_some_and(|path| path.contains("x.db")), "{stopped}");
                 assert!([5, 28].contains(&source.raw_os_error().unwrap()), "{stopped}");
             } else {
                 retry(|| session.set(b"more", b"works"));
