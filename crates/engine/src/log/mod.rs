@@ -1,7 +1,7 @@
 //! The log: records from the sessions' rings, in batches, on disk.
 //!
 //! Reading order: [`frame`] (bytes), [`record`], [`batch`] (writing one), [`gather`] (from the rings),
-//! [`position`], [`slots`], [`segment`] (files), [`flush`] (writing and syncing), [`mod@level`], [`mod@read`].
+//! [`position`], [`slots`], [`mod@segment`] (files), [`flush`] (writing and syncing), [`mod@level`], [`mod@read`].
 //!
 //! Invariants
 //! - A batch holds exactly the records of its interval of flush numbers; intervals follow each other.
