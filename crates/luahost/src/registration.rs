@@ -1,4 +1,4 @@
-//! Creates the Lua state and gives it the C modules: the only unsafe lines of this crate.
+//! Creates the Lua state and gives it the C modules: with `sandbox/edge.rs` the only unsafe lines of this crate.
 //!
 //! Invariants
 //! - The functions `luaopen_*` are those of `bindings/lua/src`, compiled by `build.rs` against the headers
