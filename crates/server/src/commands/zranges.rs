@@ -76,16 +76,17 @@ impl Range {
         if skip < 0 || zset.entry.is_none() {
             return Ok(Vec::new());
         }
-        let mut at = match self {
-            Range::Rank(first, last) => {
-                let (start, end) = span(*first, *last, zset.count);
-                (skip, left) = (start, end - start);
-                zset.set.step(keys.session, None, backwards)?
+        let mut at = if let Range::Rank(first, last) = self {
+            let (start, end) = span(*first, *last, zset.count);
+            if zset.count - end < start {
+                // The other end is nearer.
+                let mut found = gather(keys, zset, !backwards, zset.count - end, end - start)?;
+                found.reverse();
+                return Ok(found);
             }
-            Range::Score(low, high) => {
-                zset.set.enter(keys.session, if backwards { high } else { low }, backwards)?
-            }
-            Range::Bytes(..) => zset.set.step(keys.session, None, backwards)?,
+            return gather(keys, zset, backwards, start, end - start);
+        } else {
+            self.enter(keys, zset, backwards)?
         };
         let mut found = Vec::new();
         while let Some(scored) = at {
@@ -93,16 +94,63 @@ impl Range {
                 break;
             }
             let inside = !self.is_before(&scored, backwards);
-            let next = zset.set.step(keys.session, Some(&scored), backwards)?;
+            at = zset.set.step(keys.session, Some(&scored), backwards)?;
             if inside && skip > 0 {
                 skip -= 1;
             } else if inside {
                 found.push(scored);
                 left -= 1;
             }
-            at = next;
         }
         Ok(found)
+    }
+
+    /// Where a walk begins that is to meet all members of the range: at the first of them, or not far before it. None if
+    /// there is none.
+    fn enter(&self, keys: &mut Keys<'_>, zset: &mut Zset<'_>, backwards: bool) -> Result<Option<Scored>> {
+        let (low, high) = match self {
+            Range::Rank(..) => return zset.set.step(keys.session, None, backwards),
+            Range::Score(low, high) => {
+                return zset.set.enter(keys.session, if backwards { high } else { low }, backwards)
+            }
+            Range::Bytes(Bound::Highest, _) | Range::Bytes(_, Bound::Lowest) => return Ok(None),
+            Range::Bytes(low, high) => (low, high),
+        };
+        let Some(end) = zset.set.step(keys.session, None, backwards)? else { return Ok(None) };
+        let Bound::At { member, .. } = (if backwards { high } else { low }) else { return Ok(Some(end)) };
+        // Only members of one score are in the order of their bytes.
+        match one_score(keys, zset)? {
+            Some(score) => zset.set.enter_at(keys.session, score, member, backwards),
+            None => Ok(Some(end)),
+        }
+    }
+
+    /// How many members are in the range.
+    fn count(&self, keys: &mut Keys<'_>, zset: &mut Zset<'_>) -> Result<i64> {
+        if zset.entry.is_none() {
+            return Ok(0);
+        }
+        if matches!(self, Range::Bytes(..)) && one_score(keys, zset)?.is_none() {
+            return Ok(self.find(keys, zset, false, ALL)?.len() as i64);
+        }
+        let Some(first) = self.end(keys, zset, false)? else { return Ok(0) };
+        let Some(last) = self.end(keys, zset, true)? else { return Ok(0) };
+        zset.set.between(keys.session, &first, &last, zset.count)
+    }
+
+    /// The first member in the range, or the last one.
+    fn end(&self, keys: &mut Keys<'_>, zset: &mut Zset<'_>, backwards: bool) -> Result<Option<Scored>> {
+        let mut at = self.enter(keys, zset, backwards)?;
+        while let Some(scored) = at {
+            if self.is_behind(&scored, backwards) {
+                return Ok(None);
+            }
+            if !self.is_before(&scored, backwards) {
+                return Ok(Some(scored));
+            }
+            at = zset.set.step(keys.session, Some(&scored), backwards)?;
+        }
+        Ok(None)
     }
 
     /// Whether the walk has left the range.
@@ -146,6 +194,35 @@ impl Range {
             }
         }
     }
+}
+
+/// The score that all members have; none if they differ.
+fn one_score(keys: &mut Keys<'_>, zset: &mut Zset<'_>) -> Result<Option<f64>> {
+    let first = zset.set.step(keys.session, None, false)?;
+    let last = zset.set.step(keys.session, None, true)?;
+    Ok(first.zip(last).filter(|(first, last)| first.score == last.score).map(|(first, _)| first.score))
+}
+
+/// So many members, after `skip` of them from an end.
+fn gather(
+    keys: &mut Keys<'_>,
+    zset: &mut Zset<'_>,
+    backwards: bool,
+    skip: i64,
+    count: i64,
+) -> Result<Vec<Scored>> {
+    let mut found: Vec<Scored> = Vec::new();
+    while (found.len() as i64) < count {
+        let next = match found.last() {
+            None => zset.set.nth(keys.session, skip, backwards)?,
+            Some(last) => zset.set.step(keys.session, Some(last), backwards)?,
+        };
+        match next {
+            Some(scored) => found.push(scored),
+            None => break,
+        }
+    }
+    Ok(found)
 }
 
 /// What ZRANGE and its kin ask for.
@@ -294,7 +371,7 @@ pub(crate) fn zcount(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
         Range::bytes(&arguments[2], &arguments[3])?
     };
     let mut zset = Zset::open(keys, &arguments[1])?;
-    replies.count(range.find(keys, &mut zset, false, ALL)?.len());
+    replies.integer(range.count(keys, &mut zset)?);
     Ok(())
 }
 

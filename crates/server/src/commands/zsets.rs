@@ -209,23 +209,17 @@ pub(crate) fn zmscore(
     Ok(())
 }
 
-/// ZRANK, ZREVRANK: by counting the members on the way.
+/// ZRANK, ZREVRANK: by counting to the nearer end.
 pub(crate) fn zrank(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let backwards = lower(&arguments[0]) == &b"zrevrank"[..];
     let mut zset = Zset::open(keys, &arguments[1])?;
-    if zset.score(keys, &arguments[2])?.is_none() {
+    let Some(score) = zset.score(keys, &arguments[2])? else {
         replies.null();
         return Ok(());
-    }
-    let (mut rank, mut at) = (0, None);
-    while let Some(scored) = zset.set.step(keys.session, at.as_ref(), backwards)? {
-        if scored.member == arguments[2] {
-            break;
-        }
-        rank += 1;
-        at = Some(scored);
-    }
-    replies.integer(rank);
+    };
+    let scored = Scored { member: arguments[2].to_vec(), score };
+    let rank = zset.set.rank(keys.session, &scored, zset.count)?;
+    replies.integer(if backwards { zset.count - 1 - rank } else { rank });
     Ok(())
 }
 

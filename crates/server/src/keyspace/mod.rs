@@ -14,6 +14,7 @@ mod expiry;
 pub(crate) mod name;
 mod names;
 mod pick;
+mod ranks;
 pub(crate) mod scan;
 mod score;
 pub(crate) mod text;

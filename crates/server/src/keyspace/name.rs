@@ -11,6 +11,9 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
+/// Bytes of the digest behind a cut name.
+pub(super) const DIGEST_BYTES: usize = 32;
+
 /// `name` as a subscript, cut if its escaped form takes more than `most` bytes.
 pub(crate) fn subscript(name: &[u8], most: usize) -> Cow<'_, [u8]> {
     // What is no longer than half of it cannot be too long, whatever is escaped.

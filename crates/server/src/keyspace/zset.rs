@@ -3,6 +3,7 @@
 //! Invariant: `(key,"zset",member)` holds the score, and `(key,"zset order",place)` the same one, for
 //! exactly the same members; `place` is the score's bytes and the member ([`super::score`]).
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
 use perilune::{Node, NodeRef, Session, ValueRef};
@@ -113,7 +114,49 @@ impl SortedSet {
         self.find(session, bound, backwards)
     }
 
-    fn place(&self, score: f64, member: &[u8]) -> Result<Node> {
+    /// The first member of this score that does not sort before `member` going forwards, or the last one that does
+    /// not sort behind it going backwards; others, where there is none. Of names that are cut alike, none is left out:
+    /// those at the edge have to be compared.
+    pub(crate) fn enter_at(
+        &mut self,
+        session: &mut Session,
+        score: f64,
+        member: &[u8],
+        backwards: bool,
+    ) -> Result<Option<Scored>> {
+        let subscript = name::subscript(member, MEMBER_BYTES);
+        let edge = match &subscript {
+            Cow::Borrowed(whole) => score::place(score, whole),
+            // In place of the digest what sorts before, or behind, all digests.
+            Cow::Owned(cut) => {
+                let kept = cut.len().saturating_sub(name::DIGEST_BYTES);
+                let mut edge = score::place(score, &cut[..kept]);
+                if backwards {
+                    edge.resize(edge.len() + name::DIGEST_BYTES + 1, 0xFF);
+                }
+                edge
+            }
+        };
+        let edge = self.order.child(&edge)?;
+        self.find(session, Bound::Included(NodeRef::from(&edge)), backwards)
+    }
+
+    /// The member after a place of the order, or before it.
+    pub(super) fn beyond(
+        &mut self,
+        session: &mut Session,
+        place: &Node,
+        backwards: bool,
+    ) -> Result<Option<Scored>> {
+        self.find(session, Bound::Excluded(NodeRef::from(place)), backwards)
+    }
+
+    /// The node whose children are the places.
+    pub(super) fn order(&self) -> &Node {
+        &self.order
+    }
+
+    pub(super) fn place(&self, score: f64, member: &[u8]) -> Result<Node> {
         Ok(self.order.child(&score::place(score, &name::subscript(member, MEMBER_BYTES)))?)
     }
 
