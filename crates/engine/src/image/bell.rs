@@ -1,9 +1,13 @@
 //! Waking those who watch a key, after a commit has touched it.
 //!
 //! A watch is registered in the bucket of its key's hash: a mask of processes, and in the control
-//! line's filter, a 48-bit Bloom filter over first components beside a count of changes. A writer
+//! line's filter, a 48-bit Bloom filter over the *stems* of keys beside a count of changes. A writer
 //! tests the filter, which is empty where nothing is watched. On a hit it bumps the bucket of the key
 //! and of each of its prefixes, and the bells of the processes in their masks.
+//!
+//! A key has two stems: its first component, and its bytes up to and including its second zero byte, or all of
+//! it. What is watched is noted by its longer stem if every key that touches it shares that, else by the shorter
+//! one: so whoever writes `^a(1,...)` is not delayed by who watches `^a("b")`.
 //!
 //! What if we are killed? Repair of a session inside an operation rings everything.
 
@@ -64,13 +68,48 @@ pub(crate) fn first_component(key: &[u8]) -> &[u8] {
     &key[..end]
 }
 
+/// The filter bits of the stems of `key`, shorter one first; of the shorter one none if it has no zero byte.
+fn stem_bits(key: &[u8]) -> [u64; 2] {
+    let (mut hash, mut first) = (KeyHash::new(), 0);
+    for byte in key {
+        hash.add(*byte);
+        if *byte == 0 {
+            if first != 0 {
+                break;
+            }
+            first = hash.filter_bit();
+        }
+    }
+    [first, hash.filter_bit()]
+}
+
+/// The filter bits that make writers look for a watch of `key` alone, or of all that begins with it.
+pub(crate) fn watch_bits(key: &[u8], is_prefix: bool) -> u64 {
+    let [first, second] = stem_bits(key);
+    match key.iter().filter(|byte| **byte == 0).take(2).count() {
+        _ if !is_prefix => second,
+        2 => second,
+        1 => first,
+        // Less than a first component: any may begin with it.
+        _ => FILTER_BITS,
+    }
+}
+
+/// The filter bits of the watches that a change of `key` may touch; with `below`, of all that begins with it.
+fn touched_bits(key: &[u8], below: bool) -> u64 {
+    let [first, second] = stem_bits(key);
+    if below && key.iter().filter(|byte| **byte == 0).take(2).count() < 2 {
+        // What is watched below it has stems of its own.
+        return FILTER_BITS;
+    }
+    first | second
+}
+
 /// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it).
 #[cold]
 pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
     let filter = image.control(control::FILTER).load(Acquire);
-    // A prefix shorter than a first component may be that of any.
-    let is_vague = below && !key.contains(&0);
-    if !is_vague && filter & KeyHash::of(first_component(key)).filter_bit() == 0 {
+    if filter & touched_bits(key, below) == 0 {
         return;
     }
     if below {

@@ -1,7 +1,7 @@
 //! Waiting, without polling, until somebody's commit touches a key or a subtree.
 //!
 //! A watch of a key or prefix lies in the bucket of its hash (see [`crate::image::bell`]). Registering
-//! sets this process's bit in the bucket's mask and the bit of the key's first component in the filter
+//! sets this process's bit in the bucket's mask and the bit of one of the key's stems in the filter
 //! that writers test, then freezes all heads and waits: every commit that begins afterwards sees them.
 //! A writer raises the bucket's number and then rings the bells of the processes in its mask; a waiter
 //! reads its bell, compares the numbers with those it remembers, and sleeps on the bell.

@@ -10,7 +10,7 @@ use perilune_store::{Error, Result, WatchId, WatchRequest, WatchScope};
 use super::{mask, number, process_filter, unknown, FILTER_CHANGE};
 use crate::access::Access;
 use crate::control::{freeze, wait_applied};
-use crate::image::bell::{first_component, KeyHash, FILTER_BITS};
+use crate::image::bell::{watch_bits, KeyHash};
 use crate::image::layout::control;
 use crate::image::{io_error, Image};
 use crate::limits::WATCH_BUCKETS;
@@ -38,13 +38,7 @@ impl Place {
             WatchScope::Key => KeyHash::of(key).whole(),
             WatchScope::Prefix => KeyHash::of(key),
         };
-        let filter = if scope == WatchScope::Prefix && !key.contains(&0) {
-            // Less than a first component: any may begin with it.
-            FILTER_BITS
-        } else {
-            KeyHash::of(first_component(key)).filter_bit()
-        };
-        Ok(Place { bucket: hash.bucket(), filter })
+        Ok(Place { bucket: hash.bucket(), filter: watch_bits(key, scope == WatchScope::Prefix) })
     }
 }
 

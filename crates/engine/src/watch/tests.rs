@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use perilune_store::{Error, WatchId, WatchRequest, WatchScope};
 use WatchScope::{Key, Prefix};
 
-use super::{mask, shrink_filter, SessionWatches, Watches};
+use super::{mask, number, shrink_filter, SessionWatches, Watches};
 use crate::access::Access;
-use crate::image::bell::FILTER_BITS;
+use crate::image::bell::{KeyHash, FILTER_BITS};
 use crate::image::layout::control;
 use crate::image::Image;
 use crate::limits::WATCH_BUCKETS;
@@ -85,6 +85,62 @@ fn a_write_wakes_its_key_and_its_prefixes_and_nothing_else() {
         })
         .unwrap();
     assert_eq!(ids[..5].iter().map(|id| session.wait(*id, NOW).unwrap()).collect::<Vec<_>>(), [true; 5]);
+}
+
+/// Counted by the numbers of all buckets, for a write that passes the filter raises only those that are watched.
+#[test]
+fn writers_beside_what_is_watched_pass_by() {
+    let bench = Bench::new();
+    let access = bench.access(1);
+    let mut session = bench.session();
+    watch(&mut session, &access, b"^redis\0\xf0config\0", Prefix);
+    let bits = bench.filter();
+    assert_eq!(bits.count_ones(), 1, "one place, one bit");
+    let keys: Vec<Vec<u8>> = (0..200).map(|n| format!("^redis\0\x01key:{n}\0").into_bytes()).collect();
+    // As if what they share lay in the bucket of something that is watched elsewhere.
+    let shared = KeyHash::of(b"^redis\0").bucket();
+    let (word, bit) = mask(&bench.image, shared);
+    word.fetch_or(bit, Relaxed);
+    keys.iter().for_each(|key| set(&access, key));
+    let raised = number(&bench.image, shared);
+    assert!(raised <= 20, "{raised} of 200 writers were delayed by one bit of 48");
+    word.fetch_and(!bit, Relaxed);
+    let wakes = |session: &mut SessionWatches, id| {
+        let woken = |key: &&Vec<u8>| {
+            set(&access, key);
+            session.wait(id, NOW).unwrap()
+        };
+        keys.iter().filter(woken).count()
+    };
+    // Whoever watches more than one such part is told of all of them.
+    for (key, scope) in [(&b"^redis\0"[..], Prefix), (b"^redis\0\x01", Prefix), (b"^redis\0\x01key", Prefix)]
+    {
+        let id = watch(&mut session, &access, key, scope);
+        assert_eq!(wakes(&mut session, id), keys.len(), "a watch of {key:?}");
+        session.unwatch(id);
+    }
+    for key in &keys {
+        let id = watch(&mut session, &access, key, Key);
+        let deeper = [&key[..], b"\x05\0x"].concat();
+        let below = watch(&mut session, &access, &deeper, Prefix);
+        set(&access, key);
+        assert!(session.wait(id, NOW).unwrap(), "{key:?} alone");
+        set(&access, &[&deeper[..], b"y\0"].concat());
+        assert!(session.wait(below, NOW).unwrap(), "below {key:?}");
+        for removed in [&key[..], b"^redis\0\x01", b"^redis\0"] {
+            let prefix = removed.to_vec();
+            access
+                .atomically(Instant::now() + Duration::from_secs(9), |_, txn| {
+                    txn.remove_prefix(Which::Main, &prefix);
+                    Ok(())
+                })
+                .unwrap();
+            assert!(session.wait(id, NOW).unwrap(), "{key:?}, by a removal of {removed:?}");
+            assert!(session.wait(below, NOW).unwrap(), "below {key:?}, by a removal of {removed:?}");
+        }
+        session.unwatch(id);
+        session.unwatch(below);
+    }
 }
 
 #[test]
