@@ -42,8 +42,12 @@ function side.get(n) return value_of(cm:get(n)) end
 function side.get_step(n) return value_of(step:get(n)) end
 function side.set_step(n, value) step:replace{n, value} end
 function side.take(block)
+  -- One transaction: where a write waits for the log, others would be let in before the count is read.
+  box.begin()
   taken:upsert({block, 1}, {{'+', 2, 1}})
-  return taken:get(block)[2]
+  local count = taken:get(block)[2]
+  box.commit()
+  return count
 end
 function side.raise(steps, high)
   box.begin()
