@@ -103,12 +103,20 @@ impl Client {
                 (Box::new(stream.try_clone()?), Box::new(stream))
             }
         };
-        Ok(Client {
+        let mut client = Client {
             input: BufReader::with_capacity(1 << 16, input),
             output,
             buffer: Vec::new(),
             line: Vec::new(),
-        })
+        };
+        // A server that has just been started may take connections before it has read its files.
+        while let Err(error) = client.ask(&[b"PING"]) {
+            if !error.to_string().contains("-LOADING") {
+                return Err(error);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Ok(client)
     }
 
     /// Adds a command to what [`Client::send`] will send.
