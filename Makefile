@@ -111,12 +111,10 @@ PEERS := redis-server tarantool fis-gtm liblmdb0 libdb5.3 libsqlite3-0 librocksd
 .PHONY: bench bench-full bench-peers bench-programs
 bench: bench-peers bench-programs
 	'$(TARGET_DIR)/release/perilune-bench' run --run-dir '$(RUN)' $(ARGS)
-	'$(TARGET_DIR)/release/perilune-bench' report --html '$(RUN)'
 
 ## bench-full: every workload in every class: hours
 bench-full: bench-peers bench-programs
 	'$(TARGET_DIR)/release/perilune-bench' run --full --run-dir '$(RUN)' $(ARGS)
-	'$(TARGET_DIR)/release/perilune-bench' report --html '$(RUN)'
 
 # What is missing is installed where that is allowed; else the report names it.
 bench-peers:

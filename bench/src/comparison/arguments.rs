@@ -101,7 +101,8 @@ pub(crate) fn list() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the comparison; exit code 1 if an answer was wrong.
+/// Runs the comparison; all is written, then exit code 1 tells that an answer was wrong. A side that was too
+/// slow for its time is named in the report and is no failure of the run.
 ///
 /// # Errors
 /// The run cannot be done.
@@ -119,6 +120,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
         nodes: if quick { 2_000 } else { 200_000 },
         servers: arguments.resp.clone(),
         directory: arguments.dir.clone().unwrap_or_else(std::env::temp_dir),
+        record: arguments.run_dir.clone(),
     };
     if let Some(directory) = &arguments.run_dir {
         if directory.join("raw.jsonl").exists() {
@@ -131,15 +133,17 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
     if let Some(directory) = &arguments.run_dir {
         run.write(directory)?;
         publish::write(&run, directory)?;
+        std::fs::write(directory.join("index.html"), publish::html(&run, directory)?)?;
         println!("written to {}", directory.display());
     }
     let met = |wanted| goals::outcomes(&run).iter().filter(|outcome| outcome.met() == wanted).count();
     println!(
-        "{} rows; goals: {} met, {} missed, {} not measured; {} problems",
+        "{} rows; goals: {} met, {} missed, {} not measured; {} too slow; {} problems",
         run.lines.len(),
         met(Some(true)),
         met(Some(false)),
         met(None),
+        run.notes.cut.len(),
         run.notes.problems.len()
     );
     Ok(ExitCode::from(u8::from(!run.notes.problems.is_empty())))

@@ -60,6 +60,25 @@ pub(crate) struct Amount {
     pub(crate) patience: f64,
 }
 
+impl Amount {
+    /// Seconds after which a play is killed, whatever it does: two traces, with time to start and to check.
+    pub(crate) fn limit(&self) -> f64 {
+        self.patience * 3.0
+    }
+}
+
+/// A side was not through in its time: no wrong answer, but no figure either.
+#[derive(Debug)]
+pub(crate) struct Slow(pub(crate) String);
+
+impl std::fmt::Display for Slow {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Slow {}
+
 /// A figure of a round.
 pub(crate) struct Figure {
     pub(crate) workload: String,
@@ -265,7 +284,8 @@ fn xml(play: &mut Play, cell: &Cell, side: &Side, amount: &Amount) -> Result<Vec
         let seconds = if bounded { amount.seconds } else { amount.patience };
         let measured = right(play.drive(seconds, replayed(count, false))?);
         if !bounded && measured.operations < count {
-            return Err(format!("only {} of {count} operations in {seconds} s", measured.operations).into());
+            let done = measured.operations;
+            return Err(Box::new(Slow(format!("{phase}: {done} of {count} operations in {seconds:.0} s"))));
         }
         let figure = rate(&format!("xml-{phase}"), count, measured)?;
         if phase == "delete" {
@@ -400,7 +420,7 @@ fn open(side: &Side, play: Play, amount: &Amount) -> Result<(Vec<Figure>, Option
     let mut figures = Vec::new();
     let mut timed = |workload: &str, scratch: Option<Scratch>| -> Result<Play> {
         let begun = crate::clock::now();
-        let mut play = Play::resume(side, site.clone(), scratch)?;
+        let mut play = Play::resume(side, site.clone(), scratch, amount.limit())?;
         same("the value is there", play.number("get 1 1")?, 1)?;
         let seconds = (crate::clock::now() - begun) as f64 / 1e9;
         let measured = Measured { wall_seconds: seconds, operations: 1, right: 1, ..Measured::default() };

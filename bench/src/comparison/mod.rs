@@ -14,12 +14,14 @@ pub(crate) mod process;
 pub(crate) mod publish;
 pub(crate) mod result;
 pub(crate) mod traces;
+mod watch;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::comparison::cells::{Amount, Cell, Figure};
+use crate::comparison::cells::{Amount, Cell, Figure, Slow};
 use crate::comparison::process::Play;
 use crate::comparison::result::{About, Line, Notes, Run};
 use crate::peers::subjects::{self, Mapping, Part, Side};
@@ -49,6 +51,8 @@ pub(crate) struct Wish {
     /// Servers that somebody else runs: name and address.
     pub(crate) servers: Vec<(String, String)>,
     pub(crate) directory: PathBuf,
+    /// Where rows are written after each cell.
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// A side that takes part.
@@ -142,6 +146,10 @@ pub(crate) fn run(wish: &Wish) -> Result<Run> {
     let entrants = running.pass(entrants);
     for cell in &cells {
         running.cell(cell, &entrants);
+        // What has been measured is not lost if the run is ended.
+        if let Some(directory) = &wish.record {
+            running.run.write(directory)?;
+        }
     }
     running.progress.finish_and_clear();
     Ok(running.run)
@@ -226,13 +234,32 @@ impl Running<'_> {
     fn start(&mut self, entrant: &Entrant, processes: usize) -> Result<Play> {
         self.plays += 1;
         let address = entrant.address.as_deref();
-        Play::start(&entrant.side, address, processes, self.scratch.path(), self.plays)
+        let limit = self.amount.limit();
+        Play::start(&entrant.side, address, processes, self.scratch.path(), self.plays, limit)
     }
 
-    fn problem(&mut self, side: &Side, what: &str, error: &(dyn std::error::Error + Send + Sync)) {
+    /// Starts a side and lets it play; one that the watch had to kill was slow.
+    fn played<T>(
+        &mut self,
+        entrant: &Entrant,
+        processes: usize,
+        play: impl FnOnce(Play, &Amount) -> Result<T>,
+    ) -> Result<T> {
+        let started = self.start(entrant, processes)?;
+        let fired = started.watch();
+        play(started, &self.amount).map_err(|error| match fired.load(Ordering::SeqCst) {
+            true => Box::new(Slow(format!("killed after {:.0} s", self.amount.limit()))),
+            false => error,
+        })
+    }
+
+    fn problem(&mut self, side: &Side, what: &str, error: &(dyn std::error::Error + Send + Sync + 'static)) {
         let problem = format!("{} in class {}, {what}: {error}", side.name, side.class.name());
         self.progress.suspend(|| eprintln!("{problem}"));
-        self.run.notes.problems.push(problem);
+        match error.is::<Slow>() {
+            true => self.run.notes.cut.push(problem),
+            false => self.run.notes.problems.push(problem),
+        }
     }
 
     /// The entrants that pass the correctness suite.
@@ -241,7 +268,7 @@ impl Running<'_> {
         for entrant in entrants {
             self.progress.set_message(format!("check {} {}", entrant.side.name, entrant.side.class.name()));
             self.progress.inc(1);
-            match self.start(&entrant, 1).and_then(|play| check(&entrant.side, play)) {
+            match self.played(&entrant, 1, |play, _| check(&entrant.side, play)) {
                 Ok(()) => passed.push(entrant),
                 Err(error) => self.problem(&entrant.side, "correctness suite", &*error),
             }
@@ -269,7 +296,7 @@ impl Running<'_> {
                     return true;
                 }
                 let played =
-                    self.start(entrant, cell.processes).and_then(|play| cell.play(side, play, &self.amount));
+                    self.played(entrant, cell.processes, |play, amount| cell.play(side, play, amount));
                 match played {
                     Ok((figures, _directory)) => {
                         lines.extend(figures.into_iter().map(|figure| line(cell, side, round, figure)));

@@ -4,13 +4,18 @@
 //! - Time is taken here, by one clock, from the first line sent to the last answer, for players in all
 //!   languages alike; CPU time is that of all players and of the server, from the kernel.
 //! - Whatever happens, nothing outlives its side: processes are killed and directories removed.
+//! - Nothing is waited for longer than the side's patience: its watch then kills what plays, so that reading
+//!   its answers ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
+use crate::comparison::watch::Watch;
 use crate::peers::subjects::{Server, Side, Site};
 use crate::scratch::Scratch;
 use crate::subject::Result;
@@ -27,6 +32,7 @@ pub(crate) struct Measured {
 
 /// A side that plays. Fields are dropped in their order.
 pub(crate) struct Play {
+    watch: Watch,
     players: Vec<Player>,
     server: Option<Server>,
     pub(crate) site: Site,
@@ -48,25 +54,32 @@ impl Play {
         processes: usize,
         parent: &Path,
         number: usize,
+        patience: f64,
     ) -> Result<Play> {
         let scratch = Scratch::new(parent, &format!("{}-{number}", side.name))?;
         let directory = scratch.path().to_owned();
         let site = Site { directory, class: side.class, processes, address: address.map(str::to_owned) };
-        Play::resume(side, site, Some(scratch))
+        Play::resume(side, site, Some(scratch), patience)
     }
 
     /// Starts a side where its files are already.
     ///
     /// # Errors
     /// It does not start.
-    pub(crate) fn resume(side: &Side, site: Site, scratch: Option<Scratch>) -> Result<Play> {
+    pub(crate) fn resume(side: &Side, site: Site, scratch: Option<Scratch>, patience: f64) -> Result<Play> {
         let server = match (side.serve, &site.address) {
             (Some(serve), None) => Some(serve(&site)?),
             _ => None,
         };
-        let mut play = Play { players: Vec::new(), server, site, _scratch: scratch };
+        let watch = Watch::new(patience);
+        if let Some(server) = &server {
+            watch.add(server.id())?;
+        }
+        let mut play = Play { watch, players: Vec::new(), server, site, _scratch: scratch };
         for index in 0..play.site.processes {
-            play.players.push(Player::start(side, &play.site)?);
+            let player = Player::start(side, &play.site)?;
+            play.watch.add(player.child.id())?;
+            play.players.push(player);
             // The first makes the database.
             if index == 0 {
                 play.players[0].opened()?;
@@ -76,6 +89,11 @@ impl Play {
             player.opened()?;
         }
         Ok(play)
+    }
+
+    /// Has the watch killed this play?
+    pub(crate) fn watch(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.watch.fired)
     }
 
     /// Asks one player.

@@ -234,7 +234,16 @@ pub(crate) fn text(run: &Run) -> String {
     for problem in &run.notes.problems {
         text.push_str(&format!("does not count: {problem}\n"));
     }
+    for cut in &run.notes.cut {
+        text.push_str(&format!("too slow: {cut}\n"));
+    }
     text
+}
+
+/// What has no row, by why, with a title each.
+fn named(run: &Run) -> impl Iterator<Item = (&'static str, &Vec<String>)> {
+    let lists = [("What does not count", &run.notes.problems), ("Too slow for its time", &run.notes.cut)];
+    lists.into_iter().filter(|(_, list)| !list.is_empty())
 }
 
 /// Why goals were missed, as somebody wrote it down in the run's directory after looking.
@@ -259,9 +268,9 @@ pub(crate) fn write(run: &Run, directory: &Path) -> Result<()> {
         summary.push_str(&format!("\n![{}](charts/{file}.svg)\n\n", section.title()));
     }
     summary.push_str(&side_table(run).markdown());
-    if !run.notes.problems.is_empty() {
-        summary.push_str("\n## What does not count\n\n");
-        summary.extend(run.notes.problems.iter().map(|problem| format!("- {problem}\n")));
+    for (title, list) in named(run) {
+        summary.push_str(&format!("\n## {title}\n\n"));
+        summary.extend(list.iter().map(|problem| format!("- {problem}\n")));
     }
     fs::write(directory.join("summary.md"), summary)?;
     let readme = format!(
@@ -356,9 +365,9 @@ pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
         ));
     }
     body.push_str(&format!("<h2>Sides, versions and settings</h2>\n{}", html_table(&side_table(run))));
-    if !run.notes.problems.is_empty() {
-        let items = run.notes.problems.iter().map(|problem| format!("<li>{}</li>", chart::escaped(problem)));
-        body.push_str(&format!("<h2>What does not count</h2><ul>{}</ul>", items.collect::<String>()));
+    for (title, list) in named(run) {
+        let items = list.iter().map(|problem| format!("<li>{}</li>", chart::escaped(problem)));
+        body.push_str(&format!("<h2>{title}</h2><ul>{}</ul>", items.collect::<String>()));
     }
     let lines = run.lines.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;
     let raw = chart::escaped(&lines.join("\n"));

@@ -47,6 +47,9 @@ pub(crate) struct Notes {
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) sides: Vec<About>,
     pub(crate) problems: Vec<String>,
+    /// Sides that were not through in time, each with its cell.
+    #[serde(default)]
+    pub(crate) cut: Vec<String>,
 }
 
 /// A run, new or read again.

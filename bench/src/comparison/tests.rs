@@ -16,6 +16,7 @@ fn wish(peers: &[&str]) -> Wish {
         nodes: 1_000,
         servers: Vec::new(),
         directory: std::env::temp_dir(),
+        record: None,
     }
 }
 
