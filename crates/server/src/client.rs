@@ -37,8 +37,9 @@ pub(crate) struct Client {
     pub(crate) command: Option<(&'static str, &'static str)>,
     /// It sees all commands of this server.
     pub(crate) monitors: bool,
-    /// CLIENT NO-EVICT and NO-TOUCH, as it is told again.
+    /// CLIENT NO-EVICT, as it is told again.
     pub(crate) keeps_memory: bool,
+    /// CLIENT NO-TOUCH: its commands do not count as uses of keys.
     pub(crate) leaves_untouched: bool,
     pub(crate) reply_mode: ReplyMode,
     /// Between MULTI and EXEC.
@@ -213,6 +214,7 @@ impl Client {
             since: self.since,
             queue: self.queue.take(),
             watched: std::mem::take(&mut self.watched),
+            leaves_untouched: self.leaves_untouched,
             topics: self.topics.clone(),
             nodes: self.nodes.take(),
             ..Client::new(

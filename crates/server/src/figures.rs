@@ -19,6 +19,7 @@ pub(crate) struct Figures {
     pub(crate) rejected: AtomicU64,
     pub(crate) commands: AtomicU64,
     pub(crate) swept: AtomicU64,
+    pub(crate) evicted: AtomicU64,
     /// Commands in the last second.
     pub(crate) commands_each_second: AtomicU64,
 }
@@ -36,6 +37,7 @@ pub(crate) struct Published {
     pub(crate) commands: u64,
     pub(crate) swept: u64,
     pub(crate) commands_each_second: u64,
+    pub(crate) evicted: u64,
 }
 
 impl Published {
@@ -54,10 +56,11 @@ impl Published {
             commands: read(&figures.commands),
             swept: read(&figures.swept),
             commands_each_second: read(&figures.commands_each_second),
+            evicted: read(&figures.evicted),
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 9] {
+    fn fields(&mut self) -> [&mut u64; 10] {
         [
             &mut self.process,
             &mut self.port,
@@ -68,6 +71,7 @@ impl Published {
             &mut self.commands,
             &mut self.swept,
             &mut self.commands_each_second,
+            &mut self.evicted,
         ]
     }
 
@@ -92,6 +96,7 @@ impl Published {
         self.commands += other.commands;
         self.swept += other.swept;
         self.commands_each_second += other.commands_each_second;
+        self.evicted += other.evicted;
     }
 }
 

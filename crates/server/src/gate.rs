@@ -21,6 +21,7 @@ use crate::journal::Level;
 use crate::keyspace::{clock, Keys};
 use crate::limits::QUEUE_BYTES;
 use crate::mailbox::Later;
+use crate::memory;
 use crate::notify;
 use crate::server::Server;
 use crate::settings::Name;
@@ -111,6 +112,10 @@ impl Context<'_> {
         let subscribed = self.client.topics.is_some() && self.client.protocol == Protocol::Resp2;
         if subscribed && !command.is(SUBSCRIBED) {
             self.refused(Some(command), &only_subscribed(&full_name(command, arguments)), &mut replies);
+            return;
+        }
+        if memory::is_limited(self.server) && !self.has_room(command, arguments) {
+            self.refuse_for_memory(command, &mut replies);
             return;
         }
         match &mut self.client.queue {
@@ -204,6 +209,9 @@ impl Context<'_> {
         arguments: Arguments<'_>,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
+        if memory::counts_uses(self.server) {
+            self.note_uses(command, arguments);
+        }
         let (start, database, now) = (replies.position(), self.client.database, clock());
         let writes = command.is(WRITE | KEEPS);
         // What posts messages, events among them, takes a whole transaction.
@@ -274,6 +282,9 @@ impl Context<'_> {
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => {
+                if memory::counts_uses(self.server) {
+                    self.note_uses(command, arguments);
+                }
                 let (database, effects) = (self.client.database, &mut *self.effects);
                 let writes = command.is(WRITE | KEEPS);
                 let mut level = |session: &mut Session| {
@@ -368,6 +379,18 @@ impl Context<'_> {
         };
         let most = self.server.live.number(Name::AclLogMaxLen);
         self.server.acl.log.add(entry, usize::try_from(most).unwrap_or(usize::MAX));
+    }
+
+    /// Answers that there is no memory; EXEC is over then.
+    #[cold]
+    fn refuse_for_memory(&mut self, command: &Command, replies: &mut Replies<'_>) {
+        if command.name != "exec" {
+            return self.refused(Some(command), memory::FULL, replies);
+        }
+        self.client.queue = None;
+        self.client.watched.clear();
+        let text = format!("EXECABORT Transaction discarded because of: {}", memory::FULL);
+        self.refused(Some(command), &text, replies);
     }
 
     /// Answers an error; behind MULTI that makes EXEC refuse.

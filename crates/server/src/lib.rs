@@ -30,6 +30,7 @@ mod keyspace;
 mod limits;
 mod listener;
 mod mailbox;
+mod memory;
 mod metrics;
 mod monitors;
 mod notify;

@@ -21,6 +21,8 @@ pub(crate) const HASH: u32 = 1 << 6;
 pub(crate) const ZSET: u32 = 1 << 7;
 /// A key has expired.
 pub(crate) const EXPIRED: u32 = 1 << 8;
+/// A key was evicted for want of memory.
+pub(crate) const EVICTED: u32 = 1 << 9;
 /// A key was looked for and is not there.
 pub(crate) const MISSED: u32 = 1 << 11;
 /// A key is there that was not.

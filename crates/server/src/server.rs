@@ -24,6 +24,7 @@ use crate::keyspace::{clock, sweep};
 use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Mailbox};
+use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::peers;
 use crate::scripts::{watch, Scripts};
@@ -118,6 +119,7 @@ pub(crate) struct Server {
     pub(crate) started: Instant,
     pub(crate) figures: Figures,
     pub(crate) statistics: Statistics,
+    pub(crate) memory: Memory,
     /// Whether this server removes expired keys, when it is its turn.
     pub(crate) expires: AtomicBool,
     pub(crate) database: Database,
@@ -283,6 +285,7 @@ impl Running {
             waiters: Waiters::new(database),
             figures: Figures::default(),
             statistics: Statistics::new(settings.threads.max(1)),
+            memory: Memory::new(),
             expires: AtomicBool::new(true),
             database: database.clone(),
             tls,

@@ -127,7 +127,9 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
 fn reset(server: &Server) {
     let figures = &server.figures;
     server.statistics.reset();
-    for counter in [&figures.connections, &figures.rejected, &figures.commands, &figures.swept] {
+    for counter in
+        [&figures.connections, &figures.rejected, &figures.commands, &figures.swept, &figures.evicted]
+    {
         counter.store(0, Ordering::Relaxed);
     }
 }

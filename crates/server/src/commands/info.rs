@@ -71,6 +71,7 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
             ("instantaneous_ops_per_sec", sum.commands_each_second.to_string()),
             ("rejected_connections", sum.rejected.to_string()),
             ("expired_keys", sum.swept.to_string()),
+            ("evicted_keys", sum.evicted.to_string()),
             ("total_error_replies", context.server.statistics.errors().values().sum::<u64>().to_string()),
             ("acl_access_denied_log", context.server.acl.log.newest(usize::MAX).len().to_string()),
         ]),
@@ -154,10 +155,7 @@ pub(crate) fn resident() -> (u64, u64) {
 
 /// Bytes of the database that are used.
 pub(crate) fn used(context: &Context<'_>) -> Result<u64> {
-    let figures = context.server.database.stat()?;
-    let value =
-        |name: &str| figures.iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value);
-    Ok(value("file_bytes").saturating_sub(value("free_bytes")))
+    Ok(context.server.memory.used(&context.server.database)?)
 }
 
 fn memory_fields(context: &Context<'_>) -> Result<Fields> {

@@ -13,6 +13,7 @@ use perilune_resp::{parse_integer, Arguments, Replies};
 use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
 use crate::gate::{wrong_number, Context};
 use crate::keyspace::clock;
+use crate::memory;
 use crate::numbers::lower;
 use crate::scripts::calls::Caller;
 use crate::scripts::header::Flags;
@@ -97,12 +98,17 @@ pub(crate) fn run(
 ) -> Result<()> {
     let (server, start, now, database) =
         (context.server, replies.position(), clock(), context.client.database);
+    let is_full = memory::is_limited(server) && !context.make_room(0) && !work.flags.allows_oom();
+    if is_full && work.flags.declared && !work.read_only {
+        return refuse(memory::FULL);
+    }
     let number = state.watched.begin(server.started);
     server.scripts.wake();
     let run = Run { number, ..work.run };
     let outcome = if work.flags.non_atomic && context.session.depth() == 0 {
         let mut caller = Caller::new(server, context.session, context.client, context.effects, now);
         caller.read_only = work.read_only;
+        caller.is_full = is_full;
         caller.atomic = false;
         match state.sandbox.run(&run, &mut caller) {
             Outcome::Replied(bytes) => {
@@ -121,6 +127,7 @@ pub(crate) fn run(
             client.database = database;
             let mut caller = Caller::new(server, session, client, effects, now);
             caller.read_only = work.read_only;
+            caller.is_full = is_full;
             match state.sandbox.run(&run, &mut caller) {
                 Outcome::Replied(bytes) => {
                     replies.raw(bytes);

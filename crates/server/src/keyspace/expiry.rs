@@ -15,7 +15,8 @@ use crate::failure::Result;
 use crate::limits::{KEY_BYTES, SWEPT_AT_ONCE};
 use crate::notify;
 
-fn index() -> Result<Node> {
+/// The node of the index, below which are times, databases and keys.
+pub(crate) fn index() -> Result<Node> {
     Ok(Node::new(NAME)?.with("expiry")?)
 }
 

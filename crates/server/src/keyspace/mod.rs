@@ -34,9 +34,10 @@ use crate::limits::{DATABASES, KEY_BYTES};
 use crate::notify;
 
 pub(crate) use self::contents::Contents;
-pub(crate) use self::expiry::{readdress, sweep};
+pub(crate) use self::expiry::{index as expiries, readdress, sweep};
 pub(crate) use self::names::Names;
 pub(crate) use self::pick::pick;
+pub(crate) use self::walk::whole_name;
 pub(crate) use self::zset::{Edge, Scored, SortedSet};
 
 /// The name of all nodes of the server.

@@ -1,6 +1,6 @@
 //! The keys of a database, one after the other, in the order of the tree.
 
-use perilune::{Cursor, ValueRef};
+use perilune::{Cursor, Node, Session, ValueRef};
 
 use super::{name, Entry, Keys, Kind};
 use crate::failure::Result;
@@ -18,18 +18,23 @@ impl Keys<'_> {
     pub(crate) fn pick(&mut self) -> Result<Option<Vec<u8>>> {
         let root = self.root()?;
         let Some(place) = super::pick(self.session, &root)? else { return Ok(None) };
-        let text = place.to_text();
-        if !name::is_cut(&text, KEY_BYTES) {
-            return Ok(Some(text.into_owned()));
-        }
-        let whole = self.session.get_ref(&root.child(&*text)?)?;
-        Ok(whole.map(|whole| super::text::bytes_of(whole).into_owned()))
+        whole_name(self.session, &root.child(&place)?)
     }
 
     /// All keys of this database.
     pub(crate) fn walk(&self) -> Result<KeyWalk> {
         Ok(KeyWalk { cursor: Cursor::children(&self.root()?), name: Vec::new() })
     }
+}
+
+/// The name of the key at this node; none of a cut one that is gone.
+pub(crate) fn whole_name(session: &mut Session, place: &Node) -> Result<Option<Vec<u8>>> {
+    let Some(subscript) = place.last()? else { return Ok(None) };
+    let text = subscript.to_text();
+    if !name::is_cut(&text, KEY_BYTES) {
+        return Ok(Some(text.into_owned()));
+    }
+    Ok(session.get_ref(place)?.map(|whole| super::text::bytes_of(whole).into_owned()))
 }
 
 impl KeyWalk {

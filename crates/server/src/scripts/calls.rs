@@ -15,10 +15,11 @@ use crate::client::Client;
 use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
+use crate::memory;
 use crate::scripts::{nodes, store};
 use crate::server::Server;
 use crate::settings::Name;
-use crate::table::{self, Command, NOSCRIPT, WRITE};
+use crate::table::{self, Command, GROWS, NOSCRIPT, WRITE};
 
 /// Bytes of a module's file at most.
 const MODULE_BYTES: u64 = 1 << 20;
@@ -34,6 +35,10 @@ pub(crate) struct Caller<'c> {
     pub(crate) read_only: bool,
     /// There is a transaction around all calls.
     pub(crate) atomic: bool,
+    /// Memory is short, and it may not need more.
+    pub(crate) is_full: bool,
+    /// It has written: then it may go on.
+    wrote: bool,
     /// A library is being loaded: there are no calls.
     pub(crate) loading: bool,
     /// The command under way.
@@ -69,6 +74,8 @@ impl<'c> Caller<'c> {
             now,
             read_only: false,
             atomic: true,
+            is_full: false,
+            wrote: false,
             loading: false,
             arguments: ArgumentsBuf::default(),
             failure: None,
@@ -112,6 +119,7 @@ impl<'c> Caller<'c> {
             replies.error(&text);
             return ControlFlow::Continue(());
         }
+        self.wrote |= command.is(WRITE);
         if !self.atomic {
             context.run(command, arguments, replies);
             return ControlFlow::Continue(());
@@ -143,6 +151,9 @@ impl<'c> Caller<'c> {
         }
         if self.read_only && command.is(WRITE) {
             return Err("ERR Write commands are not allowed from read-only scripts.");
+        }
+        if self.is_full && !self.wrote && command.is(GROWS) {
+            return Err(memory::FULL);
         }
         Ok(command)
     }
@@ -216,7 +227,7 @@ impl<'c> Caller<'c> {
             code: text(0).parse().unwrap_or(-1),
             name: text(1),
             description: text(2),
-            flags: super::header::Flags::default(),
+            flags: super::header::Flags::declared(),
         };
         let valid = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

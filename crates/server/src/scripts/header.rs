@@ -15,15 +15,27 @@ pub(crate) struct Flags {
     pub(crate) no_writes: bool,
     /// Each of its calls is a transaction by itself.
     pub(crate) non_atomic: bool,
-    /// Those of Redis that mean nothing here are kept for FUNCTION LIST: allow-oom, allow-stale, no-cluster,
+    /// Those of Redis that mean nothing here are kept, and allow-oom is for FUNCTION LIST: allow-oom, allow-stale, no-cluster,
     /// allow-cross-slot-keys.
     others: [bool; 4],
+    /// It says of itself what it does; scripts without a first line do not.
+    pub(crate) declared: bool,
 }
 
-/// Flags that change nothing here.
+/// Flags that change nothing here, and the one about memory, which is the first.
 const OTHERS: [&str; 4] = ["allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
 impl Flags {
+    /// Those of what says of itself what it does, as yet nothing.
+    pub(crate) fn declared() -> Flags {
+        Flags { declared: true, ..Flags::default() }
+    }
+
+    /// Whether it may write although memory is short.
+    pub(crate) fn allows_oom(self) -> bool {
+        self.others[0]
+    }
+
     /// Adds the flag called so; false if there is none.
     pub(crate) fn add(&mut self, name: &str) -> bool {
         match name {
@@ -66,7 +78,7 @@ pub(crate) fn split(source: &[u8]) -> Result<(Option<Header>, &[u8]), String> {
     if engine != "#!lua" {
         return Err(format!("ERR Unexpected engine in script shebang: {engine}"));
     }
-    let mut header = Header::default();
+    let mut header = Header { name: None, flags: Flags::declared() };
     for word in words {
         if let Some(flags) = word.strip_prefix("flags=") {
             for flag in flags.split(',').filter(|flag| !flag.is_empty()) {

@@ -7,6 +7,7 @@
 mod file;
 mod kind;
 mod live;
+mod policy;
 mod table;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use self::file::FileError;
 pub(crate) use self::file::{replace, rewrite};
 pub use self::kind::{Kind, Parsed};
 pub(crate) use self::live::{Follower, Live};
+pub(crate) use self::policy::Policy;
 pub use self::table::{find, nearest, Name, Scope, Setting, SETTINGS};
 
 /// How a server is to run. The names are those of `redis.conf` where they mean the same.

@@ -3,6 +3,7 @@
 //! Invariant: names are in ascending order. What is not here is no setting; none is here that does nothing.
 
 use super::kind::Kind;
+use super::policy;
 
 /// Whose a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,16 +50,15 @@ macro_rules! settings {
 
 const COUNT: Kind = Kind::Integer { least: 0, most: i64::MAX };
 const PORT: Kind = Kind::Integer { least: 0, most: 65_535 };
-const POLICIES: &[&str] = &[
-    "noeviction",
-    "allkeys-lru",
-    "allkeys-lfu",
-    "allkeys-random",
-    "volatile-lru",
-    "volatile-lfu",
-    "volatile-random",
-    "volatile-ttl",
-];
+/// The words of maxmemory-policy.
+const POLICIES: &[&str] = &{
+    let (mut words, mut place) = ([""; policy::POLICIES.len()], 0);
+    while place < words.len() {
+        words[place] = policy::POLICIES[place].0;
+        place += 1;
+    }
+    words
+};
 
 #[rustfmt::skip]
 settings! {
@@ -80,6 +80,10 @@ settings! {
         "What commits wait for; empty: as the database has it";
     "latency-monitor-threshold" LatencyMonitorThreshold, Database, COUNT, "0",
         "Milliseconds from which LATENCY keeps a delay; 0: none";
+    "lfu-decay-time" LfuDecayTime, Database, COUNT, "1",
+        "Minutes without use after which a key counts as used less often; 0: never";
+    "lfu-log-factor" LfuLogFactor, Database, COUNT, "10",
+        "How much more often a key must be used to count as used more often";
     "log-format" LogFormat, Server, Kind::Choice(&["logfmt", "json"]), "logfmt", "How a line of the log is written";
     "logfile" LogFile, Server, Kind::Text, "", "Where the log goes; empty: standard error";
     "loglevel" LogLevel, Database, Kind::Choice(&["debug", "verbose", "notice", "warning"]), "notice",
@@ -87,8 +91,9 @@ settings! {
     "maxclients" MaxClients, Database, Kind::Integer { least: 1, most: 1 << 32 }, "10000",
         "Clients of one server at most";
     "maxmemory" MaxMemory, Database, Kind::Bytes { least: 0 }, "0",
-        "Bytes that keys may take; told, but not enforced yet: use max_size; 0: no limit";
-    "maxmemory-policy" MaxMemoryPolicy, Database, Kind::Choice(POLICIES), "noeviction", "Which keys are evicted";
+        "Bytes of the database in use from which keys are evicted or writes refused; 0: no limit";
+    "maxmemory-policy" MaxMemoryPolicy, Database, Kind::Choice(POLICIES), "noeviction",
+        "Which keys are evicted: none, any, or those with an expiry, by last use, frequency, chance or expiry";
     "maxmemory-samples" MaxMemorySamples, Database, Kind::Integer { least: 1, most: 64 }, "5",
         "Keys that are compared to evict one";
     "metrics-bind" MetricsBind, Server, Kind::Words, "127.0.0.1", "Addresses that answer GET /metrics";

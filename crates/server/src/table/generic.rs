@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("unlink", -2, WRITE | FAST, ALL, "generic", keys::del, "Removes keys"),
     on_connection("wait", 3, NOSCRIPT, "connection", blocking::wait, "Waits for replicas, of which there are none"),
     on_keys("dump", 2, READ, ONE, "generic", dump::dump, "Answers what a key holds, for RESTORE"),
-    on_keys("object", -2, READ | KEYLESS, (2, 2, 1), "generic", object::object, "Says how a key lies in memory")
+    on_connection("object", -2, READ | KEYLESS, "generic", object::object, "Says how a key lies in memory").at((2, 2, 1))
         .with(&["encoding", "freq", "help", "idletime", "refcount"]),
     on_keys("restore", -4, WRITE | GROWS | DANGEROUS, ONE, "generic", dump::restore, "Makes a key of what DUMP answered"),
     on_keys("sort", -2, WRITE | GROWS | DANGEROUS | COLLECTIONS, ONE, "generic", sort::sort, "Sorts elements, and stores them if told to")

@@ -1,0 +1,259 @@
+//! Which key goes, by the rule of `maxmemory-policy`, and its removal.
+//!
+//! As in Redis a few keys are sampled and the best candidates of many samples are kept in a pool. A sample is
+//! a place drawn by chance and the keys that follow it, since a place costs some dozens of searches, a step one.
+//! Of keys with an expiry samples come from the index of expiries; `volatile-ttl` takes its first entry.
+//!
+//! Invariant: a key is removed only if it is there and as worthless as when it was sampled.
+
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+
+use perilune::{Cursor, Node, Session, ValueRef};
+
+use super::lock;
+use super::uses::Rates;
+use crate::effects::Effects;
+use crate::failure::Result;
+use crate::keyspace::{self, clock, Keys, NAME};
+use crate::limits::DATABASES;
+use crate::notify;
+use crate::random;
+use crate::server::Server;
+use crate::settings::{Name, Policy};
+
+/// Candidates that are kept.
+const POOL: usize = 16;
+/// Samples that find nothing to evict before it is given up.
+const TRIES: usize = 16;
+/// Nodes of a key whose bytes are counted.
+const COUNTED: usize = 64;
+
+/// The database and the name of a key.
+type Named = (i64, Vec<u8>);
+
+/// A key that may go; the higher the score, the sooner.
+#[derive(Clone, Debug)]
+struct Candidate {
+    score: i64,
+    database: i64,
+    name: Vec<u8>,
+}
+
+/// The best candidates, the best one last.
+#[derive(Debug, Default)]
+pub(super) struct Pool(Vec<Candidate>);
+
+impl Pool {
+    fn add(&mut self, candidate: Candidate) {
+        let same = |other: &Candidate| other.database == candidate.database && other.name == candidate.name;
+        self.0.retain(|other| !same(other));
+        let place = self.0.partition_point(|other| other.score < candidate.score);
+        self.0.insert(place, candidate);
+        if self.0.len() > POOL {
+            self.0.remove(0);
+        }
+    }
+}
+
+/// Evicts one key; about how many bytes it took. None if there is none that may go.
+pub(super) fn one(
+    server: &Server,
+    session: &mut Session,
+    effects: &mut Effects,
+    policy: Policy,
+) -> Result<Option<u64>> {
+    for _ in 0..TRIES {
+        let mut sampled = sample(server, session, effects, policy)?;
+        let chosen = if policy.counts_uses() {
+            let mut pool = lock(&server.memory.pool);
+            sampled.into_iter().for_each(|candidate| pool.add(candidate));
+            pool.0.pop()
+        } else {
+            sampled.pop()
+        };
+        let Some(candidate) = chosen else { return Ok(None) };
+        // It may have been used since it came into the pool.
+        if score(server, policy, candidate.database, &candidate.name) < candidate.score {
+            continue;
+        }
+        if let Some(freed) = remove(session, effects, policy, &candidate)? {
+            server.figures.evicted.fetch_add(1, Ordering::Relaxed);
+            return Ok(Some(freed));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn rates(server: &Server) -> Rates {
+    Rates { factor: server.live.number(Name::LfuLogFactor), decay: server.live.number(Name::LfuDecayTime) }
+}
+
+/// How gladly a key is evicted now.
+fn score(server: &Server, policy: Policy, database: i64, name: &[u8]) -> i64 {
+    if !policy.counts_uses() {
+        return 0;
+    }
+    let known = server.memory.uses.of(database, name, rates(server));
+    if policy.is_lru() {
+        i64::from(known.idle)
+    } else {
+        i64::from(u8::MAX - known.counter)
+    }
+}
+
+/// Some keys that may go.
+fn sample(
+    server: &Server,
+    session: &mut Session,
+    effects: &mut Effects,
+    policy: Policy,
+) -> Result<Vec<Candidate>> {
+    let count =
+        if policy.counts_uses() { server.live.number(Name::MaxMemorySamples).max(1) as usize } else { 1 };
+    let names = if policy.is_volatile() {
+        of_index(session, count, policy == Policy::VolatileTtl)?
+    } else {
+        of_keys(session, effects, count)?
+    };
+    let candidate =
+        |(database, name): Named| Candidate { score: score(server, policy, database, &name), database, name };
+    Ok(names.into_iter().map(candidate).collect())
+}
+
+/// Keys of one database, drawn by chance from those that have any.
+fn of_keys(session: &mut Session, effects: &mut Effects, count: usize) -> Result<Vec<Named>> {
+    let first = random::below(DATABASES as u64) as i64;
+    for offset in 0..DATABASES {
+        let database = (first + offset) % DATABASES;
+        let mut keys = Keys::new(session, effects, database, clock(), false);
+        let root = keys.root()?;
+        if keys.session.first_entry(&root, Bound::Unbounded)?.is_none() {
+            continue;
+        }
+        let Some(picked) = keys.pick()? else { continue };
+        let mut cursor = Cursor::children(&root).without_values();
+        cursor.seek(&keys.key(&picked)?.node);
+        let mut names = Vec::with_capacity(count);
+        while names.len() < count && cursor.next(keys.session)? {
+            let place = cursor.node()?;
+            names.extend(keyspace::whole_name(keys.session, &place)?.map(|name| (database, name)));
+        }
+        return Ok(names);
+    }
+    Ok(Vec::new())
+}
+
+/// Keys that have an expiry: the first ones to expire, or by chance.
+fn of_index(session: &mut Session, count: usize, first: bool) -> Result<Vec<Named>> {
+    for _ in 0..TRIES {
+        let (names, removed) = of_index_once(session, count, first)?;
+        if !names.is_empty() || removed == 0 {
+            return Ok(names);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The same, and how many entries were about keys that are gone.
+fn of_index_once(session: &mut Session, count: usize, first: bool) -> Result<(Vec<Named>, usize)> {
+    let index = keyspace::expiries()?;
+    let mut cursor = Cursor::subtree(&index).without_values();
+    if !first {
+        let Some(time) = keyspace::pick(session, &index)? else { return Ok((Vec::new(), 0)) };
+        cursor.seek(&index.child(&time)?);
+    }
+    let (mut names, mut stale) = (Vec::with_capacity(count), Vec::new());
+    while names.len() < count && stale.len() < COUNTED && cursor.next(session)? {
+        let entry = cursor.node()?;
+        match named(session, &entry)? {
+            Some(name) => names.push(name),
+            None => stale.push(entry),
+        }
+    }
+    // What FLUSHDB has left there is in the way of what can go.
+    if !stale.is_empty() {
+        session.transaction(|session| {
+            for entry in &stale {
+                if named(session, entry)?.is_none() {
+                    session.delete_value(entry)?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok((names, stale.len()))
+}
+
+/// The key that an entry of the index is about; none if it does not expire then.
+fn named(session: &mut Session, entry: &Node) -> Result<Option<Named>> {
+    let subscripts = entry.subscripts()?;
+    let [_, time, database, key] = &subscripts[..] else { return Ok(None) };
+    let place = Node::new(NAME)?.with(database)?.with(key)?;
+    let noted = session.get_ref(&place.child("")?)?.and_then(|value| value.as_i64());
+    if noted.is_none() || noted != time.as_i64() {
+        return Ok(None);
+    }
+    let name = keyspace::whole_name(session, &place)?;
+    Ok(database.as_i64().zip(name))
+}
+
+/// Removes a key, in a transaction; about how many bytes it took. None if it is not there, or not one of these.
+fn remove(
+    session: &mut Session,
+    effects: &mut Effects,
+    policy: Policy,
+    candidate: &Candidate,
+) -> Result<Option<u64>> {
+    let before = effects.mark();
+    let freed = session.transaction(|session| {
+        effects.rewind(before);
+        let mut keys = Keys::new(session, effects, candidate.database, clock(), true);
+        let key = keys.key(&candidate.name)?;
+        let Some(entry) = keys.open(&key)? else { return Ok(None) };
+        if policy.is_volatile() && entry.expires.is_none() {
+            return Ok(None);
+        }
+        let freed = bytes(keys.session, &key.node)?;
+        keys.erase(&key, &entry)?;
+        keys.notify(notify::EVICTED, "evicted", &candidate.name);
+        effects.finish(session)?;
+        Ok(Some(freed))
+    })?;
+    Ok(freed)
+}
+
+/// Bytes of the first nodes of a key.
+fn bytes(session: &mut Session, node: &Node) -> Result<u64> {
+    let mut cursor = Cursor::subtree(node);
+    let mut bytes = 0;
+    for _ in 0..COUNTED {
+        if !cursor.next(session)? {
+            break;
+        }
+        let value = match cursor.value()? {
+            Some(ValueRef::String(bytes)) => bytes.len(),
+            _ => 8,
+        };
+        bytes += cursor.node_ref()?.encoded().len() + value;
+    }
+    Ok(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_keeps_the_best() {
+        let mut pool = Pool::default();
+        for score in 0..100 {
+            let score = score * 37 % 100;
+            pool.add(Candidate { score, database: 0, name: score.to_string().into_bytes() });
+        }
+        let scores: Vec<i64> = pool.0.iter().map(|candidate| candidate.score).collect();
+        assert_eq!(scores, (84..100).collect::<Vec<_>>());
+        pool.add(Candidate { score: 1_000, database: 0, name: b"90".to_vec() });
+        assert_eq!((pool.0.len(), pool.0[POOL - 1].score), (POOL, 1_000));
+    }
+}
