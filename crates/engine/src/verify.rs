@@ -1,4 +1,8 @@
-//! Whether a whole database keeps its invariants; nobody may be writing meanwhile.
+//! Whether a whole database keeps its invariants; no user may be writing meanwhile.
+//!
+//! What looks like damage may be work under way: of a process that was just killed, whom the kernel has not let go
+//! of yet; of a repair; of a warden, this process's own too, who takes the locks of the dead out of the volatile
+//! tree whenever he is ready. Then it is looked at again: damage stays.
 //!
 //! Walks both trees from their roots: each page keeps the page's own invariants, its fences tile its
 //! parent's range, no page is reachable twice, every reachable page is TREE or EXTENT and unlocked and
@@ -8,6 +12,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::Arc;
+use std::time::Instant;
 
 use perilune_disk::Disk;
 use perilune_shm::latch::{self, State};
@@ -15,11 +20,15 @@ use perilune_store::Error;
 
 use crate::image::layout::{control, Run};
 use crate::image::{io_error, Image};
-use crate::limits::{HEIGHT_MAX, SEGMENT_RESERVED, VOLATILE};
+use crate::limits::{DYING, HEIGHT_MAX, SEGMENT_RESERVED, VOLATILE};
 use crate::page::{self, inner_count, leaf_count, InnerSlots, INNER, LEAF, RECORD_BIG};
-use crate::session::{extent, kept_of_session, sessions_ever};
+use crate::repair::{dead_processes, sessions_high};
+use crate::session::{extent, kept_of_session, sessions_ever, Seat};
 use crate::tree::Which;
 use crate::{duty, meta};
+
+/// Looks at what may be work under way, at least; and for [`DYING`], at least.
+const LOOKS: u32 = 3;
 
 /// What a verification has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +54,53 @@ struct Walk<'a> {
     which: Which,
     reached: HashSet<u32>,
     report: VerifyReport,
+}
+
+/// Repairs the dead and verifies the database; looks again, after `pause`, where work may have been under way.
+///
+/// # Errors
+/// As [`verify`]; as [`dead_processes`].
+pub(crate) fn settled(image: &Arc<Image>, pause: &mut dyn FnMut()) -> Result<VerifyReport, Error> {
+    let (mut looks, mut since) = (0, None);
+    loop {
+        dead_processes(image)?;
+        let before = Work::of(image);
+        let damage = match verify(image) {
+            Err(damage @ Error::Corrupt { .. }) => damage,
+            result => return result,
+        };
+        let now = Work::of(image);
+        looks += 1;
+        let waited = since.get_or_insert_with(Instant::now).elapsed();
+        let is_still = image.is_alone() && !now.is_under_way && now == before;
+        if is_still || looks >= LOOKS && waited >= DYING {
+            return Err(damage);
+        }
+        pause();
+    }
+}
+
+/// What the sessions are at.
+#[derive(PartialEq, Eq)]
+struct Work {
+    /// Differs when any has published something or has begun or ended a step.
+    sum: u64,
+    /// Whether any is inside an operation.
+    is_under_way: bool,
+}
+
+impl Work {
+    fn of(image: &Arc<Image>) -> Work {
+        let mut work = Work { sum: 0, is_under_way: false };
+        for id in 1..=sessions_high(image) {
+            let seat = Seat::new(image.clone(), id);
+            for word in [seat.head(), seat.step()] {
+                work.sum = (work.sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            }
+            work.is_under_way |= seat.is_in_operation();
+        }
+        work
+    }
 }
 
 /// Verifies the database.
@@ -239,3 +295,6 @@ impl Walk<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::time::Instant;
 
 use perilune_disk::{Disk, RealDisk};
+use perilune_shm::platform;
 use perilune_store::{Error, Figure, Limits, LockReport, ProcessReport, Result, Store};
 
 use super::facilities::Facilities;
@@ -19,7 +19,7 @@ use crate::lock;
 use crate::log;
 use crate::open::{Attachment, OpenOptions};
 use crate::recover::RecoveryReport;
-use crate::repair::{dead_processes, sessions_high};
+use crate::repair::sessions_high;
 use crate::salvage::{self, SalvageReport};
 use crate::session::{Seat, COUNTERS};
 use crate::verify::{self, VerifyReport};
@@ -208,23 +208,14 @@ impl Database {
     }
 
     /// Verifies the whole structure, once what dead processes left half done is repaired, and compares the
-    /// pages of the last checkpoint with their sums. Nobody may be writing meanwhile.
+    /// pages of the last checkpoint with their sums. No user may be writing meanwhile; what repairs and wardens do is
+    /// waited for.
     ///
     /// # Errors
     /// `Corrupt`, naming the first page that breaks a rule, and the rule.
     pub fn verify(&self) -> Result<VerifyReport> {
         let image = self.attachment.image()?;
-        let begun = Instant::now();
-        let mut report = loop {
-            dead_processes(image)?;
-            match verify::verify(image) {
-                // NB: a process just killed may seem to live, and hold its latches, until the kernel has let go of its memory.
-                Err(Error::Corrupt { .. }) if !image.is_alone() && begun.elapsed() < DYING => {
-                    std::thread::sleep(DYING / 100);
-                }
-                result => break result?,
-            }
-        };
+        let mut report = verify::settled(image, &mut || platform::sleep(DYING / 100))?;
         report.checkpoint_pages = verify::sums(image, self.attachment.disk())?;
         Ok(report)
     }
