@@ -117,7 +117,7 @@ impl Bulk {
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
-    pub(crate) fn finish(mut self, durability: u32) -> Result<u64> {
+    pub(crate) fn finish(mut self, disk: &dyn Disk, durability: u32) -> Result<u64> {
         self.seal_leaf(&[])?;
         let mut level = 0;
         let root = loop {
@@ -129,7 +129,7 @@ impl Bulk {
         };
         self.flush()?;
         let npages = (self.next + SPARE).max(INITIAL_PAGES);
-        allocate(&self.path, npages)?;
+        allocate(disk, &self.path, npages)?;
         let mut info_sum = GenerationSum::default();
         for place in Place::all(npages) {
             let mut info = InfoPage { generation: FIRST_GENERATION, ..InfoPage::empty() };
@@ -281,8 +281,12 @@ fn fewer(count: usize) -> Result<usize> {
 ///
 /// # Errors
 /// `NoSpace`, `Io`.
-pub(crate) fn allocate(path: &Path, npages: u64) -> Result<()> {
+pub(crate) fn allocate(disk: &dyn Disk, path: &Path, npages: u64) -> Result<()> {
     let file = File::options().write(true).open(path).map_err(|source| io_error("open", path, source))?;
-    let allocated = platform::allocate(&file, 0, npages * PAGE as u64);
+    let bytes = npages * PAGE as u64;
+    let allocated = disk.allocate(bytes, &|bytes| platform::allocate(&file, 0, bytes));
     allocated.map_err(|source| space_error("allocate", path, source))
 }
+
+#[cfg(test)]
+mod tests;

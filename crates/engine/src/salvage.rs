@@ -231,7 +231,7 @@ pub(crate) fn copy(
         copier.lose_range(None);
     }
     report.nodes = bulk.nodes();
-    report.bytes = bulk.finish(still.meta.level)?;
+    report.bytes = bulk.finish(disk, still.meta.level)?;
     Ok(())
 }
 

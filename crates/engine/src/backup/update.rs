@@ -118,7 +118,7 @@ fn gather(
 ) -> Result<BackupReport> {
     // A copy that was written to may have grown by itself.
     let npages = moment.npages.max(base.meta.npages);
-    allocate(base.path, npages)?;
+    allocate(disk, base.path, npages)?;
     let report = BackupReport {
         generation: moment.generation.into(),
         bytes: npages * PAGE as u64,

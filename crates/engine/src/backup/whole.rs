@@ -60,7 +60,7 @@ fn write_partial(
     let moment = Moment::pin(image, disk)?;
     let npages = moment.npages;
     let target = disk.create(partial, &image.path).map_err(|error| space_error("create", partial, error))?;
-    allocate(partial, npages)?;
+    allocate(disk, partial, npages)?;
     let report = BackupReport {
         generation: moment.generation.into(),
         bytes: npages * PAGE as u64,
