@@ -303,7 +303,8 @@ typedef struct perilune_options {
 #define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0}
 
 /*
- * Opens the database at `path`, or with NULL the default one ($PERILUNE_DB, else
+ * Opens the database at `path` - a file, or the address of a server: tcp://host:port, tls://..., unix:/path
+ * (docs/guide/remote.md) -, or with NULL the default one ($PERILUNE_DB, else
  * $XDG_DATA_HOME/perilune/default.db), and stores it in `*db`. `options` may be NULL.
  * Any thread. Waits, up to `timeout`, while another process opens, closes or upgrades it.
  * Errors: PERILUNE_NOT_A_DATABASE, PERILUNE_CANNOT_OPEN, PERILUNE_NO_SPACE, PERILUNE_LIMIT_REACHED;
@@ -319,9 +320,13 @@ PERILUNE_API int perilune_open(const char *path, const perilune_options *options
 PERILUNE_API void perilune_close(perilune_db *db);
 
 /*
- * The path of `db`, ended by a zero byte; stays until perilune_close. Any thread.
+ * The path of `db`, or the address of its server without a password, ended by a zero byte; stays until
+ * perilune_close. Any thread.
  */
 PERILUNE_API const char *perilune_path(const perilune_db *db);
+
+/* 1 if `db` is behind a server (its path was tcp://, tls:// or unix:), 0 if it is in a file. Any thread. */
+PERILUNE_API int perilune_is_remote(const perilune_db *db);
 
 typedef struct perilune_limits {
     uint32_t size;              /* sizeof(perilune_limits), set by the caller */
@@ -780,6 +785,16 @@ PERILUNE_API int perilune_commit(perilune_session *session);
 /* Drops the innermost level, what it wrote and the locks taken in it.
  * Errors: PERILUNE_TRANSACTION_STATE when none is open. */
 PERILUNE_API int perilune_rollback(perilune_session *session);
+
+/*
+ * Has the server of the database run `program` as one transaction, in one round trip; `*reply`, a string, is its
+ * answer and stays until the session's next call. For bindings of languages: the program is in a form that they
+ * and the server agree on. Blocks up to the time limit in `options` (NULL: the defaults) and that of an answer.
+ * Errors: PERILUNE_INVALID for a database in a file and inside a transaction; PERILUNE_COMMIT_UNKNOWN;
+ * PERILUNE_CANNOT_OPEN with what the server says when it does not run it.
+ */
+PERILUNE_API int perilune_run(perilune_session *session, const perilune_transaction_options *options,
+                              const char *program, size_t program_size, perilune_value *reply);
 
 /* Prepares the next try, after all levels were rolled back. Waits (backs off).
  * Errors: PERILUNE_TRANSACTION_TIMEOUT: the series is over. */

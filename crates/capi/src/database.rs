@@ -169,6 +169,16 @@ pub unsafe extern "C" fn perilune_path(db: *const Database) -> *const c_char {
     unsafe { db.as_ref() }.map_or(c"".as_ptr(), |db| db.path.as_ptr())
 }
 
+/// `perilune_is_remote`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_is_remote(db: *const Database) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe { db.as_ref() }.is_some_and(|db| db.inner.is_remote()).into()
+}
+
 /// `perilune_limits_of`.
 ///
 /// # Safety

@@ -7,14 +7,16 @@
 //! - A level that this file opened is closed by it, also when the body has closed or opened levels of
 //!   its own by mistake.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
 use perilune::TransactionOptions;
 
+use crate::edge::{bytes, place};
 use crate::options::{durability, limit, read};
-use crate::session::{call, no_session, Session};
+use crate::session::{answer, call, no_session, Session};
 use crate::status::{Answer, Failure, CONFLICT, OK, RESTART, TRANSACTION_STATE};
+use crate::value::Value;
 
 /// `perilune_transaction_options`.
 #[repr(C)]
@@ -211,6 +213,29 @@ fn in_transaction(inner: &mut perilune::Session) -> Result<&mut perilune::Sessio
 fn done(result: perilune::Result<()>) -> Answer {
     result?;
     Ok(OK)
+}
+
+/// `perilune_run`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_run(
+    session: *mut Session,
+    options: *const Options,
+    program: *const c_char,
+    program_size: usize,
+    reply: *mut Value,
+) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe {
+        call(session, |open| {
+            let reply = place(reply)?;
+            let program = bytes(program, program_size)?;
+            let text = open.inner.run_at_server(&options_of(options)?, program)?;
+            answer(reply, Value::string(open.text.keep(text)))
+        })
+    }
 }
 
 /// `perilune_retry`.

@@ -12,7 +12,7 @@ static const char source[] = {
 };
 
 /* ask(operation, count, subscript, ..., value): `count` is how many are the name and the subscripts. */
-static int ask_node(lua_State *L)
+int ask_node(lua_State *L)
 {
     sandbox *S = sandbox_of(L);
     int last = lua_gettop(L);

@@ -102,8 +102,8 @@ typedef struct sandbox {
     uint64_t chance;      /* of math.random */
     uint64_t modules_run; /* the run that the loaded modules belong to */
     /* References in the registry: what scripts see as _G, what is behind it, functions of state.c, the metatable of
-     * globals that may be set, modules by their names, the readonly metatable's mark. */
-    int proxy, globals, handler, body, describe, compile, open_globals, modules;
+     * globals that may be set, modules by their names, what runs functions of programs. */
+    int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped;
     const char *stack;    /* where the C stack was when the run began */
     /* By other threads: */
     pthread_mutex_t mutex;
@@ -147,6 +147,12 @@ int client_call(lua_State *L);
 
 /* nodes.c */
 void open_script_nodes(sandbox *S);
+/* ask(operation, count, subscript, ..., value), for Lua. */
+int ask_node(lua_State *L);
+
+/* shipped.c */
+void open_shipped(sandbox *S, int globals);
+int sandbox_shipped(const sandbox *S);
 
 /* shelter.c */
 void open_shelter(sandbox *S);

@@ -419,6 +419,7 @@ void open_shelter(sandbox *S)
     open_script_nodes(S);
     shelter(L);
     lua_setfield(L, 2, "perilune");
+    open_shipped(S, 2);
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, absent_global);
     lua_setfield(L, -2, "__index");

@@ -267,6 +267,18 @@ impl StoreSession for BackendSession {
     }
 }
 
+impl BackendSession {
+    /// Has the server run a program; a file has none.
+    pub(crate) fn run(&mut self, options: &TransactionOptions, program: &[u8]) -> StoreResult<Vec<u8>> {
+        match self {
+            BackendSession::File(_) => {
+                Err(StoreError::Invalid("the database is in a file: there is no server to run it".to_owned()))
+            }
+            BackendSession::Server(session) => session.run(options, program),
+        }
+    }
+}
+
 impl Locks for BackendSession {
     hand_on! {
         fn new_lock_owner(&mut self) -> LockOwner;

@@ -140,6 +140,17 @@ impl Session {
         }
     }
 
+    /// Has the server of the database run `program` as one transaction, in one round trip; the answer is what it says.
+    /// For bindings: the program is in a form that they and the server agree on (docs/format/wire.md, RUN).
+    ///
+    /// # Errors
+    /// `Invalid` for a database in a file, inside a transaction and with a commit hook; `CommitUnknown` when the
+    /// connection is lost before the answer; `CannotOpen` with what the server says when it does not run it; else as
+    /// [`Session::transaction`].
+    pub fn run_at_server(&mut self, options: &TransactionOptions, program: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.trees.database.run(options, program)?)
+    }
+
     /// Opens a level of transaction by hand, for bindings that cannot pass a closure; use
     /// [`Session::transaction`] where you can. Each level ends in [`Session::commit`] or
     /// [`Session::rollback`]. After `Conflict` or `Restart`: roll all levels back, call

@@ -405,6 +405,13 @@ fn hostile_bytes_are_refused() {
     ] {
         assert!(client.line(line).is_error(), "{line}");
     }
+    for program in
+        ["", "f", "tx", "f0;F", "f0;F1;@0;9;", "f0;F1;@1;3;x()0;0;", "f0;r1;0;", "t0;s-99;", "f0;n0;"]
+    {
+        let answer = client.call(["PERILUNE.RUN", "0", "0", "1000", program]);
+        assert!(matches!(&answer, Answer::Bulk(text) if b"xueg".contains(&text[0])), "{program}: {answer:?}");
+    }
+    assert!(client.line("PERILUNE.RUN 2 0 1000 f").is_error());
     random_requests(&mut client, good);
     assert!(ours.database.verify().unwrap().is_sound());
     assert_eq!(client.line("PING"), Answer::Simple(b"PONG".to_vec()));
@@ -415,7 +422,7 @@ fn random_requests(client: &mut Client, good: &[u8]) {
     let mut chance = Chance(4_711);
     let names = [
         "GET", "SET", "INCR", "NEXT", "PREV", "DATA", "DEL", "KILL", "CAS", "COMMIT", "UNLOCK", "POST",
-        "WATCH",
+        "WATCH", "RUN",
     ];
     for _ in 0..2_000 {
         let name = format!("PERILUNE.{}", names[chance.below(names.len() as u64) as usize]);

@@ -117,6 +117,7 @@ extern "C" {
     fn sandbox_do(state: *mut State, run: *const RawRun, reply: *mut Text) -> c_int;
     fn sandbox_stop(state: *mut State, number: u64) -> c_int;
     fn sandbox_memory(state: *const State) -> usize;
+    fn sandbox_shipped(state: *const State) -> c_int;
 }
 
 /// A state of C.
@@ -193,6 +194,11 @@ impl Raw {
     pub(super) fn memory(&self) -> usize {
         // SAFETY: the state lives, and the caller has it to itself.
         unsafe { sandbox_memory(self.0.as_ptr()) }
+    }
+
+    pub(super) fn shipped(&self) -> Code {
+        // SAFETY: the state lives; the number was given when it was made and never changes.
+        Code(unsafe { sandbox_shipped(self.0.as_ptr()) })
     }
 
     pub(super) fn stop(&self, number: u64) -> bool {

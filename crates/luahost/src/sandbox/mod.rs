@@ -144,6 +144,13 @@ impl Sandbox {
         self.raw.memory()
     }
 
+    /// What runs a function that a program has sent: [`Form::Positional`], with one argument, the request
+    /// of `bindings/lua/perilune/ship.lua`; the reply is its answer. It asks for nodes and levels of transactions.
+    #[must_use]
+    pub fn shipped(&self) -> Code {
+        self.raw.shipped()
+    }
+
     /// Compiles text, which errors call `name`.
     ///
     /// # Errors

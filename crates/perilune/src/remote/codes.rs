@@ -5,8 +5,9 @@ use perilune_store::Error as StoreError;
 
 use crate::{Error, ErrorCode};
 
-/// The line that a client is told, and that [`to_error`] reads.
-pub(super) fn line_of(error: &Error) -> String {
+/// The line that a client is told: a word for the kind, and the text. Of one line.
+#[must_use]
+pub fn line_of(error: &Error) -> String {
     match error {
         Error::Number(error) => format!("{} {error}", arithmetic_word(*error)),
         error => format!("{} {error}", error.code().name()),

@@ -33,7 +33,8 @@ pub(crate) use self::address::is_address;
 pub(crate) use self::database::RemoteDatabase;
 pub(crate) use self::session::RemoteSession;
 
-pub use self::serve::{serve, Peer, Served, Waiting};
+pub use self::codes::line_of;
+pub use self::serve::{run_options, serve, Peer, Served, Waiting};
 
 /// The version of the wire; a server answers clients of this one.
 pub(crate) const VERSION: i64 = 1;

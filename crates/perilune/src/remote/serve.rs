@@ -207,6 +207,19 @@ fn run(
     Ok(Served::Answered)
 }
 
+/// The options that RUN begins with: read-only, fsync, milliseconds.
+///
+/// # Errors
+/// `Invalid` when they are none.
+pub fn run_options(given: &[&[u8]]) -> Result<TransactionOptions> {
+    let [read_only, fsync, milliseconds] = given else { return Err(invalid("RUN has three options")) };
+    Ok(TransactionOptions {
+        read_only: truth(read_only)?,
+        timeout: duration(milliseconds)?,
+        durability: truth(fsync)?.then_some(Durability::Fsync),
+    })
+}
+
 fn hello(peer: &Peer, version: u64, replies: &mut Replies<'_>) -> Result<()> {
     if version != VERSION as u64 {
         return Err(Error::invalid(format!(

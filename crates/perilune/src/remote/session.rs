@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use perilune_key::ArithmeticError;
 use perilune_resp::Answer;
 use perilune_store::{
-    transact, Change, CommitHook, Decision, Error, LockOwner, Presence, Result, Session, TransactionOptions,
-    UpdateBuffer,
+    transact, Change, CommitHook, Decision, Durability, Error, LockOwner, Presence, Result, Session,
+    TransactionOptions, UpdateBuffer,
 };
 
 use super::codes;
@@ -88,6 +88,24 @@ impl RemoteSession {
                 _ => Err(unexpected("INCR")),
             }
         }))
+    }
+
+    /// Has the server run `program` as a transaction, and answers what it says.
+    pub(crate) fn run(&mut self, options: &TransactionOptions, program: &[u8]) -> Result<Vec<u8>> {
+        if self.running.is_some() || self.hook.is_some() {
+            return Err(Error::Invalid(
+                "a function runs at the server as a transaction of its own, and without a commit hook"
+                    .to_owned(),
+            ));
+        }
+        let fsync = options.durability.map_or(self.shared.fsync, |level| level == Durability::Fsync);
+        let read_only = options.read_only || self.shared.read_only;
+        let milliseconds = options.timeout.as_millis().to_string();
+        let arguments = [flag(read_only), flag(fsync), milliseconds.as_bytes(), program];
+        match self.link.call("RUN", &arguments, Effect::Change, options.timeout)? {
+            Answer::Bulk(answer) => Ok(answer),
+            _ => Err(unexpected("RUN")),
+        }
     }
 
     /// Writes go to the server at once, and nobody is to see them first.

@@ -25,6 +25,7 @@ pub(crate) mod scan;
 pub(crate) mod scripts;
 pub(crate) mod server;
 pub(crate) mod sets;
+pub(crate) mod shipped;
 pub(crate) mod sort;
 pub(crate) mod strings;
 pub(crate) mod transactions;

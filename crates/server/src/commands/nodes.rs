@@ -91,15 +91,21 @@ impl Waiters {
     }
 }
 
+/// Whether the client may reach nodes from where it is.
+pub(super) fn admit(context: &Context<'_>) -> Result<()> {
+    if !context.client.is_local && context.server.is_open() {
+        return refuse(REMOTE);
+    }
+    Ok(())
+}
+
 pub(crate) fn serve(
     context: &mut Context<'_>,
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
+    admit(context)?;
     let server = Arc::clone(context.server);
-    if !context.client.is_local && server.is_open() {
-        return refuse(REMOTE);
-    }
     let nodes = context.client.nodes.get_or_insert_with(|| {
         let peer = Peer::new(&server.limits);
         Box::new(Nodes { peer, own: None, ended: Arc::default() })

@@ -144,7 +144,7 @@ pub(crate) fn run(
 }
 
 /// What the client of a script that was stopped is told.
-fn stopped(state: &State, name: &str) -> Failure {
+pub(super) fn stopped(state: &State, name: &str) -> Failure {
     let why = match state.watched.why() {
         watch::TIME => "it ran longer than script-time-limit",
         watch::SHUTDOWN => "the server ends",

@@ -16,7 +16,7 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
 use crate::memory;
-use crate::scripts::{nodes, store};
+use crate::scripts::{nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
 use crate::table::{self, Command, GROWS, NOSCRIPT, WRITE};
@@ -41,6 +41,8 @@ pub(crate) struct Caller<'c> {
     wrote: bool,
     /// A library is being loaded: there are no calls.
     pub(crate) loading: bool,
+    /// A function of a program runs: nodes are what it would see there.
+    pub(crate) shipped: bool,
     /// The command under way.
     arguments: ArgumentsBuf,
     /// Why the script must end.
@@ -77,6 +79,7 @@ impl<'c> Caller<'c> {
             is_full: false,
             wrote: false,
             loading: false,
+            shipped: false,
             arguments: ArgumentsBuf::default(),
             failure: None,
             registered: Vec::new(),
@@ -184,6 +187,15 @@ impl<'c> Caller<'c> {
 
     /// An operation of a node, if the client may reach nodes.
     fn node(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        if self.shipped {
+            return match shipped::answer(self.session, texts, answer) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    self.failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            };
+        }
         let start = answer.len();
         let outcome = self.may_reach_nodes().and_then(|()| {
             nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)

@@ -11,6 +11,7 @@ pub(crate) mod calls;
 pub(crate) mod header;
 pub(crate) mod libraries;
 mod nodes;
+mod shipped;
 pub(crate) mod state;
 pub(crate) mod store;
 pub(crate) mod watch;

@@ -11,7 +11,7 @@ use perilune_resp::{Protocol, Replies};
 use crate::failure::{refuse, Result};
 
 /// An argument, with its type.
-enum Given<'a> {
+pub(super) enum Given<'a> {
     Nothing,
     Truth(bool),
     Int(i64),
@@ -19,7 +19,7 @@ enum Given<'a> {
     Bytes(&'a [u8]),
 }
 
-fn given(text: &[u8]) -> Result<Given<'_>> {
+pub(super) fn given(text: &[u8]) -> Result<Given<'_>> {
     let number = || std::str::from_utf8(&text[1..]).ok();
     match text.first() {
         Some(b's') => Ok(Given::Bytes(&text[1..])),
@@ -37,7 +37,7 @@ fn given(text: &[u8]) -> Result<Given<'_>> {
     }
 }
 
-fn push(node: Node, subscript: &Given<'_>) -> Result<Node> {
+pub(super) fn push(node: Node, subscript: &Given<'_>) -> Result<Node> {
     match subscript {
         Given::Bytes(bytes) => Ok(node.with(*bytes)?),
         Given::Int(number) => Ok(node.with(*number)?),

@@ -41,6 +41,8 @@ pub(crate) struct Watched {
     /// Microseconds since the server started.
     since: AtomicU64,
     why: AtomicU8,
+    /// Milliseconds that it may take, besides what scripts may; 0: any.
+    limit: AtomicU64,
 }
 
 impl Watched {
@@ -51,11 +53,18 @@ impl Watched {
             last: AtomicU64::new(0),
             since: AtomicU64::new(0),
             why: AtomicU8::new(0),
+            limit: AtomicU64::new(0),
         }
     }
 
     /// A run begins; its number.
     pub(crate) fn begin(&self, started: Instant) -> u64 {
+        self.begin_within(started, Duration::ZERO)
+    }
+
+    /// The same, for a run with a time limit of its own; zero: none.
+    pub(crate) fn begin_within(&self, started: Instant, limit: Duration) -> u64 {
+        self.limit.store(limit.as_millis() as u64, Ordering::Relaxed);
         let number = self.last.load(Ordering::Relaxed) + 1;
         self.last.store(number, Ordering::Relaxed);
         self.why.store(0, Ordering::Relaxed);
@@ -153,7 +162,9 @@ fn look_at(
         Some(run) => is_killed(session, &run.place),
     };
     let limit = server.live.number(Name::ScriptTimeLimit);
-    let over = limit > 0 && runs > Duration::from_millis(limit as u64);
+    let own = watched.limit.load(Ordering::Relaxed);
+    let over =
+        [limit.max(0) as u64, own].into_iter().any(|most| most > 0 && runs > Duration::from_millis(most));
     let why = match (watched.why.load(Ordering::Relaxed), over, killed, server.is_stopping()) {
         (0, true, ..) => TIME,
         (0, _, true, _) => KILLED,

@@ -3,7 +3,7 @@
 //! They are one command each for COMMAND and ACL, and one handler: docs/format/wire.md says what they take.
 
 use super::row::*;
-use crate::commands::nodes::serve;
+use crate::commands::{nodes::serve, shipped};
 
 /// They reach every node, those of the server's own bookkeeping too: ACL calls them dangerous.
 const NODES: u32 = NOSCRIPT | DANGEROUS;
@@ -30,6 +30,7 @@ pub(super) const ROWS: &[Command] = &[
     row("perilune.post", 3, FAST, "Posts a message"),
     row("perilune.prev", 4, FAST, "Finds the last node in a range"),
     row("perilune.receive", 3, BLOCKING, "Takes a message"),
+    on_connection("perilune.run", 5, NODES | NO_MULTI | LONG, "nodes", shipped::run, "Runs a function of a program as a transaction"),
     row("perilune.set", 3, FAST, "Writes the value of a node"),
     row("perilune.unchannel", 2, 0, "Removes a channel and its messages"),
     row("perilune.unlock", 3, FAST | NO_MULTI, "Releases a lock once"),
