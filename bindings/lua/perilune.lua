@@ -139,4 +139,19 @@ if rawget(_G, 'jit') and extend then
   if good then with_ffi(extend) end
 end
 
+-- What sends a transaction's function to a server is loaded when it is needed; without `debug` nothing is sent.
+local ship, sender = perilune.ship, nil
+perilune.ship = nil
+if ship then
+  ship(function(tools, db, options, tx, must, ...)
+    if sender == nil then
+      local good, found = pcall(require, 'perilune.ship')
+      sender = good and found or false
+    end
+    if sender then return sender(tools, perilune, db, options, tx, must, ...) end
+    if must then tools.fail('INVALID', 'the function cannot run at the server: there is no library `debug` to read it') end
+    return false
+  end)
+end
+
 return perilune

@@ -215,6 +215,7 @@ static int open_database(lua_State *L)
     int status = perilune_open(lua_tostring(L, 1), &options, &db->db);
     if (ANSWERED(status)) {
         db->path = strdup(perilune_path(db->db));
+        db->is_remote = perilune_is_remote(db->db);
         status = perilune_session_open(db->db, &db->session);
     }
     if (!ANSWERED(status))

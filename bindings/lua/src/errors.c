@@ -38,13 +38,22 @@ static int error_tostring(lua_State *L)
     return 1;
 }
 
-/* The place in the user's program, which is not in LuaJIT's part of this module, a file or embedded. */
+static int is_part(const char *where, const char *file, const char *name)
+{
+    return strstr(where, file) != NULL || strncmp(where, name, strlen(name)) == 0;
+}
+
+/* The place in the user's program, which is not in a part of this module in Lua, a file or embedded. */
 static void push_where(lua_State *L)
 {
-    for (int level = 1; level < 8; level++) {
+    int shipping = 0;
+    for (int level = 1; level < 12; level++) {
         luaL_where(L, level);
         const char *where = lua_tostring(L, -1);
-        if (strstr(where, "perilune/ffi.lua:") == NULL && strncmp(where, "perilune.ffi:", 13) != 0)
+        int ship = is_part(where, "perilune/ship.lua:", "perilune.ship:") || is_part(where, "/perilune.lua:", "perilune:");
+        shipping |= ship;
+        /* What sends functions is called by db:transaction, which has no place. */
+        if (!ship && !is_part(where, "perilune/ffi.lua:", "perilune.ffi:") && !(shipping && where[0] == 0))
             return;
         lua_pop(L, 1);
     }
@@ -71,6 +80,14 @@ static int raise(lua_State *L, int status)
     lua_rawget(L, LUA_REGISTRYINDEX);
     lua_setmetatable(L, -2);
     return lua_error(L);
+}
+
+int raise_message(lua_State *L, int status)
+{
+    luaL_checkstack(L, 10, "error");
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return raise(L, status);
 }
 
 static void push_node_text(lua_State *L, const perilune_node *at)

@@ -91,6 +91,7 @@ static int build(lua_State *L)
     open_values(L);
     open_nodes(L);
     open_transactions(L);
+    open_shipping(L);
     open_locks(L);
     open_walk(L);
     open_databases(L);

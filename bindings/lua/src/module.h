@@ -79,6 +79,7 @@ struct database {
     int class_count;
     int own_class; /* class_id of its first class */
     int is_snapshot;
+    int is_remote; /* behind a server */
     char *path;
     perilune_options options;
     char *shm_dir;
@@ -146,6 +147,8 @@ struct state {
 int raise_status(lua_State *L, database *db, int status, const perilune_node *at);
 int raise_argument(lua_State *L, const char *format, ...);
 int raise_thread(lua_State *L, int status);
+/* Raises the message on the top of the stack. */
+int raise_message(lua_State *L, int status);
 int open_errors(lua_State *L);
 /* Raises why `db` takes no calls. */
 int raise_unusable(lua_State *L, database *db);
@@ -203,6 +206,7 @@ void push_named(lua_State *L, database *db, int class, int name, int first);
 void descend(lua_State *L, int first, int last);
 /* Pushes the child of the node at `parent` with the subscript at `subscript`. */
 void push_child(lua_State *L, int parent, const handle *of, int subscript);
+int push_class_made(lua_State *L, int index);
 int open_nodes(lua_State *L);
 /* Makes a class of `db` whose parent class is at `parent`, or with 0 the first of the database at
  * `database_at`, and pushes it. */
@@ -252,6 +256,10 @@ database *push_default(lua_State *L);
 void push_own_class(lua_State *L, int index);
 int open_databases(lua_State *L);
 extern const luaL_Reg database_functions[];
+
+/* ship.c */
+int ship(lua_State *L, const perilune_transaction_options *options, int function, int with_tx, int must);
+int open_shipping(lua_State *L);
 
 /* transactions.c */
 extern const luaL_Reg transaction_functions[];

@@ -612,6 +612,12 @@ static int derived_node(lua_State *L)
     return 1;
 }
 
+/* Pushes the class that the function at `index` makes nodes of; 0 if it is none of inherit's. */
+int push_class_made(lua_State *L, int index)
+{
+    return lua_tocfunction(L, index) == derived_node && lua_getupvalue(L, index, UPVALUES + 1) != NULL;
+}
+
 /* perilune.inherit(node_function): new_function, class, superclass. */
 static int inherit(lua_State *L)
 {

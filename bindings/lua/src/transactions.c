@@ -8,12 +8,25 @@
  *   and the outermost loop runs again, also when the body caught the error.
  * - A rollback ends the innermost level, also when the body caught its error.
  * - A body cannot be left by coroutine.yield: it runs below a C function.
+ * - The outermost transaction of a database behind a server is shown to ship.c first.
  */
 #include "module.h"
 
 static const char rollback_key;
 
-static void read_options(lua_State *L, int index, perilune_transaction_options *options)
+enum { AT_EITHER = 0, AT_CLIENT = 1, AT_SERVER = 2 };
+
+static int place_of_body(lua_State *L, int index)
+{
+    const char *at = lua_type(L, index) == LUA_TSTRING ? lua_tostring(L, index) : "";
+    if (strcmp(at, "server") == 0)
+        return AT_SERVER;
+    if (strcmp(at, "client") == 0)
+        return AT_CLIENT;
+    return raise_argument(L, "option at must be 'server' or 'client'");
+}
+
+static void read_options(lua_State *L, int index, perilune_transaction_options *options, int *at)
 {
     if (lua_type(L, index) == LUA_TSTRING) {
         /* The paper's id: 'batch' (or M's 'BA') does not wait for the disk. */
@@ -28,12 +41,14 @@ static void read_options(lua_State *L, int index, perilune_transaction_options *
             options->durability = durability_of(L, -1);
         } else if (strcmp(name, "read_only") == 0) {
             options->read_only = lua_toboolean(L, -1);
+        } else if (strcmp(name, "at") == 0) {
+            *at = place_of_body(L, -1);
         } else if (strcmp(name, "timeout") == 0 && lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > 0) {
             options->timeout = lua_tonumber(L, -1);
         } else if (strcmp(name, "timeout") == 0) {
             raise_argument(L, "option timeout must be a number of seconds above 0");
         } else {
-            raise_argument(L, "unknown option '%s' of a transaction; there are durability, timeout, read_only", name);
+            raise_argument(L, "unknown option '%s' of a transaction; there are durability, timeout, read_only, at", name);
         }
     }
 }
@@ -114,10 +129,18 @@ static void push_body(lua_State *L, int function, int last, int with_tx)
 }
 
 /* Runs the function at `function` with what follows it on the stack; the database is at 1. */
-static int run(lua_State *L, database *db, const perilune_transaction_options *options, int function, int with_tx)
+static int run(lua_State *L, database *db, const perilune_transaction_options *options, int at, int function,
+               int with_tx)
 {
     int last = lua_gettop(L), status;
     uint32_t outer = db->session == NULL ? 0 : perilune_depth(db->session);
+    if (db->is_remote && outer > 0 && at == AT_SERVER)
+        return raise_argument(L, "a nested transaction runs where the outermost one does: give that one the option at");
+    if (db->is_remote && outer == 0 && at != AT_CLIENT) {
+        int results = ship(L, options, function, with_tx, at == AT_SERVER);
+        if (results >= 0)
+            return results;
+    }
     for (;;) {
         TRY(status, L, db, NULL, perilune_begin(db->live, options));
         push_body(L, function, last, with_tx);
@@ -159,6 +182,7 @@ static int run(lua_State *L, database *db, const perilune_transaction_options *o
 static int database_transaction(lua_State *L)
 {
     perilune_transaction_options options = PERILUNE_TRANSACTION_OPTIONS_INIT;
+    int at = AT_EITHER;
     database *db = to_database(L, 1);
     if (db == NULL && lua_istable(L, 1)) { /* tx:transaction(f): a nested level */
         lua_getfield(L, 1, "db");
@@ -172,16 +196,17 @@ static int database_transaction(lua_State *L)
         if (!lua_isfunction(L, 3))
             return raise_argument(L, "a transaction takes a function, not %s", described(L, 3));
         if (!lua_isnil(L, 2))
-            read_options(L, 2, &options);
+            read_options(L, 2, &options, &at);
         function = 3;
     }
-    return run(L, db, &options, function, 1);
+    return run(L, db, &options, at, function, 1);
 }
 
 /* What perilune.transaction returns: upvalues 5 = database or nil (the default one), 6 = id, 7 = f. */
 static int call_transaction(lua_State *L)
 {
     perilune_transaction_options options = PERILUNE_TRANSACTION_OPTIONS_INIT;
+    int at = AT_EITHER;
     lua_pushvalue(L, lua_upvalueindex(UPVALUES + 3));
     lua_insert(L, 1);
     if (lua_isnil(L, lua_upvalueindex(UPVALUES + 1)))
@@ -192,9 +217,9 @@ static int call_transaction(lua_State *L)
     lua_pushvalue(L, lua_upvalueindex(UPVALUES + 2));
     int id = lua_gettop(L);
     if (!lua_isnil(L, id))
-        read_options(L, id, &options);
+        read_options(L, id, &options, &at);
     lua_pop(L, 1);
-    return run(L, check_database(L, 1), &options, 2, 0);
+    return run(L, check_database(L, 1), &options, at, 2, 0);
 }
 
 /* perilune.transaction([id,] f): a function that runs f as a transaction of the default database. */

@@ -58,7 +58,7 @@ fn spec(name: &str) -> PathBuf {
 fn the_specs_of_lua_are_kept_behind_a_server() {
     let place = Place::new();
     let server = Server::start(&place);
-    let names = ["arguments", "locks", "nodes", "transactions", "trees", "values", "walks"];
+    let names = ["arguments", "locks", "nodes", "ship", "transactions", "trees", "values", "walks"];
     let files: Vec<String> =
         names.iter().map(|name| spec(&format!("{name}_spec.lua")).display().to_string()).collect();
     let runner = spec("run.lua").display().to_string();

@@ -32,7 +32,7 @@ impl Host {
             host.preloaded()?.set(name, opener)?;
         }
         for (name, source) in MODULES {
-            host.preload(name, source)?;
+            host.embed(name, source)?;
         }
         host.search_debian()?;
         Ok(host)
@@ -44,11 +44,23 @@ impl Host {
         &self.lua
     }
 
-    /// Makes `require(name)` run `source`.
+    /// Makes `require(name)` run `source`, which is kept in `package.sources`: functions of it can be sent to a
+    /// server.
     ///
     /// # Errors
     /// `Syntax` if the source is not Lua.
     pub fn preload(&self, name: &str, source: &str) -> Result<()> {
+        self.embed(name, source)?;
+        let package = self.lua.globals().get::<Table>("package")?;
+        let sources = match package.get::<Option<Table>>("sources")? {
+            Some(sources) => sources,
+            None => self.lua.create_table()?,
+        };
+        sources.set(name, source)?;
+        Ok(package.set("sources", sources)?)
+    }
+
+    fn embed(&self, name: &str, source: &str) -> Result<()> {
         let opener = self.lua.load(source).set_name(format!("={name}")).into_function()?;
         Ok(self.preloaded()?.set(name, opener)?)
     }
