@@ -224,6 +224,8 @@ pub(crate) const STAGES: &[Stage] = &[
         commands: &[
             &["cargo", "build", "--quiet", "-p", "perilune-cli"],
             &["crates/server/clients/check", "target/debug/perilune"],
+            // The module, of stage `lua`, is such a client, too.
+            &["make", "--silent", "-C", "bindings/lua", "test-remote"],
         ],
     },
     Stage {
