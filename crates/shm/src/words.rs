@@ -27,6 +27,16 @@ pub fn zeroed<const N: usize>() -> Block<N> {
     std::array::from_fn(|_| AtomicU64::new(0))
 }
 
+/// The same in memory of its own, never on a stack.
+///
+/// # Panics
+/// Never: there are as many words as the block has.
+#[must_use]
+pub fn zeroed_box<const N: usize>() -> Box<Block<N>> {
+    let words: Box<[AtomicU64]> = (0..N).map(|_| AtomicU64::new(0)).collect();
+    words.try_into().unwrap_or_else(|_| unreachable!("{N} words were made"))
+}
+
 #[inline(always)]
 fn load<const N: usize>(block: &Block<N>, index: usize) -> u64 {
     block[index & (N - 1)].load(Relaxed)
@@ -200,6 +210,63 @@ pub fn write<const N: usize>(block: &Block<N>, offset: usize, bytes: &[u8]) {
     }
 }
 
+/// Copies `first` and `second`, one behind the other, to `offset`, a multiple of 8. The rest of the last word that
+/// changes becomes zero if both together have at most 64 bytes: those are put together first, and written as whole
+/// words.
+#[inline]
+pub fn write_pair<const N: usize>(block: &Block<N>, offset: usize, first: &[u8], second: &[u8]) {
+    let len = first.len() + second.len();
+    if len > SHORT {
+        write(block, offset, first);
+        write(block, offset + first.len(), second);
+        return;
+    }
+    let mut bytes = [0; SHORT];
+    put_bytes(&mut bytes, 0, first);
+    put_bytes(&mut bytes, first.len(), second);
+    for (index, word) in bytes[..(len + 7) & !7].chunks_exact(8).enumerate() {
+        store(block, (offset >> 3) + index, leading(word).swap_bytes());
+    }
+}
+
+/// Bytes of a pair that are put together before they are written.
+const SHORT: usize = 64;
+
+/// Copies bytes to `at`, without a call for the few that most keys and values have; nothing, if they do not fit.
+#[inline(always)]
+pub fn put_bytes<const N: usize>(to: &mut [u8; N], at: usize, from: &[u8]) {
+    let Some(to) = to.get_mut(at..at + from.len()) else { return };
+    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
+        (Some(first), Some(last)) if from.len() <= 16 => {
+            // The two overlap as need be.
+            if let Some(place) = to.first_chunk_mut() {
+                *place = *first;
+            }
+            if let Some(place) = to.last_chunk_mut() {
+                *place = *last;
+            }
+        }
+        (None, _) => match (from.first_chunk::<4>(), from.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                if let Some(place) = to.first_chunk_mut() {
+                    *place = *first;
+                }
+                if let Some(place) = to.last_chunk_mut() {
+                    *place = *last;
+                }
+            }
+            _ => {
+                for index in [0, from.len() / 2, from.len().saturating_sub(1)] {
+                    if let (Some(place), Some(byte)) = (to.get_mut(index), from.get(index)) {
+                        *place = *byte;
+                    }
+                }
+            }
+        },
+        _ => to.copy_from_slice(from),
+    }
+}
+
 /// Writes 1 to 7 bytes that lie inside one word.
 #[inline]
 fn write_part<const N: usize>(block: &Block<N>, offset: usize, bytes: &[u8]) {
@@ -313,6 +380,28 @@ mod tests {
                         assert_eq!(compare(&block, offset, len, &bent), bytes.cmp(&bent));
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_lie_behind_each_other_and_end_in_zeros() {
+        let bytes: Vec<u8> = (1..=100).collect();
+        for first in 0..40 {
+            for second in 0..60 {
+                let block = zeroed_box::<32>();
+                (0..32).for_each(|word| put_u64(&block, word * 8, u64::MAX));
+                write_pair(&block, 16, &bytes[..first], &bytes[first..first + second]);
+                let mut out = [0; 256];
+                read(&block, 0, &mut out);
+                let end = 16 + first + second;
+                assert_eq!(out[16..end], bytes[..first + second], "{first} and {second}");
+                if first + second <= SHORT {
+                    let padded = end.next_multiple_of(8);
+                    assert!(out[end..padded].iter().all(|byte| *byte == 0), "{first} and {second}");
+                }
+                let beyond = end.next_multiple_of(8);
+                assert!(out[..16].iter().chain(&out[beyond..]).all(|byte| *byte == 0xff));
             }
         }
     }

@@ -107,7 +107,7 @@ fn run(name: &str, rounds: u64, mut round: impl FnMut(&mut Random) -> u64) {
 }
 
 /// A good leaf, with fences now and then.
-fn good_leaf(random: &mut Random) -> Page {
+fn good_leaf(random: &mut Random) -> Box<Page> {
     let mut leaf = empty_leaf(0);
     let mut last = Vec::new();
     for _ in 0..random.below(160) {
@@ -136,7 +136,7 @@ fn good_leaf(random: &mut Random) -> Page {
 }
 
 /// A good inner page whose children are below `children`.
-fn good_inner(random: &mut Random, children: usize) -> Page {
+fn good_inner(random: &mut Random, children: usize) -> Box<Page> {
     let page = new_root(1, 0, b"k", random.below(children) as u32, random.below(children) as u32);
     for _ in 0..random.below(120) {
         let key = random.key();
@@ -165,9 +165,9 @@ fn mutate(random: &mut Random, page: &Page) {
 }
 
 /// Any page: random words, a mutated good one, one torn between two good ones, a good one.
-fn any_page(random: &mut Random, children: usize) -> Page {
+fn any_page(random: &mut Random, children: usize) -> Box<Page> {
     if random.below(5) == 0 {
-        let page = words::zeroed();
+        let page = words::zeroed_box();
         words::write(&page, 0, &random.bytes(PAGE));
         // Kind and level that are let in.
         words::put_u16(&page, 0, 1 + random.below(2) as u16 * 0x0101);

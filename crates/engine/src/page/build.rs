@@ -1,10 +1,12 @@
 //! Whole pages laid out anew: empty, compacted, split, merged.
 //!
 //! A new page is built in private memory and stored into its place in one go, so that what can fail
-//! (a merge that does not fit) fails before anything shared is touched.
+//! (a merge that does not fit) fails before anything shared is touched. What lies between its slots and its heap
+//! means nothing, and is not stored.
 
 use perilune_shm::words::{self, put_u16, put_u32, put_u64, put_u8, u16_at};
 
+use super::edit::Save;
 use super::search::{contains, lower_bound};
 use super::{
     child, flags, head_of, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence,
@@ -16,20 +18,20 @@ use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD};
 
 /// Two pages in place of one, and the key that divides them (greatest possible key of the left).
 pub(crate) struct Split {
-    pub(crate) left: Page,
-    pub(crate) right: Page,
+    pub(crate) left: Box<Page>,
+    pub(crate) right: Box<Page>,
     pub(crate) separator: Vec<u8>,
 }
 
 /// A page being laid out.
 struct Builder {
-    page: Page,
+    page: Box<Page>,
     prefix_len: usize,
 }
 
 impl Builder {
     fn new(kind: u8, level: u8, flags: u16, lo: &[u8], hi: &[u8]) -> Builder {
-        let page = words::zeroed();
+        let page = words::zeroed_box();
         put_u8(&page, KIND, kind);
         put_u8(&page, LEVEL, level);
         put_u16(&page, FLAGS, flags);
@@ -100,7 +102,7 @@ impl Builder {
         Some(())
     }
 
-    fn finish(self) -> Page {
+    fn finish(self) -> Box<Page> {
         if kind(&self.page) == LEAF {
             put_hints::<LeafSlots>(&self.page);
         } else {
@@ -110,8 +112,21 @@ impl Builder {
     }
 }
 
+/// Stores a built page over `target`: all of it that means something. `save` is told of that before.
+pub(crate) fn store(built: &Page, target: &Page, save: &mut impl Save) {
+    let slot = if kind(built) == LEAF { LeafSlots::SIZE } else { InnerSlots::SIZE };
+    let slots = if kind(built) == LEAF { leaf_count(built) } else { inner_count(built) };
+    let heap = heap_top(built) & !7;
+    for (from, until) in [(0, PAGE_HEAD + slots * slot), (heap, PAGE)] {
+        if from < until {
+            save.save(from, until - from);
+            words::copy_part(built, from, target, from, until - from);
+        }
+    }
+}
+
 /// A leaf without records and fences.
-pub(crate) fn empty_leaf(flags: u16) -> Page {
+pub(crate) fn empty_leaf(flags: u16) -> Box<Page> {
     Builder::new(LEAF, 0, flags, &[], &[]).finish()
 }
 
@@ -120,7 +135,7 @@ pub(crate) fn leaf_of<'a>(
     lo: &[u8],
     hi: &[u8],
     records: impl Iterator<Item = (&'a [u8], u16, &'a [u8])>,
-) -> Option<Page> {
+) -> Option<Box<Page>> {
     let mut builder = Builder::new(LEAF, 0, 0, lo, hi);
     for (key, flags, value) in records {
         builder.push_record(key, flags, value)?;
@@ -130,7 +145,7 @@ pub(crate) fn leaf_of<'a>(
 
 /// An inner page over `children`, each with the upper fence it has; None if they do not fit. The fence of
 /// the last is the page's own.
-pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Option<Page> {
+pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Option<Box<Page>> {
     let ((hi, upper), others) = children.split_last()?;
     let mut builder = Builder::new(INNER, level, 0, lo, hi);
     for (separator, child) in others {
@@ -156,7 +171,7 @@ pub(crate) fn inner_bytes(lo: &[u8], last: &[u8], separators: impl Iterator<Item
 }
 
 /// A root over two pages.
-pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right: u32) -> Page {
+pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right: u32) -> Box<Page> {
     let mut builder = Builder::new(INNER, level, flags, &[], &[]);
     // One separator always fits an inner page without fences.
     let _ = builder.push_separator(separator, left);
@@ -165,7 +180,7 @@ pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right
 }
 
 /// The same page without garbage, and without record `drop` of a leaf.
-pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Page> {
+pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Box<Page>> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
@@ -178,7 +193,7 @@ pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Page> {
 }
 
 /// Copies what identifies a page and, in an inner page, its upper child.
-fn keep_identity(source: &Page, page: Page) -> Page {
+fn keep_identity(source: &Page, page: Box<Page>) -> Box<Page> {
     put_u32(&page, SELF, words::u32_at(source, SELF));
     put_u32(&page, BORN, words::u32_at(source, BORN));
     if kind(source) == INNER {
@@ -325,7 +340,7 @@ pub(crate) fn separator_between(last: &[u8], first: &[u8]) -> Vec<u8> {
 }
 
 /// One page in place of two neighbours divided by `separator`; None when they do not fit.
-pub(crate) fn merged(left: &Page, right: &Page, separator: &[u8]) -> Option<Page> {
+pub(crate) fn merged(left: &Page, right: &Page, separator: &[u8]) -> Option<Box<Page>> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(left, &mut lo);
     hi_fence(right, &mut hi);

@@ -4,7 +4,7 @@
 //! The caller has made sure of the room (see `leaf_free`, `inner_room`): contiguous room where an
 //! insertion says so, else it compacts first. Nothing here allocates, fails or panics on good pages.
 
-use perilune_shm::words::{self, put_u16, put_u32, put_u64, u16_at, u64_at};
+use perilune_shm::words::{self, put_bytes, put_u16, put_u32, put_u64, u16_at, u64_at};
 
 use super::{
     child, count, gap, garbage, head_of, heap_top, inner_count, leaf_count, prefix_len, put_hints,
@@ -88,41 +88,6 @@ pub(crate) fn leaf_append<'a>(
     put_u16(page, HEAP_TOP, top as u16);
     put_u16(page, COUNT, slots as u16);
     put_hints::<LeafSlots>(page);
-}
-
-/// Copies bytes to `at`, without a call for the few that most keys and values have.
-#[inline(always)]
-fn put_bytes(to: &mut [u8; PAGE], at: usize, from: &[u8]) {
-    let Some(to) = to.get_mut(at..at + from.len()) else { return };
-    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
-        (Some(first), Some(last)) if from.len() <= 16 => {
-            // The two overlap as need be.
-            if let Some(place) = to.first_chunk_mut() {
-                *place = *first;
-            }
-            if let Some(place) = to.last_chunk_mut() {
-                *place = *last;
-            }
-        }
-        (None, _) => match (from.first_chunk::<4>(), from.last_chunk::<4>()) {
-            (Some(first), Some(last)) => {
-                if let Some(place) = to.first_chunk_mut() {
-                    *place = *first;
-                }
-                if let Some(place) = to.last_chunk_mut() {
-                    *place = *last;
-                }
-            }
-            _ => {
-                for index in [0, from.len() / 2, from.len().saturating_sub(1)] {
-                    if let (Some(place), Some(byte)) = (to.get_mut(index), from.get(index)) {
-                        *place = *byte;
-                    }
-                }
-            }
-        },
-        _ => to.copy_from_slice(from),
-    }
 }
 
 fn leaf_slot(suffix: &[u8], offset: usize) -> u64 {

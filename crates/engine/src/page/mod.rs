@@ -23,7 +23,7 @@ mod tests;
 
 pub(crate) use build::{
     compacted, empty_leaf, inner_bytes, inner_of, leaf_bytes, leaf_of, merged, new_root, separator_between,
-    split,
+    split, store,
 };
 pub(crate) use check::check;
 pub(crate) use edit::{

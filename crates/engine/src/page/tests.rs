@@ -61,8 +61,8 @@ impl Save for Kept<'_> {
     }
 }
 
-fn copy_of(page: &Page) -> Page {
-    let copy = words::zeroed();
+fn copy_of(page: &Page) -> Box<Page> {
+    let copy = words::zeroed_box();
     words::copy(page, &copy);
     copy
 }
@@ -90,8 +90,8 @@ fn undoably<R>(page: &Page, change: impl FnOnce(&mut Kept<'_>) -> R) -> R {
 }
 
 struct FlatTree {
-    top: Page,
-    leaves: BTreeMap<u32, Page>,
+    top: Box<Page>,
+    leaves: BTreeMap<u32, Box<Page>>,
     model: BTreeMap<Vec<u8>, Vec<u8>>,
     next_number: u32,
 }
@@ -327,7 +327,7 @@ impl FlatTree {
 }
 
 /// An empty leaf cut in two at a key.
-fn split_at(leaf: &Page, key: &[u8]) -> (Page, Page) {
+fn split_at(leaf: &Page, key: &[u8]) -> (Box<Page>, Box<Page>) {
     assert!(leaf_insert(leaf, &mut NoSave, 0, key, 0, b""));
     let after = [key, b"\0"].concat();
     let halves = split(leaf, &after, 1, None).unwrap();

@@ -129,8 +129,7 @@ impl Seat {
         if runs.is_empty() {
             for op in ops {
                 words::put_u64(ring, at & (RING - 1), op.heading());
-                words::write(ring, (at + 8) & (RING - 1), op.key);
-                words::write(ring, (at + 8 + op.key.len()) & (RING - 1), op.value);
+                words::write_pair(ring, (at + 8) & (RING - 1), op.key, op.value);
                 at += op.bytes();
             }
         } else {

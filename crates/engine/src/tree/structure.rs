@@ -17,7 +17,7 @@ use super::{path, Seen, Step, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::{control, phase};
 use crate::limits::{PAGE, VOLATILE};
-use crate::page::{self, inner_count, Save, INNER};
+use crate::page::{self, inner_count, NoSave, Save, INNER};
 use crate::session::{Counter, Epoch, PageUndo, Seat};
 
 /// Gives everything back and ends the step of a change that is not to be.
@@ -187,8 +187,7 @@ pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8, before: Op
         }
         (None, None) => {}
     }
-    PageUndo { seat, number: old.number }.save(0, PAGE);
-    words::copy(&halves.left, page);
+    page::store(&halves.left, page, &mut PageUndo { seat, number: old.number });
     finish(seat, generation, old.word.version(), &latched);
     seat.count(Counter::Splits);
     Ok(())
@@ -197,7 +196,7 @@ pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8, before: Op
 /// Stores a new page's bytes into a fresh page.
 fn build_right(seat: &Seat, number: u32, built: &page::Page, generation: u32) {
     page::put_identity(built, number, generation);
-    words::copy(built, seat.image.page(number));
+    page::store(built, seat.image.page(number), &mut NoSave);
     seat.bear(number, generation);
 }
 

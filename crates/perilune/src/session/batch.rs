@@ -34,8 +34,34 @@ pub struct Batch {
 #[derive(Clone, Copy)]
 struct Entry {
     start: usize,
-    key_end: usize,
-    end: usize,
+    key_len: u32,
+    value_len: u32,
+}
+
+impl Entry {
+    fn key_end(self) -> usize {
+        self.start + self.key_len as usize
+    }
+
+    fn end(self) -> usize {
+        self.key_end() + self.value_len as usize
+    }
+}
+
+/// Appends bytes, without a call for the few that most keys have.
+#[inline(always)]
+fn append(to: &mut Vec<u8>, from: &[u8]) {
+    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
+        (Some(first), Some(last)) if from.len() <= 16 => {
+            let end = to.len() + from.len();
+            let mut both = [0; 16];
+            both[..8].copy_from_slice(first);
+            both[from.len() - 8..from.len()].copy_from_slice(last);
+            to.extend_from_slice(&both);
+            to.truncate(end);
+        }
+        _ => to.extend_from_slice(from),
+    }
 }
 
 impl Batch {
@@ -48,7 +74,7 @@ impl Batch {
     /// Adds a node of the database and its value.
     ///
     /// # Errors
-    /// `Invalid` for a local node; `Number` as [`IntoValue::encode_to`]. The batch is as it was.
+    /// `Invalid` for a local node and a value of 4 GiB; `Number` as [`IntoValue::encode_to`]. The batch is as it was.
     #[inline]
     pub fn push<'n>(&mut self, node: impl Into<NodeRef<'n>>, value: impl IntoValue) -> Result<()> {
         let node = node.into();
@@ -56,19 +82,26 @@ impl Batch {
             return Err(Error::invalid("a batch is for nodes of the database: their names begin with ^"));
         }
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(node.encoded());
+        append(&mut self.bytes, node.encoded());
         let key_end = self.bytes.len();
         if let Err(error) = value.encode_to(&mut self.bytes) {
             self.bytes.truncate(start);
             return Err(error);
         }
-        self.entries.push(Entry { start, key_end, end: self.bytes.len() });
+        let value_len = self.bytes.len() - key_end;
+        match (u32::try_from(key_end - start), u32::try_from(value_len)) {
+            (Ok(key_len), Ok(value_len)) => self.entries.push(Entry { start, key_len, value_len }),
+            _ => {
+                self.bytes.truncate(start);
+                return Err(Error::invalid("a value of 4 GiB or more: the longest is 512 MiB"));
+            }
+        }
         Ok(())
     }
 
     /// Brings the nodes into the order of keys; of equal ones the one added last stays last.
     pub fn sort(&mut self) {
-        let key = |entry: &Entry| &self.bytes[entry.start..entry.key_end];
+        let key = |entry: &Entry| &self.bytes[entry.start..entry.key_end()];
         // NB: what is loaded is sorted as a rule; then this is one look at it.
         if !self.entries.is_sorted_by(|a, b| key(a) <= key(b)) {
             self.entries.sort_by(|a, b| key(a).cmp(key(b)));
@@ -99,10 +132,8 @@ impl Batch {
         self.entries.clear();
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let pair =
-            |entry: &Entry| (&self.bytes[entry.start..entry.key_end], &self.bytes[entry.key_end..entry.end]);
-        self.entries.iter().map(pair)
+    fn pair(&self, entry: &Entry) -> (&[u8], &[u8]) {
+        self.bytes[entry.start..entry.end()].split_at(entry.key_len as usize)
     }
 }
 
@@ -159,7 +190,7 @@ impl Session {
     /// # Errors
     /// As [`Session::set`]; nodes before the one that failed are set, so that it can be done again.
     pub fn set_each(&mut self, batch: &Batch) -> Result<()> {
-        let pairs: Vec<(&[u8], &[u8])> = batch.pairs().collect();
+        let pairs: Vec<(&[u8], &[u8])> = batch.entries.iter().map(|entry| batch.pair(entry)).collect();
         Ok(self.trees.database.set_each(&pairs)?)
     }
 
