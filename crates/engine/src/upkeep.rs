@@ -2,6 +2,9 @@
 //! may wait long for the disk. The former also works ahead of this process's writers (`image::ahead`), the latter
 //! looks at the file's size (`image::advice`).
 //!
+//! The thread that flushes asks for short slices: it is to run soon after it wakes, also where all processors are
+//! busy, for at level `periodic` a user's loss is as old as its last round.
+//!
 //! All processes that write have them; the first to find that something is due does it for all, under
 //! the duty it needs. So at level `periodic` nothing depends on any one process.
 //!
@@ -11,6 +14,7 @@
 
 use std::sync::Arc;
 
+use perilune_shm::slices;
 use perilune_store::Result;
 
 use crate::attendant::Attendant;
@@ -24,6 +28,8 @@ use crate::{checkpoint, idle, log};
 /// `Io` when no thread is to be had.
 pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-flush", |image| {
+        // Where it is refused the thread runs like all others.
+        let _ = slices::ask_for_short_slices_in_this_thread();
         // What fails now (a full disk, say) is tried again in the next round.
         move |stop| {
             log::help(&image);

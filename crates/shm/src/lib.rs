@@ -50,6 +50,7 @@ pub mod anchor;
 
 pub mod event;
 pub mod platform;
+pub mod slices;
 
 pub mod sigbus;
 

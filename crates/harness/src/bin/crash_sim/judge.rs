@@ -26,7 +26,7 @@ pub(crate) struct Facts {
     pub(crate) logged: Option<Logged>,
     /// All processes had closed the database.
     pub(crate) is_closed: bool,
-    /// When all processes were dead.
+    /// When the power failed: from then on nobody flushed.
     pub(crate) ended: u64,
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Storm {
     counts: Vec<u64>,
     state: State,
     age: u64,
+    /// When the power failed in this round.
+    failed_at: u64,
     pub(crate) outcome: Outcome,
 }
 
@@ -71,7 +73,7 @@ impl Storm {
     pub(crate) fn new(dir: PathBuf, seed: u64, canary: Option<Canary>) -> io::Result<Storm> {
         fs::create_dir_all(&dir)?;
         let (counts, state, outcome) = (vec![0; SESSIONS], State::new(), Outcome::default());
-        Ok(Storm { dir, random: Random::new(seed), canary, counts, state, age: 0, outcome })
+        Ok(Storm { dir, random: Random::new(seed), canary, counts, state, age: 0, failed_at: 0, outcome })
     }
 
     /// One round; what is wrong is in the outcome.
@@ -147,9 +149,13 @@ impl Storm {
             children.push(start(&orders).map_err(|error| format!("starting a process: {error}"))?);
         }
         let ended = wait(&mut children, run, round);
+        // The power is gone for all at once; from here on nobody is attached who could flush.
+        self.failed_at = judge::now();
         for child in &mut children {
             // Whoever has ended already cannot be killed.
             let _ = child.kill();
+        }
+        for child in &mut children {
             let _ = child.wait();
         }
         ended?;
@@ -163,7 +169,6 @@ impl Storm {
 
     /// Fails the power, and judges what is left.
     fn crash(&mut self, run: &Path, start: &Path, round: &Round) -> Result<(), String> {
-        let ended = judge::now();
         let io = |error: io::Error| format!("the simulator's files: {error}");
         let tapes: Vec<PathBuf> =
             (0..round.processes).map(|process| scene::tape_path(run, process)).collect();
@@ -184,7 +189,7 @@ impl Storm {
             checkpoint: checkpoints.iter().copied().max(),
             logged: platter.logged(),
             is_closed: round.is_closing,
-            ended,
+            ended: self.failed_at,
         };
         if self.canary == Some(Canary::LostBatch) && platter.lose_batch(&after).map_err(io)? {
             self.outcome.poisoned += 1;
