@@ -6,7 +6,6 @@
 #![deny(unsafe_code)]
 
 mod archive;
-mod chart;
 mod clock;
 mod comparison;
 mod crew;

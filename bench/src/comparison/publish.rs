@@ -8,7 +8,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::chart::{self, Bar};
+use perilune_chart::{bars, escaped, Bar, Drawing};
+
 use crate::comparison::goals::{self, advantage, is_ours, more_is_better, PUBLISHED};
 use crate::comparison::result::{Line, Run};
 use crate::report::{quantity, Table};
@@ -167,7 +168,7 @@ impl Section<'_> {
         Table::new(&self.title(), rows)
     }
 
-    fn drawing(&self, run: &Run) -> chart::Drawing {
+    fn drawing(&self, run: &Run) -> Drawing {
         let bar = |standing: Standing| Bar {
             label: match run.is_published(&standing.name) {
                 true => format!("({})", standing.name),
@@ -177,9 +178,9 @@ impl Section<'_> {
             text: format!("{} {}", quantity_of(self.unit, standing.median), self.unit),
             ours: is_ours(&standing.name),
         };
-        let bars: Vec<Bar> = self.standings().into_iter().map(bar).collect();
+        let all: Vec<Bar> = self.standings().into_iter().map(bar).collect();
         let good = if more_is_better(self.unit) { "longer is better" } else { "shorter is better" };
-        chart::bars(&self.title(), &format!("{good}; (in brackets): mapped as published"), &bars)
+        bars(&self.title(), &format!("{good}; (in brackets): mapped as published"), &all)
     }
 
     fn file(&self) -> String {
@@ -336,7 +337,7 @@ fn html_table(table: &Table) -> String {
         let missed = row.iter().any(|text| text == "MISSED");
         text.push_str(if missed { "<tr class=\"missed\">" } else { "<tr>" });
         for value in row {
-            text.push_str(&format!("<{cell}>{}</{cell}>", chart::escaped(value)));
+            text.push_str(&format!("<{cell}>{}</{cell}>", escaped(value)));
         }
         text.push_str("</tr>\n");
     }
@@ -351,13 +352,13 @@ fn html_table(table: &Table) -> String {
 pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
     let mut body = String::new();
     let mut add = |table: &Table| {
-        body.push_str(&format!("<h2>{}</h2>\n{}", chart::escaped(table.title()), html_table(table)));
+        body.push_str(&format!("<h2>{}</h2>\n{}", escaped(table.title()), html_table(table)));
     };
     add(&goal_table(run));
     add(&fact_table(run));
-    body.push_str(&format!("<p>{}</p>\n", chart::escaped(&causes(directory)).replace("\n\n", "</p><p>")));
+    body.push_str(&format!("<p>{}</p>\n", escaped(&causes(directory)).replace("\n\n", "</p><p>")));
     for section in sections(run) {
-        body.push_str(&format!("<h2>{}</h2>\n", chart::escaped(&section.title())));
+        body.push_str(&format!("<h2>{}</h2>\n", escaped(&section.title())));
         body.push_str(&section.drawing(run).svg());
         body.push_str(&format!(
             "<details><summary>figures</summary>{}</details>\n",
@@ -366,13 +367,13 @@ pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
     }
     body.push_str(&format!("<h2>Sides, versions and settings</h2>\n{}", html_table(&side_table(run))));
     for (title, list) in named(run) {
-        let items = list.iter().map(|problem| format!("<li>{}</li>", chart::escaped(problem)));
+        let items = list.iter().map(|problem| format!("<li>{}</li>", escaped(problem)));
         body.push_str(&format!("<h2>{title}</h2><ul>{}</ul>", items.collect::<String>()));
     }
     let lines = run.lines.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;
-    let raw = chart::escaped(&lines.join("\n"));
+    let raw = escaped(&lines.join("\n"));
     Ok(include_str!("page.html")
-        .replace("{{command}}", &chart::escaped(&run.notes.command))
+        .replace("{{command}}", &escaped(&run.notes.command))
         .replace("{{body}}", &body)
         .replace("{{raw}}", &raw))
 }

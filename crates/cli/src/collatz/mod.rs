@@ -17,6 +17,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use perilune_chart::{bars, Bar};
 use perilune_luahost::Host;
 
 use crate::arguments::CollatzOptions;
@@ -142,16 +143,18 @@ fn append(file: &Path, rows: &[Row]) -> Result<()> {
 }
 
 fn draw_chart(file: &Path, n: u64, rows: &[Row]) -> Result<()> {
-    let bars: Vec<chart::Bar> = rows
+    let all: Vec<Bar> = rows
         .iter()
-        .map(|row| chart::Bar {
+        .map(|row| Bar {
             label: row.procs.to_string(),
             value: row.seconds,
             text: format!("{:.3} s", row.seconds),
+            ours: true,
         })
         .collect();
     let lua = rows.first().map_or("", |row| row.lua.as_str());
-    chart::write(file, &chart::bars(&format!("3n+1 for 1 to {n}, {lua}: seconds by processes"), &bars))
+    let title = format!("3n+1 for 1 to {n}, {lua}: seconds by processes");
+    chart::write(file, &bars(&title, "shorter is better", &all))
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::chart;
+use perilune_chart::{bars, Bar, Drawing};
+
 use crate::workloads::published::{Target, Workload, WORKLOADS};
 
 /// The values of all rounds by workload.
@@ -73,18 +74,18 @@ impl Results {
     }
 
     /// How many times faster than published, for what was published.
-    pub(crate) fn chart(&self, lua: &str) -> chart::Drawing {
-        let bars: Vec<chart::Bar> = WORKLOADS
+    pub(crate) fn chart(&self, lua: &str) -> Drawing {
+        let all: Vec<Bar> = WORKLOADS
             .iter()
             .filter_map(|workload| {
                 let (median, _) = self.median(workload.name).filter(|(median, _)| *median > 0.0)?;
                 let value = workload.published? / median;
                 let unit = workload.unit;
                 let text = format!("{value:.1} x, {} {unit}", digits(median));
-                Some(chart::Bar { label: workload.name.to_owned(), value, text })
+                Some(Bar { label: workload.name.to_owned(), value, text, ours: true })
             })
             .collect();
-        chart::bars(&format!("{lua}: times as fast as published of lua-yottadb 2.1"), &bars)
+        bars(&format!("{lua}: times as fast as published of lua-yottadb 2.1"), "longer is better", &all)
     }
 }
 
