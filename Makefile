@@ -140,6 +140,13 @@ bench-durability:
 bench-memory:
 	$(CARGO) run --quiet --release -p perilune-bench -- memory $(ARGS)
 
+## bench-server: our server beside redis-server: about 12 minutes; SERVER_RUN=bench/runs/... ARGS='--quick', ARGS='--only scripts'
+SERVER_RUN ?= bench/runs/$(shell date -u +%Y-%m-%d)-$(shell nproc)vcpu-server
+.PHONY: bench-server
+bench-server:
+	$(CARGO) build --release -p perilune-bench -p perilune-cli
+	'$(TARGET_DIR)/release/perilune-bench' server --run-dir '$(SERVER_RUN)' $(ARGS)
+
 ## bench-lua: the workloads of Lua and 3n+1, in LuaJIT and Lua 5.4, recorded in LUA_RUN=bench/runs/...
 LUA_RUN ?= bench/runs/$(shell date -u +%Y-%m-%d)-$(shell nproc)vcpu-lua
 .PHONY: bench-lua

@@ -4,16 +4,17 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::machine::Facts;
 use crate::report::Table;
-use crate::row::Row;
 use crate::subject::Result;
 
 /// Writes rows as JSON Lines.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
+pub(crate) fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> Result<()> {
     let named = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     let mut file = std::io::BufWriter::new(fs::File::create(path).map_err(named)?);
     for row in rows {
@@ -27,11 +28,11 @@ pub(crate) fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
 ///
 /// # Errors
 /// The directory holds a run already, or cannot be written.
-pub(crate) fn write_run(
+pub(crate) fn write_run<R: Serialize>(
     directory: &Path,
     what: &str,
     facts: &Facts,
-    rows: &[Row],
+    rows: &[R],
     tables: &[Table],
     problems: &[String],
 ) -> Result<()> {

@@ -22,6 +22,7 @@ mod player;
 mod report;
 mod row;
 mod scratch;
+mod server;
 mod statistics;
 mod subject;
 mod targets;
@@ -64,6 +65,16 @@ enum Command {
     Durability(DurabilityArguments),
     /// Data larger than memory: a process in a memory cgroup beside one without a limit
     Memory(MemoryArguments),
+    /// Our server beside redis-server: commands, scripts, 3n+1, thousands of connections
+    Server(ServerArguments),
+    /// One client process of a server's run
+    #[command(hide = true)]
+    Swarm {
+        #[arg(long)]
+        port: u16,
+        #[arg(long)]
+        source: std::net::Ipv4Addr,
+    },
     /// The process with little memory
     #[command(hide = true)]
     MemoryWorker {
@@ -178,6 +189,28 @@ struct MemoryArguments {
     run_dir: Option<PathBuf>,
 }
 
+#[derive(Args)]
+struct ServerArguments {
+    /// Half a minute: few requests, some hundred connections; not for claims
+    #[arg(long)]
+    quick: bool,
+    /// Only sections whose names contain one of these
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds of each figure; of those that last seconds three at most
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    rounds: u16,
+    /// Write raw rows to FILE, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where databases are made and removed again; /dev/shm if it is there
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write README.md, raw.jsonl, summary.md and charts to this new directory
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::List => arguments::list(),
@@ -188,6 +221,8 @@ fn main() -> ExitCode {
         Command::Engine(arguments) => engine(&arguments),
         Command::Durability(arguments) => durability(&arguments),
         Command::Memory(arguments) => memory(&arguments),
+        Command::Server(arguments) => server(&arguments),
+        Command::Swarm { port, source } => server::swarm::serve(port, source).map(|()| ExitCode::SUCCESS),
         Command::MemoryWorker { dir, nodes, seconds, level } => {
             memory::work::serve(&dir, nodes, seconds, level).map(|()| ExitCode::SUCCESS)
         }
@@ -313,6 +348,35 @@ fn memory(arguments: &MemoryArguments) -> Result<ExitCode> {
             &tables,
             &results.problems,
         )?;
+    }
+    Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
+}
+
+/// Measures the server and reports; exit code 1 if anything went wrong.
+fn server(arguments: &ServerArguments) -> Result<ExitCode> {
+    let memory = PathBuf::from("/dev/shm");
+    let usual = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let wish = server::Wish {
+        quick: arguments.quick,
+        only: arguments.only.clone(),
+        rounds: usize::from(if arguments.quick { arguments.rounds.min(2) } else { arguments.rounds }),
+        directory: arguments.dir.clone().unwrap_or(usual),
+    };
+    let mut facts = machine::facts(&wish.directory);
+    facts.extend(server::facts());
+    facts.push(("rounds".to_owned(), wish.rounds.to_string()));
+    for (name, value) in &facts {
+        println!("{name:<12} {value}");
+    }
+    let results = server::run(&wish)?;
+    let (tables, score) = server::tables(&results.rows);
+    show(&tables, score, &results.problems);
+    if let Some(path) = &arguments.json {
+        archive::write_rows(path, &results.rows)?;
+    }
+    if let Some(path) = &arguments.run_dir {
+        archive::write_run(path, "the server", &facts, &results.rows, &tables, &results.problems)?;
+        server::draw(&results, &facts, &tables, path)?;
     }
     Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
 }

@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     Batch,
     Space,
     Open,
+    /// Connections of servers; the comparison's players take no part.
+    Connections,
 }
 
 /// One cell.
@@ -113,6 +115,7 @@ pub(crate) fn all() -> Vec<Cell> {
     for processes in [1, 2] {
         cell("mixes", 6, Kind::Mixes, Class::D4, processes, false);
     }
+    cell("connections", 8, Kind::Connections, Class::D4, 1, false);
     cell("space", 9, Kind::Space, Class::D4, 1, true);
     cell("space", 9, Kind::Space, Class::D1, 1, true);
     cell("open", 10, Kind::Open, Class::D4, 1, false);
@@ -130,10 +133,13 @@ impl Cell {
             Kind::Xml | Kind::Mixes => Part::Trace,
             Kind::Bank => Part::Bank,
             Kind::Batch => Part::Batch,
-            Kind::Space | Kind::Open => Part::Space,
+            Kind::Space | Kind::Open | Kind::Connections => Part::Space,
         };
         let alone = self.processes == 1 || side.processes;
         let mapped = side.mapping == Mapping::Best || matches!(self.kind, Kind::Sequence | Kind::Xml);
+        if self.kind == Kind::Connections && crate::server::side(side.name).is_none() {
+            return false;
+        }
         side.class == self.class && side.parts.contains(&part) && alone && mapped
     }
 
@@ -159,6 +165,7 @@ impl Cell {
             Kind::Batch => batch(&mut play, amount),
             Kind::Space => return space(play, self, amount),
             Kind::Open => return open(side, play, amount),
+            Kind::Connections => return connections(side, play, amount),
         }?;
         play.ask("close")?;
         Ok((figures, play.finish()?))
@@ -373,6 +380,25 @@ fn batch(play: &mut Play, amount: &Amount) -> Result<Vec<Figure>> {
 fn fill(play: &mut Play, nodes: u64) -> Result<()> {
     same("nodes were set", play.number(&format!("bset 1 {nodes} 1000"))?, nodes)?;
     same("nodes are there", play.number(&format!("get 1 {nodes}"))?, nodes)
+}
+
+/// Requests of 1 to 10,000 connections, all at once, to a server of their own.
+fn connections(side: &Side, play: Play, amount: &Amount) -> Result<(Vec<Figure>, Option<Scratch>)> {
+    let directory = play.site.directory.clone();
+    let scratch = play.finish()?;
+    let served = crate::server::side(side.name).ok_or("this side's server is not known")?;
+    let mut figures = Vec::new();
+    for level in crate::server::levels(served, &directory, amount.seconds)? {
+        let workload = format!("connections-{}", level.connections);
+        let measured = Measured {
+            operations: level.operations,
+            right: level.operations,
+            wall_seconds: level.wall_seconds,
+            cpu_seconds: level.server_cpu_seconds + level.client_cpu_seconds,
+        };
+        figures.push(rate(&workload, level.connections as u64, measured)?);
+    }
+    Ok((figures, scratch))
 }
 
 fn space(play: Play, cell: &Cell, amount: &Amount) -> Result<(Vec<Figure>, Option<Scratch>)> {

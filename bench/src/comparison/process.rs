@@ -211,7 +211,7 @@ impl Play {
 }
 
 /// Nanoseconds of CPU of a process' threads.
-fn cpu_of(process: u32) -> u64 {
+pub(crate) fn cpu_of(process: u32) -> u64 {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else { return 0 };
     let of = |path: std::path::PathBuf| {
         let text = std::fs::read_to_string(path.join("schedstat")).ok()?;

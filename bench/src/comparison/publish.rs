@@ -72,6 +72,9 @@ impl Section<'_> {
             "bank" => "bank transfers among 1,000 accounts".to_owned(),
             "writers" => "random sets, each durable".to_owned(),
             "batch" => format!("sets, {} in a commit", self.keys),
+            other if other.starts_with("connections-") => {
+                format!("gets by {} connections at once", self.keys)
+            }
             "space-memory" => format!("memory for each of {} small nodes", self.keys),
             "space-disk" => format!("disk for each of {} small nodes", self.keys),
             other => other.to_owned(),
@@ -330,7 +333,8 @@ pub(crate) fn readme(run: &Run, directory: &Path) -> String {
     text
 }
 
-fn html_table(table: &Table) -> String {
+/// A table in a page.
+pub(crate) fn html_table(table: &Table) -> String {
     let mut text = String::from("<div class=\"scroll\"><table>\n");
     for (index, row) in table.rows().iter().enumerate() {
         let cell = if index == 0 { "th" } else { "td" };

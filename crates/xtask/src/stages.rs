@@ -189,8 +189,22 @@ pub(crate) const STAGES: &[Stage] = &[
         kind: Kind::Tests,
         seconds_max: 400,
         variables: &[],
-        // All peers of Debian, small; the page of a run in a browser; canaries.
-        commands: &[&["cargo", "test", "-p", "perilune-bench", "--bin", "perilune-bench", "--test", "run"]],
+        // All peers of Debian, small; the page of a run in a browser; canaries; our server beside Redis.
+        commands: &[
+            &["cargo", "build", "--quiet", "-p", "perilune-cli"],
+            &[
+                "cargo",
+                "test",
+                "-p",
+                "perilune-bench",
+                "--bin",
+                "perilune-bench",
+                "--test",
+                "run",
+                "--test",
+                "server",
+            ],
+        ],
     },
     Stage {
         name: "lua",

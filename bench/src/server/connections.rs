@@ -1,0 +1,153 @@
+//! The connection study of the author of AlchemyDB: as many requests at each number of connections, all of
+//! which have one under way; then many idle ones.
+//!
+//! Connections are added from level to level and stay. Up to 19,000 they are one server process'; beyond
+//! that no process may have the files, and several of ours share the port.
+
+use std::path::Path;
+
+use crate::clock;
+use crate::subject::Result;
+
+use super::crowd::Crowd;
+use super::requests::Job;
+use super::row::Row;
+use super::sides::{Serving, Side, ALL, ONE};
+use super::swarm::Work;
+use super::{turned, Run};
+
+/// The name of the section, and its workloads.
+pub(super) const SECTION: &str = "connections";
+pub(super) const STUDY: &str = "GET";
+pub(super) const IDLE: &str = "GET by 50, the others idle";
+pub(super) const HALF: &str = "GET by 10,000, the others idle";
+pub(super) const CONNECT: &str = "connecting";
+
+/// Levels of one server process, and of several.
+const LEVELS: [usize; 15] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 19_000];
+const QUICK: [usize; 4] = [1, 10, 100, 400];
+const BEYOND: [usize; 2] = [32_000, 64_000];
+/// Server processes beyond a process' files, and client processes of each server.
+const SERVERS: usize = 4;
+const CLIENTS: usize = 4;
+
+/// The percentiles of a curve: whole ones, then finer.
+fn percentiles() -> Vec<f64> {
+    let whole = (0..=99).map(f64::from);
+    let fine = (1..100).map(|part| 99.0 + f64::from(part) / 100.0);
+    whole.chain(fine).chain([100.0]).collect()
+}
+
+/// The whole study.
+pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
+    let levels: &[usize] = if run.wish.quick { &QUICK } else { &LEVELS };
+    let mut pairs = Vec::new();
+    for side in ALL {
+        let serving = run.start(side)?;
+        let crowd = filled(&serving)?;
+        pairs.push((serving, crowd));
+    }
+    let steps = levels.len() + BEYOND.len();
+    for (index, level) in levels.iter().enumerate() {
+        run.announce(index, steps, format!("{level} connections"));
+        for (serving, crowd) in turned(&mut pairs, index) {
+            let rows = measure(run, serving, crowd, *level, 1)?;
+            rows.into_iter().for_each(|row| run.push(row));
+        }
+    }
+    let most = levels.last().copied().unwrap_or(0);
+    for (serving, crowd) in turned(&mut pairs, 1) {
+        let row = partly(run, serving, crowd, most, if most > 10_000 { 10_000 } else { most / 2 }, HALF)?;
+        run.push(row);
+    }
+    drop(pairs);
+    // Some more than one process may have, in a quick run as well.
+    let beyond: &[usize] = if run.wish.quick { &[2_000] } else { &BEYOND };
+    let serving = Serving::start(ONE, SERVERS, &[], run.scratch.path())?;
+    let mut crowd = filled(&serving)?;
+    for (index, level) in beyond.iter().enumerate() {
+        run.announce(levels.len() + index, steps, format!("{level} connections, {SERVERS} processes"));
+        let rows = measure(run, &serving, &mut crowd, *level, SERVERS)?;
+        rows.into_iter().for_each(|row| run.push(row));
+        let row = partly(run, &serving, &mut crowd, *level, 50, IDLE)?;
+        run.push(Row { servers: SERVERS, ..row });
+    }
+    Ok(())
+}
+
+/// The levels of the comparison of all peers.
+pub(super) fn levels(side: Side, directory: &Path, seconds: f64) -> Result<Vec<Row>> {
+    let most = if seconds < 0.1 { 100 } else { 10_000 };
+    let serving = Serving::start(side, 1, &[], directory)?;
+    let mut crowd = filled(&serving)?;
+    let mut rows = Vec::new();
+    for level in [1, 10, 100, 1_000, 10_000].into_iter().filter(|level| *level <= most) {
+        crowd.connect(level)?;
+        crowd.work(level as u64)?;
+        let (operations, nanoseconds) = (u64::MAX, (seconds * 1e9) as u64);
+        let cpu = serving.cpu();
+        let done = crowd.part(Work { operations, nanoseconds, busy: level, interval: 0 })?;
+        let cpu = serving.cpu() - cpu;
+        let row = Row::rate(SECTION, STUDY, side, done.operations, &done, cpu);
+        rows.push(Row { connections: level, ..row });
+    }
+    Ok(rows)
+}
+
+fn filled(serving: &Serving) -> Result<Crowd> {
+    let mut crowd = Crowd::start(CLIENTS, serving.port)?;
+    crowd.connect(CLIENTS)?;
+    crowd.load(Job::Fill, 1)?;
+    crowd.work(Job::Fill.whole() * CLIENTS as u64)?;
+    crowd.load(Job::Get, 1)?;
+    Ok(crowd)
+}
+
+/// Connects up to a level and measures it.
+fn measure(
+    run: &Run<'_>,
+    serving: &Serving,
+    crowd: &mut Crowd,
+    level: usize,
+    servers: usize,
+) -> Result<Vec<Row>> {
+    let side: Side = serving.side;
+    let named = |error| format!("{} with {level} connections: {error}", side.name());
+    let (begun, cpu) = (clock::now(), serving.cpu());
+    crowd.connect(level).map_err(named)?;
+    let (wall, connecting) = ((clock::now() - begun) as f64 / 1e9, serving.cpu() - cpu);
+    let requests = run.wish.quick(4_000, 100_000);
+    // Each connection once, so that none is new.
+    crowd.work((level as u64).max(requests / 10)).map_err(named)?;
+    let cpu = serving.cpu();
+    let done = crowd.work(requests).map_err(named)?;
+    let cpu = serving.cpu() - cpu;
+    let curve = percentiles().into_iter().map(|percent| (percent, done.latencies.percentile(percent)));
+    let row = Row::rate(SECTION, STUDY, side, done.operations, &done, cpu);
+    let row = Row { connections: level, servers, curve: curve.collect(), ..row };
+    let connect = Row {
+        connections: level,
+        servers,
+        wall_seconds: wall,
+        server_cpu_seconds: connecting,
+        ..Row::figure(SECTION, CONNECT, side, "s", wall)
+    };
+    Ok(vec![connect, row])
+}
+
+/// A part of the connections works, the others are idle.
+fn partly(
+    run: &Run<'_>,
+    serving: &Serving,
+    crowd: &mut Crowd,
+    level: usize,
+    busy: usize,
+    name: &str,
+) -> Result<Row> {
+    let operations = run.wish.quick(2_000, 100_000);
+    let cpu = serving.cpu();
+    let done = crowd.part(Work { operations, nanoseconds: 0, busy, interval: 0 })?;
+    let cpu = serving.cpu() - cpu;
+    let row = Row::rate(SECTION, name, serving.side, done.operations, &done, cpu);
+    Ok(Row { connections: level, ..row })
+}
