@@ -7,6 +7,12 @@
 -- the value.
 
 local VALUE = 'Chris Munt'
+-- Values of random sets, which differ from set to set: some peers write nothing where the new value is the old one.
+local VALUES, RIGHT = {}, {}
+for index = 0, 99 do
+  VALUES[index] = string.format('Chris Mu%02d', index)
+  RIGHT[VALUES[index]] = true
+end
 
 local function random(seed)
   local state = seed % 2147483646 + 1
@@ -141,15 +147,21 @@ local function job(side, state, word, a, b, c)
     return y
   elseif word == 'get' then
     local get, right = side.get, 0
-    for n = x, x + y - 1 do if get(n) == VALUE then right = right + 1 end end
+    for n = x, x + y - 1 do
+      local found = get(n)
+      if found == VALUE or RIGHT[found] then right = right + 1 end
+    end
     return right
   elseif word == 'rset' then
     local set, pick = side.set, random(y)
-    for _ = 1, x do set(pick(z), VALUE) end
+    for turn = y, y + x - 1 do set(pick(z), VALUES[turn % 100]) end
     return x
   elseif word == 'rget' then
     local get, pick, right = side.get, random(y), 0
-    for _ = 1, x do if get(pick(z)) == VALUE then right = right + 1 end end
+    for _ = 1, x do
+      local found = get(pick(z))
+      if found == VALUE or RIGHT[found] then right = right + 1 end
+    end
     return right
   elseif word == 'bset' then
     for first = x, x + y - 1, z do side.set_batch(first, math.min(first + z, x + y) - 1, VALUE) end

@@ -22,18 +22,19 @@ doset new n,value set value="Chris Munt"
  set answer=b quit
  ;
 doget new n,value set value="Chris Munt",answer=0
- for n=a:1:a+b-1 if $get(^cm(n))=value set answer=answer+1
+ for n=a:1:a+b-1 if $get(^cm(n))=value!($extract($get(^cm(n)),1,8)="Chris Mu") set answer=answer+1
  quit
  ;
-dorset new i,seed,value set value="Chris Munt",seed=b#2147483646+1
- for i=1:1:a do
+dorset new i,seed,value set seed=b#2147483646+1
+ for i=0:1:99 set value(i)="Chris Mu"_$extract(100+i,2,3)
+ for i=b:1:b+a-1 do
  . set seed=seed*16807#2147483647
- . if durable tstart ():serial  set ^cm(seed#c+1)=value tcommit  quit
- . set ^cm(seed#c+1)=value
+ . if durable tstart ():serial  set ^cm(seed#c+1)=value(i#100) tcommit  quit
+ . set ^cm(seed#c+1)=value(i#100)
  set answer=a quit
  ;
 dorget new i,seed,value set value="Chris Munt",seed=b#2147483646+1,answer=0
- for i=1:1:a set seed=seed*16807#2147483647 if $get(^cm(seed#c+1))=value set answer=answer+1
+ for i=1:1:a set seed=seed*16807#2147483647 if $get(^cm(seed#c+1))=value!($extract($get(^cm(seed#c+1)),1,8)="Chris Mu") set answer=answer+1
  quit
  ;
 dobset new n,first set answer=b
