@@ -19,14 +19,13 @@ function side.set_step(n, value) step[n].__ = value end
 function side.take(block) return taken[block]:incr(1) end
 
 local longest, highest = record[1], record[2]
-function side.raise(steps, high)
-  return db:transaction(function()
-    local updates = 0
-    if steps > (longest.__ or 0) then longest.__ = steps updates = updates + 1 end
-    if high > (highest.__ or 0) then highest.__ = high updates = updates + 1 end
-    return 2, updates
-  end)
+local function raise(_, steps, high)
+  local updates = 0
+  if steps > (longest.__ or 0) then longest.__ = steps updates = updates + 1 end
+  if high > (highest.__ or 0) then highest.__ = high updates = updates + 1 end
+  return 2, updates
 end
+function side.raise(steps, high) return db:transaction(raise, steps, high) end
 function side.records() return longest.__, highest.__ end
 
 function side.set_batch(first, last, value)

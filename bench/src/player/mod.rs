@@ -4,7 +4,7 @@
 //! | line | does | answers behind `ok` |
 //! |---|---|---|
 //! | `set FIRST COUNT`, `get FIRST COUNT` | `cm(n)="Chris Munt"` for successive n | how many were right |
-//! | `rset COUNT SEED KEYS`, `rget ...` | the same for random n of 1 to KEYS, set to values that differ in their last two letters | how many were right |
+//! | `rset COUNT SEED KEYS`, `rget ...` | the same for random n of 1 to KEYS; values set differ at their end | how many were right |
 //! | `bset FIRST COUNT PER` | as `set`, PER of them in a commit | how many |
 //! | `collatz N` | 3n+1 up to N, with whoever else does | reads, updates |
 //! | `result` | | longest and highest of 3n+1 |

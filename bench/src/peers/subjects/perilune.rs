@@ -67,11 +67,10 @@ struct Open {
 
 impl Open {
     #[inline]
-    fn node(&mut self, path: &Path) -> Result<&mut Node> {
+    fn idle(&self) {
         for _ in 0..self.delay {
             std::hint::spin_loop();
         }
-        self.keys.node(path)
     }
 
     fn sibling(&mut self, which: Neighbour, path: &Path) -> Result<Option<Sub>> {
@@ -85,14 +84,14 @@ impl Open {
 impl Globals for Open {
     #[inline]
     fn set(&mut self, path: &Path, value: &[u8]) -> Result<()> {
-        self.node(path)?;
+        self.idle();
         Ok(self.session.set(&*self.keys.node(path)?, value)?)
     }
 
     #[inline]
     fn get(&mut self, path: &Path, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
-        self.node(path)?;
+        self.idle();
         let found = self.session.get_ref(&*self.keys.node(path)?)?;
         Ok(found.map(|found| append(&found, value)).is_some())
     }
@@ -140,7 +139,7 @@ impl Globals for Open {
 
     #[inline]
     fn get_integer(&mut self, path: &Path) -> Result<Option<i64>> {
-        self.node(path)?;
+        self.idle();
         Ok(self.session.get_int(&*self.keys.node(path)?)?)
     }
 
