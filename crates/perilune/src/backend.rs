@@ -242,6 +242,8 @@ impl StoreSession for BackendSession {
         fn begin_brief(&mut self) -> StoreResult<bool>;
         #[inline]
         fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;
+        fn defer(&mut self, deferring: bool);
+        fn settle(&mut self) -> StoreResult<()>;
         fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
         fn commit(&mut self) -> StoreResult<()>;
         fn rollback(&mut self) -> StoreResult<()>;
@@ -249,6 +251,14 @@ impl StoreSession for BackendSession {
         fn give_up(&mut self);
         fn validate(&mut self) -> StoreResult<()>;
         fn set_commit_hook(&mut self, hook: Option<CommitHook>);
+    }
+
+    #[inline]
+    fn is_unsettled(&self) -> bool {
+        match self {
+            BackendSession::File(session) => session.is_unsettled(),
+            BackendSession::Server(session) => session.is_unsettled(),
+        }
     }
 
     #[inline]

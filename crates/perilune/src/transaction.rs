@@ -151,6 +151,30 @@ impl Session {
         Ok(self.trees.database.run(options, program)?)
     }
 
+    /// From now on (or, with false, no longer) what this session writes does not wait until it is durable: the
+    /// next [`Session::settle`] waits for all of it at once, with one sync. Others see it meanwhile, as they do
+    /// while a commit waits. For servers, which answer many at once; at durability `periodic` and `none`, where
+    /// nothing waits, it changes nothing.
+    pub fn defer(&mut self, deferring: bool) {
+        self.trees.database.defer(deferring);
+    }
+
+    /// Whether something has been written that [`Session::settle`] has to wait for.
+    #[inline]
+    #[must_use]
+    pub fn is_unsettled(&self) -> bool {
+        self.trees.database.is_unsettled()
+    }
+
+    /// Waits until all that was written since [`Session::defer`] is as durable as it was to be. Not inside a
+    /// transaction.
+    ///
+    /// # Errors
+    /// `NotDurable`: it has happened, but is not on disk. It is told once, for all of it.
+    pub fn settle(&mut self) -> Result<()> {
+        Ok(self.trees.database.settle()?)
+    }
+
     /// Opens a level of transaction by hand, for bindings that cannot pass a closure; use
     /// [`Session::transaction`] where you can. Each level ends in [`Session::commit`] or
     /// [`Session::rollback`]. After `Conflict` or `Restart`: roll all levels back, call

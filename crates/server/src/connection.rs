@@ -4,6 +4,7 @@
 //! - While [`PENDING_BYTES`] of replies wait, nothing more is read or run: a client that does not read
 //!   its replies stops itself, and costs no more memory.
 //! - An idle connection keeps no buffers.
+//! - No reply is sent before what its command has written is as durable as the database's level wants.
 //! - While the client is parked nothing of it is read or run: what it sends waits in the kernel.
 
 use std::io::{self, Read, Write};
@@ -113,6 +114,8 @@ pub(crate) enum Outcome {
     Waits,
     /// It has more to do; others first.
     Again,
+    /// What it has to say waits until what its commands have written is durable.
+    Held,
     /// It has ended.
     Ended,
 }
@@ -143,6 +146,8 @@ pub(crate) struct Connection {
     /// Replies that the kernel has not taken yet, from `sent` on.
     output: Vec<u8>,
     sent: usize,
+    /// Replies from here on are not sent before the loop has seen to it that what they tell is durable.
+    held: Option<usize>,
     /// The kernel may have more to read, or room to write.
     pub(crate) readable: bool,
     pub(crate) writable: bool,
@@ -162,6 +167,7 @@ impl Connection {
             unrun: false,
             output: Vec::new(),
             sent: 0,
+            held: None,
             readable: true,
             writable: true,
             hung_up: false,
@@ -182,6 +188,10 @@ impl Connection {
     }
 
     fn turn(&mut self, desk: &mut Desk) -> io::Result<Outcome> {
+        if self.held.is_some() {
+            // The loop knows of it already.
+            return Ok(Outcome::Waits);
+        }
         // Replies of a pipeline that was interrupted by a command aside go together.
         if !self.unrun || self.pending() > PENDING_BYTES {
             self.send()?;
@@ -209,8 +219,13 @@ impl Connection {
         } else {
             return Ok(Outcome::Waits);
         };
+        let said = self.output.len();
         let used = self.run(desk, &bytes[..end]);
         self.keep(&mut bytes, used..end, &mut desk.lent);
+        if desk.is_unsettled() {
+            self.held = Some(said);
+            return Ok(Outcome::Held);
+        }
         if self.client.aside.is_none() {
             self.send()?;
         }
@@ -307,6 +322,26 @@ impl Connection {
         }
         desk.server.figures.commands.fetch_add(commands, std::sync::atomic::Ordering::Relaxed);
         used
+    }
+
+    /// Lets go what was held back until it was durable. If it is not, one error takes the place of what would have
+    /// told that it is, and the connection ends.
+    pub(crate) fn release(&mut self, failure: Option<&str>) -> Outcome {
+        let Some(said) = self.held.take() else { return Outcome::Waits };
+        if let Some(text) = failure {
+            self.output.truncate(said.max(self.sent));
+            Replies::new(&mut self.output, self.client.protocol).error(text);
+            self.client.closing = true;
+        }
+        if self.send().is_err() {
+            return Outcome::Ended;
+        }
+        let more = self.unrun || self.readable || self.hung_up || self.client.closing;
+        if more {
+            Outcome::Again
+        } else {
+            Outcome::Waits
+        }
     }
 
     /// Takes back the reply that begins at `start`, if CLIENT REPLY says so.
@@ -413,10 +448,43 @@ impl Connection {
 
     /// Sends what waits, and nothing more.
     pub(crate) fn finish(&mut self) {
+        if let Some(said) = self.held.take() {
+            // Who ends now is not told what may yet be undone.
+            self.output.truncate(said.max(self.sent));
+        }
         self.writable = true;
         let _ = self.send();
         if let Stream::Tls(stream) = &mut self.stream {
             stream.close();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_durable_is_not_told() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let client = Client::new(1, (String::new(), String::new()), true, true);
+        let mut connection = Connection::new(Stream::Unix(ours), client);
+        connection.output.extend_from_slice(b"+BEFORE\r\n+OK\r\n+OK\r\n");
+        connection.held = Some(9);
+        assert_eq!(connection.release(Some("MISCONF not on disk")), Outcome::Again);
+        assert!(connection.client.closing);
+        let mut buffer = [0; 100];
+        let came = theirs.read(&mut buffer).unwrap();
+        assert_eq!(&buffer[..came], b"+BEFORE\r\n-MISCONF not on disk\r\n");
+        connection.output.extend_from_slice(b"+KEPT\r\n+OK\r\n");
+        connection.held = Some(7);
+        connection.finish();
+        let came = theirs.read(&mut buffer).unwrap();
+        assert_eq!(&buffer[..came], b"+KEPT\r\n", "who ends is told no more than what is durable");
+        connection.output.extend_from_slice(b"+OK\r\n");
+        connection.held = Some(0);
+        let _ = connection.release(None);
+        let came = theirs.read(&mut buffer).unwrap();
+        assert_eq!(&buffer[..came], b"+OK\r\n");
     }
 }

@@ -3,6 +3,8 @@
 //! Invariants
 //! - A connection stays with its thread. The first thread accepts, and gives each one to the thread that
 //!   has fewest.
+//! - Replies and letters leave when what they tell is durable: at level `fsync` the commands of a round share one
+//!   sync. A reply of a command that ran aside, on a session of its own, has waited for its own.
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
@@ -23,6 +25,7 @@ use crate::census::{self, Filter};
 use crate::client::{Client, Parked, Queued};
 use crate::connection::{Connection, Lent, Outcome, Stream};
 use crate::effects::Effects;
+use crate::failure;
 use crate::gate::Context;
 use crate::inquiry::{Answer, Inquiry};
 use crate::journal::Level;
@@ -63,6 +66,8 @@ pub(crate) struct Desk {
     subscriptions: Subscriptions,
     waits: Waits,
     timers: Timers,
+    /// Why what was written last is not durable, for those whose replies wait for that.
+    unsettled: Option<String>,
     /// Which of the server's loops this is.
     thread: usize,
 }
@@ -194,7 +199,25 @@ impl Desk {
         subscribers::note(&mut self.session, self.server.number, self.thread, &counts)
     }
 
+    /// Whether replies have to wait for [`Desk::settle`].
+    #[inline]
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.session.is_unsettled() || self.unsettled.is_some()
+    }
+
+    /// Waits until all that was written is durable, if the level wants that.
+    fn settle(&mut self) {
+        if let Err(error) = self.session.settle() {
+            self.unsettled = Some(failure::text_of(&error).into_owned());
+        }
+    }
+
     fn send_letters(&mut self) {
+        if self.effects.letters.is_empty() {
+            return;
+        }
+        // What others are told is as durable as what the client is told itself.
+        self.settle();
         for (thread, letter) in self.effects.letters.drain(..) {
             match self.server.mailboxes.get(thread) {
                 Some(mailbox) if thread == self.thread => mailbox.keep(letter),
@@ -218,6 +241,8 @@ pub(crate) struct Worker {
     again: VecDeque<usize>,
     /// Connections that letters have given something to send.
     given: Vec<usize>,
+    /// Connections whose replies wait until what they tell is durable.
+    held: Vec<usize>,
     /// Connections that wait for a command to be run aside.
     asides: VecDeque<usize>,
     /// Seconds that have been counted for `timeout`, and when the last one was.
@@ -229,7 +254,7 @@ impl Worker {
     pub(crate) fn new(
         server: &Arc<Server>,
         thread: usize,
-        session: Session,
+        mut session: Session,
         mut listeners: Option<Listeners>,
     ) -> io::Result<Worker> {
         let poll = Poll::new()?;
@@ -242,6 +267,8 @@ impl Worker {
                 poll.registry().register(listener, UNIX, Interest::READABLE)?;
             }
         }
+        // Each round of the loop waits once for the disk, if anything has to.
+        session.defer(true);
         let desk = Desk {
             server: Arc::clone(server),
             session,
@@ -250,6 +277,7 @@ impl Worker {
             subscriptions: Subscriptions::default(),
             waits: Waits::new(poll.registry().try_clone()?),
             timers: Timers::default(),
+            unsettled: None,
             thread,
         };
         Ok(Worker {
@@ -260,6 +288,7 @@ impl Worker {
             free: Vec::new(),
             again: VecDeque::new(),
             given: Vec::new(),
+            held: Vec::new(),
             seconds: 0,
             second: Instant::now(),
             asides: VecDeque::new(),
@@ -281,7 +310,8 @@ impl Worker {
             return false;
         }
         let waiting = self.desk.server.mailboxes[self.desk.thread].is_waiting();
-        let busy = waiting || !self.again.is_empty() || !self.asides.is_empty();
+        let unsettled = self.desk.is_unsettled() || !self.held.is_empty();
+        let busy = waiting || unsettled || !self.again.is_empty() || !self.asides.is_empty();
         let most = if busy { Duration::ZERO } else { Duration::from_secs(1) };
         let wait = self.desk.timers.sleep(most);
         match self.poll.poll(events, Some(wait)) {
@@ -320,7 +350,24 @@ impl Worker {
                 self.serve(token);
             }
         }
+        self.settle();
         true
+    }
+
+    /// Makes durable what the commands of this round have written, with one sync for all of them, and lets their
+    /// replies go.
+    fn settle(&mut self) {
+        if !self.desk.is_unsettled() && self.held.is_empty() {
+            return;
+        }
+        self.desk.settle();
+        let failure = self.desk.unsettled.take();
+        for token in std::mem::take(&mut self.held) {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+            let outcome = connection.release(failure.as_deref());
+            connection.settle(&mut self.desk.lent);
+            self.follow(token, outcome);
+        }
     }
 
     /// The next command to be run aside.
@@ -331,7 +378,9 @@ impl Worker {
             let Some(aside) = client.aside.take() else { continue };
             let Some(ticket) = client.parked.as_ref().map(|parked| parked.ticket) else { continue };
             let (command, arguments) = *aside;
-            return Some(Aside { command, arguments, seat: client.seat, ticket, client: client.lend() });
+            let (seat, client) = (client.seat, client.lend());
+            self.settle();
+            return Some(Aside { command, arguments, seat, ticket, client });
         }
         None
     }
@@ -373,6 +422,7 @@ impl Worker {
 
     /// Says goodbye, when the server ends.
     pub(crate) fn finish(mut self) {
+        self.settle();
         for connection in self.connections.iter_mut().flatten() {
             connection.finish();
             if let Some(nodes) = &mut connection.client.nodes {
@@ -392,9 +442,14 @@ impl Worker {
         if connection.client.aside.is_some() {
             self.asides.push_back(token);
         }
+        self.follow(token, outcome);
+    }
+
+    fn follow(&mut self, token: usize, outcome: Outcome) {
         match outcome {
             Outcome::Waits => {}
             Outcome::Again => self.again.push_back(token),
+            Outcome::Held => self.held.push(token),
             Outcome::Ended => self.end(token),
         }
     }

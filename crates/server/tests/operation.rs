@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use peer::{Client, Ours, Place};
-use perilune_resp::Answer;
+use perilune::{Database, Durability};
+use perilune_resp::{Answer, ArgumentsBuf};
 use perilune_server::{Running, Settings};
 
 fn settings() -> Settings {
@@ -188,4 +189,66 @@ fn checkpoints_memory_and_the_table_answer() {
     for container in ["acl", "config", "command", "slowlog", "latency", "memory", "debug"] {
         assert!(array(client.line(&format!("{container} help"))).len() > 3, "{container}");
     }
+}
+
+/// At level fsync a command waits until it is on disk: those of a pipeline together, and what others are told of
+/// them waits as well.
+#[test]
+fn the_commands_of_a_visit_share_a_sync() {
+    let place = Place::new();
+    let path = place.path().join("test.db");
+    let _level = Database::options().durability(Durability::Fsync).open(path).unwrap();
+    let ours = Ours::start(&place, settings());
+    let (mut client, mut waiting) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    let fsyncs = |client: &mut Client| info(client, "persistence")["fsyncs"].parse::<u64>().unwrap();
+    let before = fsyncs(&mut client);
+    let request = |words: &[&str]| {
+        let mut bytes = Vec::new();
+        words.iter().collect::<ArgumentsBuf>().write_request(&mut bytes);
+        bytes
+    };
+    let sets: Vec<u8> = (0..500).flat_map(|n| request(&["set", &format!("key{n}"), "x"])).collect();
+    client.send(&sets);
+    for number in 0..500 {
+        assert_eq!(client.receive(), Some(ok()), "set {number}");
+    }
+    let syncs = fsyncs(&mut client) - before;
+    assert!((1..=100).contains(&syncs), "{syncs} syncs for 500 commands in one piece");
+    // Replies keep their order whatever they wait for, and who waits is served.
+    waiting.send(&request(&["blpop", "queue", "0"]));
+    let queue = perilune::node!("^redis", "blocked", 0, "queue").unwrap();
+    let (mut session, start) = (ours.database.session().unwrap(), Instant::now());
+    while session.count_children(&queue).unwrap() == 0 {
+        assert!(start.elapsed() < Duration::from_secs(20), "the client does not wait");
+        std::thread::yield_now();
+    }
+    let mixed: Vec<u8> = [
+        &["set", "a", "1"][..],
+        &["incr", "a"],
+        &["lpush", "a", "x"],
+        &["rpush", "queue", "job"],
+        &["eval", "return redis.call('incr', KEYS[1])", "1", "a"],
+        &["multi"],
+        &["incr", "a"],
+        &["exec"],
+        &["get", "a"],
+        &["quit"],
+    ]
+    .iter()
+    .flat_map(|words| request(words))
+    .collect();
+    client.send(&mixed);
+    assert_eq!(client.receive(), Some(ok()));
+    assert_eq!(client.receive(), Some(Answer::Integer(2)));
+    assert!(client.receive().unwrap().is_error());
+    assert_eq!(client.receive(), Some(Answer::Integer(1)));
+    assert_eq!(client.receive(), Some(Answer::Integer(3)));
+    assert_eq!(client.receive(), Some(ok()));
+    assert_eq!(client.receive(), Some(Answer::Simple(b"QUEUED".to_vec())));
+    assert_eq!(client.receive(), Some(Answer::Array(vec![Answer::Integer(4)])));
+    assert_eq!(client.receive(), Some(Answer::Bulk(b"4".to_vec())));
+    assert_eq!(client.receive(), Some(ok()));
+    assert_eq!(client.receive(), None, "QUIT ends the connection");
+    let served = array(waiting.receive().unwrap());
+    assert_eq!(served, [Answer::Bulk(b"queue".to_vec()), Answer::Bulk(b"job".to_vec())]);
 }

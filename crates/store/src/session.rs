@@ -257,6 +257,23 @@ pub trait Session: Send {
         Ok(false)
     }
 
+    /// From now on (or, with false, no longer) writes and commits do not wait until they are durable: the next
+    /// [`Session::settle`] waits for all of them at once. What waits for nothing is not changed by this.
+    fn defer(&mut self, _deferring: bool) {}
+
+    /// Whether something has been written that [`Session::settle`] has to wait for.
+    fn is_unsettled(&self) -> bool {
+        false
+    }
+
+    /// Waits until all that was written since [`Session::defer`] is as durable as it was to be.
+    ///
+    /// # Errors
+    /// `NotDurable`: it has happened, but is not on disk; told once.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// How many levels of transaction are open; in a brief one 1.
     fn depth(&self) -> usize;
 

@@ -697,3 +697,52 @@ fn leaving_level_none_makes_what_was_there_durable() {
     assert_eq!(meta::newest(&*file, &scratch.db()).unwrap().1.wal_batch, 0);
     drop(database);
 }
+
+#[test]
+fn what_is_deferred_is_settled_by_one_sync() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Fsync);
+    let image = database.image();
+    let first = log::next_batch(&image);
+    let mut session = database.session().unwrap();
+    let syncs = || image.control(control::LOG_SYNCS).load(Ordering::Acquire);
+    session.set(b"before", b"v").unwrap();
+    let before = syncs();
+    session.defer(true);
+    for number in 0..50 {
+        session.set(&key(number), b"v").unwrap();
+    }
+    transact(&mut session, &TransactionOptions::default(), |session| session.set(b"t", b"v")).unwrap();
+    assert!(session.begin_brief().unwrap());
+    session.set(b"b", b"v").unwrap();
+    assert!(session.end_brief(true).unwrap());
+    assert!(session.is_unsettled());
+    session.settle().unwrap();
+    assert!(!session.is_unsettled());
+    assert!(syncs() - before <= 2, "one for all, and perhaps one by the thread that flushes");
+    assert_eq!(replay(&scratch.db(), first).0, content(&mut session));
+    session.defer(false);
+    session.set(b"after", b"v").unwrap();
+    assert!(!session.is_unsettled());
+    assert_eq!(replay(&scratch.db(), first).0, content(&mut session));
+}
+
+/// A sync that fails is told once, by whoever settles.
+#[test]
+fn what_cannot_be_settled_is_told() {
+    let scratch = Scratch::new();
+    let disk = FaultyDisk::new(Fault::Io);
+    let database =
+        Database::open_on(&scratch.db(), &options(Durability::Fsync), Arc::new(disk.clone())).unwrap();
+    let image = database.image();
+    let _quiet = duty::take(&image, control::CHECKPOINT_OWNER).unwrap();
+    let mut session = database.session().unwrap();
+    session.set(b"before", b"v").unwrap();
+    session.defer(true);
+    session.set(b"k", b"v").unwrap();
+    disk.fail_call(1);
+    let error = session.settle().unwrap_err();
+    assert!(matches!(error, Error::NotDurable { .. }), "{error}");
+    session.settle().unwrap();
+    disk.fail_call(0);
+}

@@ -66,6 +66,9 @@ pub struct Session {
     forked_levels: usize,
     /// What commits wait for if they do not say; None: the database's level.
     durability: Option<Durability>,
+    /// Whether commits leave the wait for the disk to `settle`, and whether one has.
+    deferring: bool,
+    unsettled: bool,
     hook: Option<CommitHook>,
     /// What is read instead of the present; nothing can be written then.
     snapshot: Option<Box<Snapshot>>,
@@ -100,6 +103,8 @@ impl Session {
             series: None,
             lost_lease: false,
             forked_levels: 0,
+            deferring: false,
+            unsettled: false,
             hook: None,
             snapshot: None,
             scratch: Vec::new(),
@@ -167,16 +172,20 @@ impl Session {
         }
     }
 
-    /// Waits until what this session wrote last is as durable as was asked for.
+    /// Waits until what this session wrote last is as durable as was asked for, or leaves that to `settle`.
     ///
     /// # Errors
     /// `NotDurable`.
     #[inline(always)]
-    fn acknowledge(&self, asked: Option<Durability>) -> Result<()> {
+    fn acknowledge(&mut self, asked: Option<Durability>) -> Result<()> {
         let image = &self.access.seat.image;
         match asked.or(self.durability) {
             None if log::level(image) != Durability::Fsync => Ok(()),
             Some(Durability::None | Durability::Periodic) => Ok(()),
+            _ if self.deferring => {
+                self.unsettled = true;
+                Ok(())
+            }
             _ => self.await_durable(),
         }
     }

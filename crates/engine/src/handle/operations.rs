@@ -332,6 +332,23 @@ impl StoreSession for Session {
         Ok(kept)
     }
 
+    fn defer(&mut self, deferring: bool) {
+        self.deferring = deferring;
+    }
+
+    fn is_unsettled(&self) -> bool {
+        self.unsettled
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.unsettled) {
+            return Ok(());
+        }
+        self.here()?;
+        // NB: the flush number of the last record: what was committed before it has no higher one.
+        self.await_durable()
+    }
+
     fn depth(&self) -> usize {
         if self.brief.is_open() {
             return 1;
