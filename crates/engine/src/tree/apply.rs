@@ -60,7 +60,7 @@ pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, o
 
 /// The same where the key's place in the leaf is known.
 #[inline]
-pub(super) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, generation: u32, own: &[u64]) {
+pub(crate) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, generation: u32, own: &[u64]) {
     let page = seat.image.page(number);
     if op.kind == Kind::Remove && !found.equal {
         return;

@@ -22,7 +22,7 @@ use perilune_store::{Error, Result};
 
 use crate::access::Access;
 use crate::limits::{BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, PAGE, RECORD_INLINE_MAX};
-use crate::page::{self, find};
+use crate::page::{self, find, Found};
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Counter, Epoch, Seat};
 use crate::tree::{self, Neighbour, Seen, Visit, Which};
@@ -31,6 +31,8 @@ struct Write {
     kind: Kind,
     key: Range<usize>,
     value: Range<usize>,
+    /// The leaf that was read last before it, by its index: what is written has mostly been looked for.
+    near: usize,
 }
 
 /// What a brief transaction has read and wants written. Its memory is kept for the next.
@@ -40,6 +42,8 @@ pub(crate) struct Brief {
     /// Only the general way is left.
     failed: bool,
     leaves: Vec<Seen>,
+    /// The index of the leaf that was read last.
+    last: usize,
     writes: Vec<Write>,
     bytes: Vec<u8>,
 }
@@ -47,9 +51,15 @@ pub(crate) struct Brief {
 impl Visit for Brief {
     #[inline]
     fn visit(&mut self, leaf: Seen) {
-        match self.leaves.iter().find(|seen| seen.number == leaf.number) {
-            Some(seen) => self.failed |= seen.word != leaf.word,
-            None if self.leaves.len() < BRIEF_LEAVES => self.leaves.push(leaf),
+        match self.leaves.iter().position(|seen| seen.number == leaf.number) {
+            Some(index) => {
+                self.failed |= self.leaves[index].word != leaf.word;
+                self.last = index;
+            }
+            None if self.leaves.len() < BRIEF_LEAVES => {
+                self.last = self.leaves.len();
+                self.leaves.push(leaf);
+            }
             None => self.failed = true,
         }
     }
@@ -60,6 +70,7 @@ impl Brief {
         self.open = true;
         self.failed = false;
         self.leaves.clear();
+        self.last = 0;
         self.writes.clear();
         self.bytes.clear();
     }
@@ -147,7 +158,8 @@ impl Brief {
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(value.unwrap_or(&[]));
         let kind = if value.is_some() { Kind::Set } else { Kind::Remove };
-        self.writes.push(Write { kind, key: start..middle, value: middle..self.bytes.len() });
+        let (key, value) = (start..middle, middle..self.bytes.len());
+        self.writes.push(Write { kind, key, value, near: self.last });
         Ok(())
     }
 
@@ -260,14 +272,15 @@ impl Access {
     fn publish_brief(&self, brief: &Brief, ops: &[Op<'_>], held: &mut Held<'_>) -> bool {
         let seat = &self.seat;
         for (at, op) in ops.iter().enumerate() {
-            let Some(leaf) = self.leaf_for(brief, op.key) else { return false };
+            let Some(leaf) = self.leaf_for(brief, brief.writes[at].near, op.key) else { return false };
             if !held.try_latch(leaf) {
                 return false;
             }
             held.of_op[at] = leaf.number;
         }
         let Some(mut epoch) = self.brief_epoch(held) else { return false };
-        if !brief.holds(seat, held) || !self.has_brief_room(ops, held) {
+        let mut places = [None; BRIEF_WRITES];
+        if !brief.holds(seat, held) || !self.has_brief_room(ops, held, &mut places) {
             return false;
         }
         let version = |leaf: &u32| latch::load(seat.image.latch(*leaf)).version();
@@ -283,8 +296,12 @@ impl Access {
                 None => return false,
             }
         }
-        for (op, leaf) in ops.iter().zip(&held.of_op) {
-            tree::apply_to(seat, *leaf, op, epoch.generation, &[]);
+        for (at, (op, leaf)) in ops.iter().zip(&held.of_op).enumerate() {
+            // An earlier operation on the same leaf has moved what follows it.
+            match places[at].filter(|_| !held.of_op[..at].contains(leaf)) {
+                Some(found) => tree::apply_found(seat, *leaf, found, op, epoch.generation, &[]),
+                None => tree::apply_to(seat, *leaf, op, epoch.generation, &[]),
+            }
         }
         seat.set_applied();
         let sparse = ops.iter().zip(&held.of_op).find(|(op, leaf)| {
@@ -300,10 +317,11 @@ impl Access {
         true
     }
 
-    /// The leaf where `key` belongs: one that was read, as a rule.
-    fn leaf_for(&self, brief: &Brief, key: &[u8]) -> Option<Seen> {
+    /// The leaf where `key` belongs: one that was read, as a rule that at index `near`.
+    fn leaf_for(&self, brief: &Brief, near: usize, key: &[u8]) -> Option<Seen> {
         // What a page that was read says is true of it if it is latched under the word it was read with.
-        let read = brief.leaves.iter().find(|seen| page::contains(self.seat.image.page(seen.number), key));
+        let covers = |seen: &&Seen| page::contains(self.seat.image.page(seen.number), key);
+        let read = brief.leaves.get(near).filter(covers).or_else(|| brief.leaves.iter().find(covers));
         let leaf = match read {
             Some(leaf) => *leaf,
             None => tree::locate(&self.seat.image, &self.fingers, Which::Main, key, self.seat.id).ok()?,
@@ -320,16 +338,23 @@ impl Access {
         held.all().iter().all(|leaf| image.life(*leaf).born == epoch.generation).then_some(epoch)
     }
 
-    /// Whether each leaf has room for all that is to be set in it.
-    fn has_brief_room(&self, ops: &[Op<'_>], held: &Held<'_>) -> bool {
+    /// Whether each leaf has room for all that is to be set in it; notes where that is.
+    fn has_brief_room(
+        &self,
+        ops: &[Op<'_>],
+        held: &Held<'_>,
+        places: &mut [Option<Found>; BRIEF_WRITES],
+    ) -> bool {
         held.all().iter().all(|leaf| {
             let page = self.seat.image.page(*leaf);
-            let here = ops.iter().zip(&held.of_op).filter(|(op, of)| *of == leaf && op.kind == Kind::Set);
+            let here = ops.iter().zip(&held.of_op).zip(places.iter_mut());
+            let here = here.filter(|((op, of), _)| *of == leaf && op.kind == Kind::Set);
             let need: usize = here
-                .map(|(op, _)| {
+                .map(|((op, _), place)| {
                     let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
                     let new = page::record_bytes(suffix_len, op.value.len());
                     let found = find(page, op.key);
+                    *place = Some(found);
                     if !found.equal {
                         return new + 8;
                     }
