@@ -4,6 +4,7 @@
 
 use std::ops::Bound;
 
+use perilune::key::{decode_int, KeyMark};
 use perilune::{Node, Session};
 use perilune_resp::{Arguments, Replies};
 
@@ -17,7 +18,9 @@ use crate::numbers::{from_end, integer, lower, positive, span};
 struct List<'n> {
     key: Key<'n>,
     entry: Option<Entry>,
+    /// The node of the list, or of the element that was gone to last.
     node: Node,
+    root: KeyMark,
     first: i64,
     /// Behind the last one.
     end: i64,
@@ -58,33 +61,37 @@ impl<'n> List<'n> {
     fn open(keys: &mut Keys<'_>, name: &'n [u8]) -> Result<List<'n>> {
         let (key, entry) = keys.find(name, Kind::List)?;
         let node = key.part(Kind::List)?;
+        let root = node.mark();
         let (mut first, mut end) = (0, 0);
         if let Some(entry) = entry {
             first = entry.figure;
             if let Some((last, _)) = keys.session.last_entry(&node, Bound::Unbounded)? {
-                end = last.last()?.and_then(|index| index.as_i64()).unwrap_or(first) + 1;
+                let index = last.encoded().get(node.encoded().len()..).and_then(decode_int);
+                end = index.unwrap_or(first) + 1;
             }
         }
-        Ok(List { key, entry, node, first, end })
+        Ok(List { key, entry, node, root, first, end })
     }
 
     fn length(&self) -> i64 {
         self.end - self.first
     }
 
-    fn place(&self, index: i64) -> Result<Node> {
-        Ok(self.node.child(index)?)
+    fn place(&mut self, index: i64) -> Result<&Node> {
+        self.node.truncate(self.root);
+        self.node.push(index)?;
+        Ok(&self.node)
     }
 
     /// The element `index` places behind the first one.
-    fn get(&self, session: &mut Session, index: i64) -> Result<Vec<u8>> {
+    fn get(&mut self, session: &mut Session, index: i64) -> Result<Vec<u8>> {
         let place = self.place(self.first + index)?;
-        Ok(session.get_ref(&place)?.map(|value| text::bytes_of(value).into_owned()).unwrap_or_default())
+        Ok(session.get_ref(place)?.map(|value| text::bytes_of(value).into_owned()).unwrap_or_default())
     }
 
-    fn put(&self, session: &mut Session, index: i64, element: &[u8]) -> Result<()> {
+    fn put(&mut self, session: &mut Session, index: i64, element: &[u8]) -> Result<()> {
         let place = self.place(self.first + index)?;
-        Ok(session.set(&place, element)?)
+        Ok(session.set(place, element)?)
     }
 
     fn push(&mut self, keys: &mut Keys<'_>, side: Side, element: &[u8]) -> Result<()> {
@@ -103,8 +110,7 @@ impl<'n> List<'n> {
                 self.end - 1
             }
         };
-        let place = self.place(index)?;
-        Ok(keys.session.set(&place, element)?)
+        Ok(keys.session.set(self.place(index)?, element)?)
     }
 
     /// Takes an element off a list that has one.
@@ -114,8 +120,7 @@ impl<'n> List<'n> {
             Side::Right => self.length() - 1,
         };
         let element = self.get(session, index)?;
-        let place = self.place(self.first + index)?;
-        session.delete_value(&place)?;
+        session.delete_value(&self.node)?;
         match side {
             Side::Left => self.first += 1,
             Side::Right => self.end -= 1,
@@ -132,7 +137,7 @@ impl<'n> List<'n> {
     }
 
     /// All elements.
-    fn elements(&self, session: &mut Session) -> Result<Vec<Vec<u8>>> {
+    fn elements(&mut self, session: &mut Session) -> Result<Vec<Vec<u8>>> {
         (0..self.length()).map(|index| self.get(session, index)).collect()
     }
 
@@ -144,7 +149,7 @@ impl<'n> List<'n> {
         let length = from + elements.len() as i64;
         for index in length..self.length() {
             let place = self.place(self.first + index)?;
-            keys.session.delete_value(&place)?;
+            keys.session.delete_value(place)?;
         }
         self.end = self.first + length;
         self.close(keys)
@@ -215,7 +220,7 @@ pub(crate) fn llen(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
 }
 
 pub(crate) fn lindex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let list = List::open(keys, &arguments[1])?;
+    let mut list = List::open(keys, &arguments[1])?;
     if list.entry.is_none() {
         replies.null();
         return Ok(());
@@ -230,7 +235,7 @@ pub(crate) fn lindex(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
 }
 
 pub(crate) fn lset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let list = List::open(keys, &arguments[1])?;
+    let mut list = List::open(keys, &arguments[1])?;
     if list.entry.is_none() {
         return refuse(NO_KEY);
     }
@@ -246,7 +251,7 @@ pub(crate) fn lset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
 
 pub(crate) fn lrange(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let (start, last) = (integer(&arguments[2])?, integer(&arguments[3])?);
-    let list = List::open(keys, &arguments[1])?;
+    let mut list = List::open(keys, &arguments[1])?;
     let (start, end) = span(start, last, list.length());
     replies.array((end - start) as usize);
     for index in start..end {
@@ -269,7 +274,7 @@ pub(crate) fn ltrim(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     } else {
         for index in (0..start).chain(end..list.length()) {
             let place = list.place(list.first + index)?;
-            keys.session.delete_value(&place)?;
+            keys.session.delete_value(place)?;
         }
         (list.first, list.end) = (list.first + start, list.first + end);
     }
@@ -363,7 +368,7 @@ pub(crate) fn lpos(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
             _ => return refuse(SYNTAX),
         }
     }
-    let list = List::open(keys, &arguments[1])?;
+    let mut list = List::open(keys, &arguments[1])?;
     let length = list.length();
     let looked = if most == 0 { length } else { length.min(i64::try_from(most).unwrap_or(i64::MAX)) };
     let (mut passed, mut found) = (0, Vec::new());
