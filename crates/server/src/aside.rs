@@ -237,6 +237,7 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
                     may_park: false,
                 };
                 let mut replies = Replies::new(&mut reply, protocol);
+                context.client.begin_visit();
                 context.run(command, arguments.as_arguments(), &mut replies);
             }));
             if ran.is_ok() {

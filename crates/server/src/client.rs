@@ -8,6 +8,7 @@ use perilune_resp::{ArgumentsBuf, Protocol};
 use crate::acl::{Acl, User};
 use crate::commands::nodes::Nodes;
 use crate::effects::Effects;
+use crate::keyspace::clock;
 use crate::mailbox::Seat;
 use crate::subscribers::Topic;
 use crate::subscriptions::Topics;
@@ -31,8 +32,10 @@ pub(crate) struct Client {
     user: Option<Arc<User>>,
     acl_version: u64,
     pub(crate) since: Instant,
-    /// When it last asked for anything.
+    /// When its last command ended, or the visit began that the next one belongs to.
     pub(crate) active: Instant,
+    /// When that visit began, by both clocks.
+    visit: (Instant, i64),
     /// The last command, and the word behind it if it is a container.
     pub(crate) command: Option<(&'static str, &'static str)>,
     /// It sees all commands of this server.
@@ -124,6 +127,7 @@ impl Client {
         is_local: bool,
         authenticated: bool,
     ) -> Client {
+        let now = Instant::now();
         Client {
             id,
             seat: Seat { client: id, ..Seat::default() },
@@ -135,8 +139,9 @@ impl Client {
             authenticated,
             user: None,
             acl_version: 0,
-            since: Instant::now(),
-            active: Instant::now(),
+            since: now,
+            active: now,
+            visit: (now, clock()),
             command: None,
             monitors: false,
             keeps_memory: false,
@@ -163,6 +168,19 @@ impl Client {
 
     pub(crate) fn user_name(&self) -> &str {
         self.user.as_ref().map_or("default", |user| &user.name)
+    }
+
+    /// Begins to run commands of this client one after another: each begins when the one before it ends.
+    pub(crate) fn begin_visit(&mut self) {
+        self.active = Instant::now();
+        self.visit = (self.active, clock());
+    }
+
+    /// When the command that runs began, in milliseconds since 1970.
+    pub(crate) fn time(&self) -> i64 {
+        let (begun, clock) = self.visit;
+        let since = self.active.saturating_duration_since(begun).as_millis();
+        clock.saturating_add(i64::try_from(since).unwrap_or(i64::MAX))
     }
 
     /// Its user, with the rules of now; none if there is no such user any more.

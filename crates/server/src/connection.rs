@@ -10,7 +10,7 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
@@ -287,7 +287,7 @@ impl Connection {
         self.borrow(&mut desk.lent);
         let (mut used, mut commands) = (0, 0);
         self.unrun = false;
-        self.client.active = Instant::now();
+        self.client.begin_visit();
         while used < bytes.len() && !self.client.closing {
             if self.client.parked.is_some() || self.pending() > PENDING_BYTES {
                 self.unrun = true;

@@ -157,7 +157,7 @@ impl Context<'_> {
         if command.name != "exec" {
             self.show(command, arguments);
         }
-        let (start, begun) = (replies.position(), Instant::now());
+        let (start, begun) = (replies.position(), self.client.active);
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
@@ -170,7 +170,8 @@ impl Context<'_> {
             self.server.statistics.count_error(&text);
             replies.error(&text);
         }
-        let took = begun.elapsed();
+        self.client.active = Instant::now();
+        let took = self.client.active.saturating_duration_since(begun);
         self.server.statistics.count(self.client.seat.thread, command, took, end);
         self.note_delay(command, arguments, took);
     }
@@ -212,7 +213,7 @@ impl Context<'_> {
         if memory::counts_uses(self.server) {
             self.note_uses(command, arguments);
         }
-        let (start, database, now) = (replies.position(), self.client.database, clock());
+        let (start, database, now) = (replies.position(), self.client.database, self.client.time());
         let writes = command.is(WRITE | KEEPS);
         // What posts messages, events among them, takes a whole transaction.
         if !command.is(POSTS) && self.effects.notify == 0 {

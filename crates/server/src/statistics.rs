@@ -28,8 +28,9 @@ pub(crate) enum End {
     Rejected,
 }
 
-/// One command's counters in one event loop.
+/// One command's counters in one event loop, in lines of the cache that no other loop writes to.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 struct Counters {
     calls: AtomicU64,
     nanoseconds: AtomicU64,

@@ -124,6 +124,7 @@ impl<'c> Caller<'c> {
         }
         self.wrote |= command.is(WRITE);
         if !self.atomic {
+            context.client.begin_visit();
             context.run(command, arguments, replies);
             return ControlFlow::Continue(());
         }
