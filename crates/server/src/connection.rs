@@ -446,6 +446,13 @@ impl Connection {
         }
     }
 
+    /// Sends what waits, before a command that takes long. If that fails, the next visit tells.
+    pub(crate) fn flush(&mut self) {
+        if self.held.is_none() {
+            let _ = self.send();
+        }
+    }
+
     /// Sends what waits, and nothing more.
     pub(crate) fn finish(&mut self) {
         if let Some(said) = self.held.take() {

@@ -416,7 +416,7 @@ impl Worker {
     /// Sends what a connection has to say before a command that takes long.
     pub(crate) fn flush(&mut self, token: usize) {
         if let Some(Some(connection)) = self.connections.get_mut(token) {
-            connection.finish();
+            connection.flush();
         }
     }
 
