@@ -50,9 +50,16 @@ impl Effects {
         self.notify = server.live.number(Name::NotifyKeyspaceEvents) as u32;
     }
 
-    /// Whether clients of this server wait for keys.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        self.waited_for
+    /// Whether events of any of `classes` are told of.
+    #[inline]
+    pub(crate) fn tells(&self, classes: u32) -> bool {
+        notify::wants(self.notify, classes)
+    }
+
+    /// Whether [`Effects::finish`] has something to do.
+    #[inline]
+    pub(crate) fn is_unfinished(&self) -> bool {
+        !self.ready.is_empty() || !self.events.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -215,8 +215,8 @@ impl Context<'_> {
         }
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
         let writes = command.is(WRITE | KEEPS);
-        // What posts messages, events among them, takes a whole transaction.
-        if !command.is(POSTS) && self.effects.notify == 0 {
+        // What posts messages takes a whole transaction; quick ways tell of no events.
+        if !command.is(POSTS) && !self.effects.tells(notify::STRING | notify::NEW) {
             if let Some(quick) = command.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false);
                 if quick(&mut keys, arguments, replies)? {
@@ -224,18 +224,22 @@ impl Context<'_> {
                 }
             }
         }
-        // Neither is serving clients that wait for what the command brings into being brief.
-        if !command.is(POSTS) && self.effects.notify == 0 && !(writes && self.effects.is_waited_for()) {
-            let before = self.effects.mark();
+        if !command.is(POSTS) {
+            let (before, mut has_more) = (self.effects.mark(), false);
             let attempt = self.session.attempt(|session| {
                 let mut keys = Keys::new(session, self.effects, database, now, writes);
                 handler(&mut keys, arguments, replies)?;
-                Ok(self.effects.finish(session)?)
+                // Neither is telling of events brief, nor serving clients that wait for what has come into being.
+                has_more = self.effects.is_unfinished();
+                if has_more {
+                    return Err(perilune::Error::Conflict);
+                }
+                Ok(())
             });
             if !matches!(attempt, Ok(Some(()))) {
                 self.effects.rewind(before);
             }
-            if attempt?.is_some() {
+            if !has_more && attempt?.is_some() {
                 return Ok(());
             }
         }
