@@ -11,8 +11,10 @@ use perilune::{Durability, Session, TransactionOptions};
 use crate::peers;
 use crate::server::Server;
 
-/// Counters of this server; each thread adds to them.
+/// Counters of this server; each thread adds to them, so that nothing that commands read lies in their lines of
+/// the cache.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Figures {
     pub(crate) connected: AtomicU64,
     pub(crate) connections: AtomicU64,
