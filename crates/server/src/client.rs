@@ -13,6 +13,7 @@ use crate::mailbox::Seat;
 use crate::subscribers::Topic;
 use crate::subscriptions::Topics;
 use crate::table::Command;
+use crate::watched::Watched;
 
 /// One client.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub(crate) struct Client {
     pub(crate) reply_mode: ReplyMode,
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
-    pub(crate) watched: Vec<Watched>,
+    pub(crate) watched: Watched,
     /// What it is subscribed to, if anything.
     pub(crate) topics: Option<Box<Topics>>,
     /// It came from this machine.
@@ -112,14 +113,6 @@ pub(crate) struct Queue {
     pub(crate) failed: bool,
 }
 
-/// A key that must be at EXEC what it was at WATCH.
-#[derive(Debug)]
-pub(crate) struct Watched {
-    pub(crate) database: i64,
-    pub(crate) key: Vec<u8>,
-    pub(crate) digest: [u8; 32],
-}
-
 impl Client {
     pub(crate) fn new(
         id: i64,
@@ -148,7 +141,7 @@ impl Client {
             leaves_untouched: false,
             reply_mode: ReplyMode::On,
             queue: None,
-            watched: Vec::new(),
+            watched: Watched::default(),
             topics: None,
             is_local,
             nodes: None,

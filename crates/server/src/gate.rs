@@ -64,14 +64,17 @@ impl Context<'_> {
     ) -> perilune::Result<()> {
         let Context { session, client, effects, .. } = self;
         let (before, outermost) = (effects.mark(), session.depth() == 0);
+        let mut is_changed = false;
         let outcome = session.transaction_with(options, |session| {
             effects.rewind(before);
             body(session, client, effects)?;
             if outermost {
+                is_changed = !client.watched.is_empty() && !client.watched.holds(session, clock())?;
                 effects.finish(session)?;
             }
             Ok(())
         });
+        client.watched.broken |= is_changed;
         if outcome.is_err() {
             effects.rewind(before);
         }
@@ -215,8 +218,10 @@ impl Context<'_> {
         }
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
         let writes = command.is(WRITE | KEEPS);
-        // What posts messages takes a whole transaction; quick ways tell of no events.
-        if !command.is(POSTS) && !self.effects.tells(notify::STRING | notify::NEW) {
+        // What posts messages takes a whole transaction, and so does comparing what is watched; quick ways tell of no
+        // events.
+        let is_plain = !command.is(POSTS) && self.client.watched.is_empty();
+        if is_plain && !self.effects.tells(notify::STRING | notify::NEW) {
             if let Some(quick) = command.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false);
                 if quick(&mut keys, arguments, replies)? {
@@ -224,7 +229,7 @@ impl Context<'_> {
                 }
             }
         }
-        if !command.is(POSTS) {
+        if is_plain {
             let (before, mut has_more) = (self.effects.mark(), false);
             let attempt = self.session.attempt(|session| {
                 let mut keys = Keys::new(session, self.effects, database, now, writes);

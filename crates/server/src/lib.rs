@@ -51,6 +51,7 @@ mod table;
 mod timers;
 mod tls;
 mod waits;
+mod watched;
 mod worker;
 
 pub use crate::rdb::{import_rdb, ImportError, Imported};

@@ -144,6 +144,51 @@ fn servers_of_one_database_are_one() -> perilune::Result<()> {
     Ok(())
 }
 
+/// A key that is changed and changed back between WATCH and EXEC: who was told of what was between must not go on.
+#[test]
+fn what_is_read_under_watch_is_what_exec_finds() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut one, mut other) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    let mut ways =
+        vec!["get k", "mget k other", "eval return(redis.call('get','k')) 0", "exists k", "sort l by nosort"];
+    ways.push("set k 9");
+    for way in ways {
+        for set in ["set k 1", "del l", "rpush l 1"] {
+            other.line(set);
+        }
+        one.line("watch k l");
+        for set in ["set k 9", "rpush l 2"] {
+            other.line(set);
+        }
+        one.line(way);
+        for set in ["set k 1", "rpop l"] {
+            other.line(set);
+        }
+        one.line("multi");
+        one.line("incr k");
+        assert_eq!(one.line("exec"), Answer::Null, "{way}");
+        // The next watch begins anew.
+        one.line("watch k l");
+        if way != "set k 9" {
+            one.line(way);
+        }
+        one.line("multi");
+        one.line("incr k");
+        assert_eq!(one.line("exec"), Answer::Array(vec![Answer::Integer(2)]), "{way}");
+        for unwatch in ["unwatch", "discard", "reset"] {
+            one.line("watch k");
+            other.line("set k 9");
+            one.line("get k");
+            one.line(if unwatch == "discard" { "multi" } else { "ping" });
+            one.line(unwatch);
+            one.line("multi");
+            one.line("get k");
+            assert_eq!(one.line("exec"), Answer::Array(vec![Answer::Bulk(b"9".to_vec())]), "{unwatch}");
+        }
+    }
+}
+
 /// Expired keys are gone at once for clients, and from the tree soon after, without anybody asking.
 #[test]
 fn expired_keys_are_swept() -> perilune::Result<()> {

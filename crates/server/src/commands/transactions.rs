@@ -1,21 +1,14 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! EXEC is one transaction of the engine. WATCH remembers what its keys hold, as a digest of their nodes;
-//! EXEC compares it inside its transaction. So what counts is the content: a key that was changed and
-//! changed back is as it was, and a change made by node in another process counts like one by a command.
+//! EXEC is one transaction of the engine, in which what is watched ([`crate::watched`]) is compared.
 
-use std::ops::Bound;
-
-use perilune::{NodeRef, Session, TransactionOptions};
+use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
-use sha2::{Digest, Sha256};
 
-use crate::client::{Queue, Watched};
-use crate::effects::Effects;
+use crate::client::Queue;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::{clock, Keys};
-use crate::limits::WATCHED_KEYS;
+use crate::keyspace::clock;
 
 pub(crate) fn multi(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     if context.client.queue.is_some() {
@@ -54,11 +47,9 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
         client.authenticated = before.3;
         client.topics.clone_from(&topics);
         replies.speak(client.protocol);
-        for key in &watched {
-            if digest(session, key.database, &key.key, now)? != key.digest {
-                replies.null_array();
-                return Ok(());
-            }
+        if watched.broken || !watched.holds(session, now)? {
+            replies.null_array();
+            return Ok(());
         }
         replies.array(queue.commands.len());
         let mut inside = Context { server, session, client, effects, may_park: false };
@@ -79,19 +70,16 @@ pub(crate) fn watch(
         return refuse("ERR WATCH inside MULTI is not allowed");
     }
     let (database, now) = (context.client.database, clock());
-    for key in arguments.from(1).iter() {
-        let known = |watched: &Watched| watched.database == database && watched.key == key;
-        if context.client.watched.iter().any(known) {
-            continue;
+    let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
+    let (session, watched) = (&mut *context.session, &mut context.client.watched);
+    let before = watched.mark();
+    session.transaction_with(&options, |session| {
+        watched.rewind(before);
+        for key in arguments.from(1).iter() {
+            watched.add(session, database, key, now)?;
         }
-        if context.client.watched.len() >= WATCHED_KEYS {
-            return refuse_with(format!("ERR a client watches at most {WATCHED_KEYS} keys"));
-        }
-        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
-        let digest =
-            context.session.transaction_with(&options, |session| Ok(digest(session, database, key, now)?))?;
-        context.client.watched.push(Watched { database, key: key.to_vec(), digest });
-    }
+        Ok(())
+    })?;
     replies.simple("OK");
     Ok(())
 }
@@ -107,33 +95,4 @@ pub(crate) fn unwatch(
     context.client.watched.clear();
     replies.simple("OK");
     Ok(())
-}
-
-/// What a key holds, in 32 bytes: all its nodes, with their lengths between them.
-fn digest(session: &mut Session, database: i64, name: &[u8], now: i64) -> Result<[u8; 32]> {
-    let mut effects = Effects::default();
-    let mut keys = Keys::new(session, &mut effects, database, now, false);
-    let key = keys.key(name)?;
-    let mut digest = Sha256::new();
-    if keys.open(&key)?.is_none() {
-        return Ok(digest.finalize().into());
-    }
-    let (mut last, mut encoded) = (Vec::new(), Vec::new());
-    loop {
-        let from = if last.is_empty() {
-            Bound::Unbounded
-        } else {
-            Bound::Excluded(NodeRef::from_encoded(&last, false))
-        };
-        let Some((node, value)) = keys.session.first_entry(&key.node, from)? else { break };
-        encoded.clear();
-        value.encode_into(&mut encoded);
-        for part in [node.encoded(), &encoded[..]] {
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part);
-        }
-        let next = node.encoded().to_vec();
-        last = next;
-    }
-    Ok(digest.finalize().into())
 }
