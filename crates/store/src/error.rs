@@ -178,7 +178,10 @@ impl fmt::Display for Error {
                  names them) and open it again, which writes everything anew",
                 path.display()
             ),
-            Error::Corrupt { place } => write!(f, "the database is damaged: {place}: run `perilune check`"),
+            Error::Corrupt { place } => write!(
+                f,
+                "the database is damaged: {place}: `perilune salvage` copies what can be read, or restore a backup"
+            ),
             Error::Answered { text, .. } => f.write_str(text),
             Error::Refused(why) => f.write_str(why),
             Error::Invalid(why) => f.write_str(why),

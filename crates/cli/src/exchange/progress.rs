@@ -1,6 +1,8 @@
 //! A bar on the standard error, if that is a terminal: bytes or pages of a file, or nodes of a database.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt::Write;
+
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 /// How far a dump or a load has come.
 pub(crate) struct Progress(ProgressBar);
@@ -27,7 +29,7 @@ impl Progress {
         Progress::styled(
             ProgressBar::new_spinner(),
             name,
-            "{msg} {spinner} {human_pos} nodes {per_sec} {elapsed}",
+            "{msg} {spinner} {human_pos} nodes {whole_per_sec}/s {elapsed}",
         )
     }
 
@@ -44,7 +46,7 @@ impl Progress {
 
     fn styled(bar: ProgressBar, name: &str, template: &str) -> Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("whole_per_sec", whole_per_second));
         }
         bar.set_message(name.to_owned());
         Progress(bar)
@@ -64,4 +66,10 @@ impl Progress {
     pub(crate) fn end(&self) {
         self.0.finish_and_clear();
     }
+}
+
+/// The rate without the digits behind the point, which nobody can read.
+fn whole_per_second(state: &ProgressState, out: &mut dyn Write) {
+    // A bar that cannot be drawn is not.
+    let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
 }
