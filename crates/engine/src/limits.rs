@@ -15,8 +15,8 @@ pub(crate) const USER_KEY_MAX: usize = if cfg!(feature = "page-4k") { 760 } else
 pub(crate) const KEY_MAX: usize = USER_KEY_MAX + 32;
 /// Bytes of a value that lies in its leaf; longer ones lie in runs of pages.
 pub(crate) const INLINE_MAX: usize = if cfg!(feature = "page-4k") { 1024 } else { 2048 };
-/// Bytes of a value.
-pub(crate) const VALUE_MAX: usize = 512 << 20;
+/// Bytes of a value: strings of 512 MiB, and a byte for their type.
+pub(crate) const VALUE_MAX: usize = (512 << 20) + 1;
 /// Runs of one value.
 pub(crate) const VALUE_RUNS: usize = 8;
 /// Inner levels above the leaves: far more than the largest file needs.

@@ -114,6 +114,108 @@ function methods.children(node, reverse)
   end
 end
 
+-- A value, nil where there is none; an empty list or map is an empty table.
+local function plain(value)
+  if type(value) == 'table' then return nil end
+  return value
+end
+
+-- Fills `tree` with what lies below the node, which is `level` levels below the one that was asked.
+local function read(list, tree, level, most, filter)
+  local at = run('next', list)
+  while at ~= nil do
+    local below = with(list, at)
+    local data, value = run('data', below), run('value', below)
+    local into = data >= 10 and (most == nil or level + 1 < most)
+    local kept = plain(value)
+    if kept == nil and not into and value ~= nil then kept = {} end
+    if filter ~= nil then
+      local recurse
+      kept, recurse = filter(node_of(list), at, kept, into, level + 1)
+      if recurse ~= nil then into = into and recurse ~= false end
+    end
+    if into then
+      local child = {}
+      if kept ~= nil then child.__ = kept end
+      tree[at] = child
+      read(below, child, level + 1, most, filter)
+    else
+      tree[at] = kept
+    end
+    at = run('next', list, at)
+  end
+end
+
+function methods.gettree(node, depth, filter)
+  if type(depth) == 'function' and filter == nil then depth, filter = nil, depth end
+  if depth ~= nil and (type(depth) ~= 'number' or depth < 0 or depth % 1 ~= 0) then
+    error("gettree's depth must be an integer from 0, or nil for all", 2)
+  end
+  local list = list_of(node)
+  local data = run('data', list)
+  if data == 0 then return nil end
+  local tree, value = {}, plain(run('value', list))
+  if filter ~= nil then value = (filter(node, '', value, data >= 10, 0)) end
+  if value ~= nil then tree.__ = value end
+  if data >= 10 and depth ~= 0 then read(list, tree, 0, depth, filter) end
+  return tree
+end
+
+local function store(list, tree, filter, level)
+  if level > 255 then error('the table is deeper than 255 levels, or contains itself', 0) end
+  if next(tree) == nil then
+    if level > 0 then run('empty', list) end
+    return
+  end
+  for key, value in next, tree do
+    local wanted = true
+    if filter ~= nil then
+      key, value = filter(node_of(list), key, value)
+      wanted = key ~= nil and value ~= nil
+    end
+    if not wanted then
+      -- It is left out.
+    elseif key == '__' then
+      if type(value) == 'table' then error('the value at __ must not be a table', 0) end
+      run('set', list, value)
+    elseif type(key) ~= 'string' and type(key) ~= 'number' then
+      error('a subscript is a string or a number', 0)
+    elseif type(value) == 'table' then
+      store(with(list, key), value, filter, level + 1)
+    else
+      run('set', with(list, key), value)
+    end
+  end
+end
+
+function methods.settree(node, tree, filter)
+  if type(tree) ~= 'table' then error('settree takes a table', 2) end
+  store(list_of(node), tree, filter, 0)
+end
+
+function methods.count(node)
+  local count = 0
+  for _ in methods.subscripts(node) do count = count + 1 end
+  return count
+end
+
+function methods.ipairs(node, first, last)
+  local list, at = list_of(node), (first or 1) - 1
+  local step = last ~= nil and last < at + 1 and -1 or 1
+  if step < 0 then at = at + 2 end
+  return function()
+    at = at + step
+    if last ~= nil and (at - last) * step > 0 then return nil end
+    local value = run('get', with(list, at))
+    if value ~= nil then return at, value end
+  end
+end
+
+function methods.lock()
+  error('a script takes no locks: it is a transaction, and runs again where it met another', 2)
+end
+methods.grab, methods.release = methods.lock, methods.lock
+
 local function node(name, ...)
   if type(name) ~= 'string' then error('a name is a string, as ^person', 2) end
   return node_of({name, ...})

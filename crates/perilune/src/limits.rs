@@ -6,7 +6,7 @@ pub use perilune_key::{
     MAX_SUBSCRIPT as SUBSCRIPT_BYTES, MAX_SUBSCRIPTS as SUBSCRIPTS,
 };
 
-/// Bytes of a value at most.
+/// Bytes of a string at most.
 pub const VALUE_BYTES: usize = 512 << 20;
 
 /// Bytes of the name of a channel at most.

@@ -51,7 +51,7 @@ fn error<T>(text: &'static str) -> Result<T, ProtocolError> {
 /// assert_eq!(&parser.arguments(bytes)[1], b"k");
 /// # Ok::<(), perilune_resp::ProtocolError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RequestParser {
     /// The next byte to look at.
     at: usize,
@@ -59,6 +59,8 @@ pub struct RequestParser {
     spans: Vec<Span>,
     /// The words of an inline request, unescaped.
     text: Vec<u8>,
+    /// Bytes of an argument at most.
+    bulk_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +80,26 @@ enum State {
     Done,
 }
 
+impl Default for RequestParser {
+    fn default() -> RequestParser {
+        RequestParser::new(limits::BULK_BYTES)
+    }
+}
+
 impl RequestParser {
+    /// A parser that refuses arguments of more than `bulk_bytes`, and in any case of more than
+    /// [`limits::BULK_BYTES`].
+    #[must_use]
+    pub fn new(bulk_bytes: usize) -> RequestParser {
+        RequestParser {
+            at: 0,
+            state: State::Start,
+            spans: Vec::new(),
+            text: Vec::new(),
+            bulk_bytes: bulk_bytes.min(limits::BULK_BYTES),
+        }
+    }
+
     /// Looks for a request at the start of `bytes`. `trusted` is false for a client that has yet to give
     /// the password, whose requests must be small.
     ///
@@ -121,7 +142,7 @@ impl RequestParser {
                     let Some(line) = self.line(bytes, b"\r\n", "too big bulk count string")? else {
                         return Ok(Progress::Incomplete);
                     };
-                    let bytes = length(line.get(1..).unwrap_or(&[]), trusted)?;
+                    let bytes = length(line.get(1..).unwrap_or(&[]), self.bulk_bytes, trusted)?;
                     if self.at + bytes > limits::REQUEST_BYTES {
                         return error("too big request");
                     }
@@ -211,9 +232,9 @@ fn count(text: &[u8], trusted: bool) -> Result<usize, ProtocolError> {
     }
 }
 
-fn length(text: &[u8], trusted: bool) -> Result<usize, ProtocolError> {
+fn length(text: &[u8], most: usize, trusted: bool) -> Result<usize, ProtocolError> {
     match parse_integer(text).and_then(|length| usize::try_from(length).ok()) {
-        Some(length) if length > limits::BULK_BYTES => error("invalid bulk length"),
+        Some(length) if length > most => error("invalid bulk length"),
         Some(length) if length > limits::BULK_BYTES_STRANGER && !trusted => {
             error("unauthenticated bulk length")
         }

@@ -241,6 +241,7 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
                 context.run(command, arguments.as_arguments(), &mut replies);
             }));
             if ran.is_ok() {
+                session.shrink();
                 lock(&server.aside.sessions).push(session);
             } else {
                 reply = b"-ERR the server has failed in this command: please report it\r\n".to_vec();

@@ -10,7 +10,7 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
@@ -155,14 +155,17 @@ pub(crate) struct Connection {
     pub(crate) hung_up: bool,
     /// The second, as its loop counts them for `timeout`, in which it was served last.
     pub(crate) served: u64,
+    /// Since when more waits to be sent than the soft limit of its class allows.
+    slow_since: Option<Instant>,
 }
 
 impl Connection {
-    pub(crate) fn new(stream: Stream, client: Client) -> Connection {
+    /// `bulk_bytes`: of an argument at most.
+    pub(crate) fn new(stream: Stream, client: Client, bulk_bytes: usize) -> Connection {
         Connection {
             stream,
             client,
-            parser: RequestParser::default(),
+            parser: RequestParser::new(bulk_bytes),
             input: Vec::new(),
             unrun: false,
             output: Vec::new(),
@@ -172,6 +175,7 @@ impl Connection {
             writable: true,
             hung_up: false,
             served: 0,
+            slow_since: None,
         }
     }
 
@@ -382,10 +386,26 @@ impl Connection {
         Some(parked)
     }
 
-    /// Appends what belongs to no request. A client that lets more than `limit` bytes wait is cut off: false.
-    pub(crate) fn push(&mut self, bytes: &[u8], limit: u64) -> bool {
+    /// Appends what belongs to no request.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.output.extend_from_slice(bytes);
-        self.pending() as u64 <= limit
+    }
+
+    /// What its class may leave unread: whether that is within the limits. Beyond the soft one it may be for so many
+    /// seconds; a limit of 0 is none.
+    pub(crate) fn is_within(&mut self, [hard, soft, seconds]: [i64; 3]) -> bool {
+        let waiting = self.pending() as i64;
+        if soft == 0 || waiting < soft {
+            self.slow_since = None;
+        } else if self.slow_since.get_or_insert_with(Instant::now).elapsed().as_secs() as i64 > seconds {
+            return false;
+        }
+        hard == 0 || waiting < hard
+    }
+
+    /// Whether it is beyond its soft limit.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.slow_since.is_some()
     }
 
     /// Keeps what is left in `bytes`, and gives the thread its buffer back.
@@ -475,7 +495,7 @@ mod tests {
     fn what_is_not_durable_is_not_told() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let client = Client::new(1, (String::new(), String::new()), true, true);
-        let mut connection = Connection::new(Stream::Unix(ours), client);
+        let mut connection = Connection::new(Stream::Unix(ours), client, READ_BYTES);
         connection.output.extend_from_slice(b"+BEFORE\r\n+OK\r\n+OK\r\n");
         connection.held = Some(9);
         assert_eq!(connection.release(Some("MISCONF not on disk")), Outcome::Again);

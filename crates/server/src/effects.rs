@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use perilune::Session;
 
 use crate::failure::Result;
+use crate::limits::DATABASES;
 use crate::mailbox::Letter;
 use crate::notify::{self, Event};
 use crate::queue;
@@ -31,6 +32,8 @@ pub(crate) struct Effects {
     pub(crate) home: i64,
     /// Which events are told of.
     pub(crate) notify: u32,
+    /// How many databases there are; 0: as by default.
+    databases: i64,
 }
 
 /// How far the effects went at some time.
@@ -46,6 +49,7 @@ impl Effects {
     /// Takes over what the server's settings are now, before a command.
     pub(crate) fn begin(&mut self, server: &Server) {
         self.home = server.number;
+        self.databases = server.databases;
         self.waited_for = server.blocked.load(Ordering::Acquire) > 0;
         self.notify = server.live.number(Name::NotifyKeyspaceEvents) as u32;
     }
@@ -60,6 +64,15 @@ impl Effects {
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
         !self.ready.is_empty() || !self.events.is_empty()
+    }
+
+    /// How many databases there are.
+    pub(crate) fn databases(&self) -> i64 {
+        if self.databases == 0 {
+            DATABASES
+        } else {
+            self.databases
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

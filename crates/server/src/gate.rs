@@ -382,7 +382,6 @@ impl Context<'_> {
             object,
             user,
             client: format!("id={} addr={} db={}", self.client.id, self.client.address, self.client.database),
-            since: now,
             last: now,
             created: time,
             updated: time,

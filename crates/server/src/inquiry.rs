@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use perilune::Session;
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Protocol, Replies};
 
+use crate::acl::reply_log;
 use crate::failure::Result;
 use crate::gate::Context;
 use crate::mailbox::{Later, Letter, Seat};
@@ -33,6 +34,10 @@ pub(crate) enum Form {
     Count,
     /// OK, or an error if it was none.
     Found,
+    /// OK in any case.
+    Done,
+    /// What was refused, so many of the newest.
+    Refusals(usize),
 }
 
 /// What the loops have answered so far.
@@ -54,7 +59,8 @@ impl Answer {
         match form {
             Form::Count => replies.integer(self.count),
             Form::Found if self.count == 0 => replies.error("ERR No such client"),
-            Form::Found => replies.simple("OK"),
+            Form::Found | Form::Done => replies.simple("OK"),
+            Form::Refusals(most) => reply_log(&self.lines, most, &mut replies),
             Form::Lines => {
                 let mut lines: Vec<&[u8]> = self.lines.split_inclusive(|byte| *byte == b'\n').collect();
                 lines.sort_by_key(|line| number_of(line));

@@ -15,6 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How much an event matters; the setting `loglevel` names the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
+    Debug = 0,
     Verbose = 1,
     Notice = 2,
     Warning = 3,
@@ -23,6 +24,7 @@ pub(crate) enum Level {
 impl Level {
     fn name(self) -> &'static str {
         match self {
+            Level::Debug => "debug",
             Level::Verbose => "verbose",
             Level::Notice => "notice",
             Level::Warning => "warning",

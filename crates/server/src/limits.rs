@@ -9,8 +9,9 @@ pub(crate) const MEMBER_BYTES: usize = 1_000;
 /// Bytes of a string value, and of any other value.
 pub(crate) const VALUE_BYTES: usize = 512 << 20;
 
-/// Databases to SELECT.
+/// Databases to SELECT, unless `databases` says something else, and at most.
 pub(crate) const DATABASES: i64 = 16;
+pub(crate) const DATABASES_MOST: i64 = 16_384;
 
 /// Replies of a connection that may wait to be sent before it is read no further.
 pub(crate) const PENDING_BYTES: usize = 1 << 20;

@@ -108,6 +108,10 @@ pub(crate) struct Server {
     pub(crate) number: i64,
     /// How it was started.
     pub(crate) settings: Settings,
+    /// Databases to SELECT.
+    pub(crate) databases: i64,
+    /// Bytes of an argument at most.
+    pub(crate) bulk_bytes: usize,
     /// The settings that all servers of the database share.
     pub(crate) live: Live,
     /// The users that they share.
@@ -303,6 +307,8 @@ impl Running {
             pauses_all: AtomicBool::new(false),
             blocked: AtomicUsize::new(0),
             loops: AtomicUsize::new(settings.threads.max(1)),
+            databases: settings.number(Name::Databases).max(1),
+            bulk_bytes: usize::try_from(settings.number(Name::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
             settings,
         });
         let mut threads = start_loops(&server, database, listeners)?;

@@ -8,6 +8,8 @@
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
+mod unread;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
@@ -245,6 +247,8 @@ pub(crate) struct Worker {
     held: Vec<usize>,
     /// Connections that wait for a command to be run aside.
     asides: VecDeque<usize>,
+    /// Connections beyond a soft limit of client-output-buffer-limit.
+    slow: Vec<usize>,
     /// Seconds that have been counted for `timeout`, and when the last one was.
     seconds: u64,
     second: Instant,
@@ -292,6 +296,7 @@ impl Worker {
             seconds: 0,
             second: Instant::now(),
             asides: VecDeque::new(),
+            slow: Vec::new(),
         })
     }
 
@@ -439,6 +444,7 @@ impl Worker {
         connection.served = self.seconds;
         let outcome = connection.serve(&mut self.desk);
         connection.settle(&mut self.desk.lent);
+        self.desk.session.shrink();
         if connection.client.aside.is_some() {
             self.asides.push_back(token);
         }
@@ -449,8 +455,13 @@ impl Worker {
         match outcome {
             Outcome::Waits => {}
             Outcome::Again => self.again.push_back(token),
-            Outcome::Held => self.held.push(token),
-            Outcome::Ended => self.end(token),
+            // What it has to send is not to be sent yet.
+            Outcome::Held => return self.held.push(token),
+            Outcome::Ended => return self.end(token),
+        }
+        let looked_at = |connection: &Connection| connection.waiting() > 0 || connection.is_slow();
+        if self.connections.get(token).and_then(Option::as_ref).is_some_and(looked_at) {
+            self.is_within(token);
         }
     }
 
@@ -584,21 +595,6 @@ impl Worker {
         (connection.client.id == seat.client).then_some(connection)
     }
 
-    /// Gives bytes to a client, or cuts it off if it lets too many wait. Class 0 is that of all who are not
-    /// subscribed; a limit of 0 is none.
-    fn push(&mut self, seat: Seat, bytes: &[u8]) {
-        let limit = match self.desk.server.live.output_limit(2)[0] {
-            0 => u64::MAX,
-            limit => limit as u64,
-        };
-        let Some(connection) = self.at(seat) else { return };
-        if connection.push(bytes, limit) {
-            self.given.push(seat.token);
-        } else {
-            self.end(seat.token);
-        }
-    }
-
     /// Goes on with what CLIENT PAUSE has held back.
     fn resume(&mut self) {
         for (token, connection) in self.connections.iter_mut().enumerate() {
@@ -617,6 +613,8 @@ impl Worker {
             Some(b"list") => self.list(words, inquiry.asker),
             Some(b"kill") => self.kill(words, inquiry.asker),
             Some(b"unblock") => self.unblock(words),
+            // The log is the server's: one loop answers.
+            Some(b"log") if self.desk.thread == 0 => self.desk.server.acl.log.asked(words),
             _ => Answer::default(),
         };
         let Desk { server, session, .. } = &mut self.desk;
@@ -687,21 +685,15 @@ impl Worker {
     }
 
     fn push_message(&mut self, message: &Message, pattern: Option<&[u8]>, tokens: &[usize]) {
-        // Class 2 is pub/sub; 0 is no limit.
-        let limit = match self.desk.server.live.output_limit(2)[0] {
-            0 => u64::MAX,
-            limit => limit as u64,
-        };
         let mut frames = [const { None }; 2];
         for token in tokens {
             let Some(Some(connection)) = self.connections.get_mut(*token) else { continue };
             let protocol = connection.client.protocol;
             let frame: &mut Option<Vec<u8>> = &mut frames[usize::from(protocol == Protocol::Resp3)];
             let frame = frame.get_or_insert_with(|| message.frame(protocol, pattern));
-            if connection.push(frame, limit) {
+            connection.push(frame);
+            if self.is_within(*token) {
                 self.given.push(*token);
-            } else {
-                self.end(*token);
             }
         }
     }
@@ -709,10 +701,14 @@ impl Worker {
     /// Ends connections that have been idle for longer than `timeout`; who waits for a reply or for messages is not.
     fn end_idle(&mut self) {
         let most = self.desk.server.live.number(Name::Timeout);
-        if most <= 0 || self.second.elapsed() < Duration::from_secs(1) {
+        if most <= 0 && self.slow.is_empty() || self.second.elapsed() < Duration::from_secs(1) {
             return;
         }
         self.second = Instant::now();
+        self.end_slow();
+        if most <= 0 {
+            return;
+        }
         self.seconds += 1;
         let mut idle = Vec::new();
         for (token, connection) in self.connections.iter().enumerate() {
@@ -771,7 +767,7 @@ impl Worker {
             return;
         }
         client.seat = Seat { thread: self.desk.thread, token, client: client.id };
-        self.connections[token] = Some(Connection::new(stream, client));
+        self.connections[token] = Some(Connection::new(stream, client, self.desk.server.bulk_bytes));
         self.serve(token);
     }
 }

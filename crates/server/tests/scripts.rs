@@ -437,6 +437,71 @@ fn scripts_reach_nodes_in_their_transaction() {
     assert!(local.is_error());
 }
 
+/// Trees as tables, with the rules of bindings/lua; what fails takes all of it back.
+#[test]
+fn scripts_read_and_write_trees() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    let script = "local t = perilune.node('^t')
+        t:settree({__ = 'root', 10, 20, a = {b = {c = 1.5}, empty = {}}, name = {__ = 'n', first = 'f'}})
+        local function text(tree)
+            if type(tree) ~= 'table' then return tostring(tree) end
+            local parts = {}
+            for key, value in pairs(tree) do parts[#parts + 1] = key .. '=' .. text(value) end
+            table.sort(parts)
+            return '{' .. table.concat(parts, ' ') .. '}'
+        end
+        local listed = {}
+        for index, value in t:ipairs() do listed[#listed + 1] = index .. ':' .. value end
+        local only = t:gettree(function(node, subscript, value, recurse, depth)
+            return subscript ~= 1 and value or nil, recurse and subscript ~= 'a'
+        end)
+        local other = perilune.node('^other')
+        other:settree({x = 1, y = 2}, function(node, key, value) if key == 'x' then return 'X', value + 1 end end)
+        return {text(t:gettree()), text(t:gettree(0)), text(t:gettree(1)), text(only), tostring(t.none:gettree()),
+            table.concat(listed, ' '), text(other:gettree()), t:count()}";
+    let answer = client.call(words(&["EVAL", script, "0"]));
+    assert_eq!(
+        shown(&answer),
+        "[\"{1=10 2=20 __=root a={b={c=1.5} empty={}} name={__=n first=f}}\", \"{__=root}\", \
+         \"{1=10 2=20 __=root name=n}\", \"{2=20 __=root name={__=n first=f}}\", \"nil\", \"1:10 2:20\", \
+         \"{X=2}\", Integer(4)]"
+    );
+    let empty = perilune::node!("^t", "a", "empty").expect("a node");
+    let mut session = ours.database.session().expect("a session");
+    assert_eq!(session.get(&empty).expect("a value"), Some(perilune::Value::EmptyMap));
+    for bad in ["{[true] = 1}", "{__ = {}}", "{x = print}", "1"] {
+        let script = format!("perilune.node('^bad'):settree({bad})");
+        assert!(client.call(words(&["EVAL", &script, "0"])).is_error(), "{bad}");
+    }
+    let locks = shown(&client.call(words(&["EVAL", "perilune.node('^t'):lock()", "0"])));
+    assert!(locks.contains("takes no locks"), "{locks}");
+    let refused = client.call(words(&["EVAL_RO", "perilune.node('^t'):settree({x = {}})", "0"]));
+    assert!(shown(&refused).contains("read-only"), "{}", shown(&refused));
+}
+
+/// What redis.log says is in the server's log, from the level on that is logged.
+#[test]
+fn scripts_write_to_the_log() {
+    let place = Place::new();
+    let log = place.path().join("server.log");
+    let settings = Settings::default().with("logfile", &log.display().to_string()).expect("a setting");
+    let ours = Ours::start(&place, settings);
+    let mut client = Client::connect(&ours.socket);
+    let script = "redis.log(redis.LOG_DEBUG, 'hidden') redis.log(redis.LOG_NOTICE, 'one', 2)
+        redis.log(redis.LOG_WARNING, 'a \\n line')";
+    client.call(words(&["EVAL", script, "0"]));
+    client.line("config set loglevel debug");
+    client.call(words(&["EVAL", "redis.log(redis.LOG_DEBUG, 'shown')", "0"]));
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("event=script")).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].contains("level=notice") && lines[0].contains("message=\"one 2\""), "{text}");
+    assert!(lines[1].contains("level=warning") && lines[1].contains("line"), "{text}");
+    assert!(lines[2].contains("level=debug") && lines[2].contains("shown"), "{text}");
+}
+
 #[test]
 fn scripts_are_killed_from_any_server() {
     let place = Place::new();

@@ -31,7 +31,8 @@ impl LocalTrees {
         if key.len() > limits::LOCAL_KEY_BYTES {
             return Err(Error::KeyTooLong { bytes: key.len(), limit: limits::LOCAL_KEY_BYTES });
         }
-        if value.len() > limits::VALUE_BYTES {
+        // One byte is the type.
+        if value.len() > limits::VALUE_BYTES + 1 {
             return Err(Error::ValueTooLong { bytes: value.len(), limit: limits::VALUE_BYTES });
         }
         self.map.set(key, value);

@@ -78,6 +78,22 @@ impl Session {
     }
 }
 
+/// Bytes of a buffer that a session keeps for the next value.
+const BUFFER_BYTES: usize = 16 << 20;
+
+impl Session {
+    /// Gives back the memory that values of more than 16 MiB have taken in this session's buffers; costs nothing if
+    /// there were none. For programs that keep sessions for long.
+    #[inline]
+    pub fn shrink(&mut self) {
+        for buffer in [&mut self.value, &mut self.encoded] {
+            if buffer.capacity() > BUFFER_BYTES {
+                *buffer = Vec::new();
+            }
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         while self.trees.database.depth() > 0 {

@@ -8,7 +8,8 @@
 //! - There is a user `default`. Where the tree has none it may do everything without a password.
 //! - Rules that cannot be read make a user who may do nothing.
 //!
-//! Deliberately absent: the log of refusals is each server's own, so that a stranger cannot make it write.
+//! Deliberately absent: the log of refusals in the tree, so that a stranger cannot make a server write; who asks
+//! for it asks all servers.
 
 mod access;
 mod log;
@@ -22,7 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use perilune::{node, Session, Subscript, TransactionOptions};
 
 pub(crate) use self::access::{access, admin_words, CATEGORIES, READS, WRITES};
-pub(crate) use self::log::{Entry, Log};
+pub(crate) use self::log::{reply as reply_log, Entry, Log};
 pub(crate) use self::selector::{Denied, Selector};
 pub(crate) use self::user::{hashed, User};
 

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
-use crate::acl::{admin_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
+use crate::acl::{admin_words, reply_log, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{full_name, wrong_number, Context};
+use crate::inquiry::{self, Form};
 use crate::numbers::lower;
 use crate::settings::{replace, Name};
 use crate::table::{commands, find};
@@ -37,7 +38,7 @@ const HELP: &[&str] = &[
     "LOAD",
     "    Reload users from the ACL file.",
     "LOG [<count> | RESET]",
-    "    Show the ACL log entries of this server.",
+    "    Show the ACL log entries of all servers.",
     "SAVE",
     "    Save the current config to the ACL file.",
     "SETUSER <username> <attribute> [<attribute> ...]",
@@ -77,7 +78,7 @@ pub(crate) fn acl(
         (b"cat", 0..=1) => categories(rest, replies)?,
         (b"genpass", 0..=1) => generate(rest, replies)?,
         (b"dryrun", 2..) => dry_run(context, rest, replies)?,
-        (b"log", 0..=1) => log(context, rest, replies)?,
+        (b"log", 0..=1) => log(context, arguments, replies)?,
         (b"load", 0) => {
             let path = context.server.settings.path(Name::AclFile);
             let Some(path) = path else { return refuse(NO_FILE) };
@@ -265,44 +266,20 @@ fn dry_run(context: &Context<'_>, rest: Arguments<'_>, replies: &mut Replies<'_>
     Ok(())
 }
 
-fn log(context: &Context<'_>, rest: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let log = &context.server.acl.log;
-    let count = match rest.get(0) {
-        Some(word) if word.eq_ignore_ascii_case(b"reset") => {
-            log.clear();
-            replies.simple("OK");
-            return Ok(());
-        }
-        Some(word) => crate::numbers::positive(word, crate::failure::NOT_INTEGER)?,
-        None => 10,
+/// ACL LOG: asks all servers; inside MULTI, where nothing may wait, this one.
+fn log(context: &mut Context<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let form = match arguments.get(2) {
+        Some(word) if word.eq_ignore_ascii_case(b"reset") => Form::Done,
+        Some(word) => Form::Refusals(crate::numbers::positive(word, crate::failure::NOT_INTEGER)?),
+        None => Form::Refusals(10),
     };
-    let entries = log.newest(count);
-    replies.array(entries.len());
-    for entry in entries {
-        replies.map(10);
-        replies.bulk(b"count");
-        replies.integer(entry.count);
-        for (field, text) in [
-            ("reason", entry.reason),
-            ("context", entry.context),
-            ("username", &*entry.user),
-            ("client-info", &*entry.client),
-        ] {
-            replies.bulk(field.as_bytes());
-            replies.bulk(text.as_bytes());
-        }
-        replies.bulk(b"object");
-        replies.bulk(&entry.object);
-        replies.bulk(b"age-seconds");
-        replies.double(entry.since.elapsed().as_millis() as f64 / 1_000.0);
-        for (field, number) in [
-            ("entry-id", entry.id as i64),
-            ("timestamp-created", entry.created),
-            ("timestamp-last-updated", entry.updated),
-        ] {
-            replies.bulk(field.as_bytes());
-            replies.integer(number);
-        }
+    if inquiry::ask(context, arguments, form)? {
+        return Ok(());
+    }
+    let own = context.server.acl.log.asked(arguments);
+    match form {
+        Form::Refusals(most) => reply_log(&own.lines, most, replies),
+        _ => replies.simple("OK"),
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
-use crate::limits::DATABASES;
 use crate::numbers::{integer, lower};
 
 pub(crate) fn ping(
@@ -36,7 +35,7 @@ pub(crate) fn select(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let database = integer(&arguments[1])?;
-    if !(0..DATABASES).contains(&database) {
+    if !(0..context.server.databases).contains(&database) {
         return refuse("ERR DB index is out of range");
     }
     context.client.database = database;

@@ -3,6 +3,7 @@
 use perilune::ValueRef;
 use perilune_resp::{Arguments, Protocol, Replies};
 
+use super::pick_some;
 use super::scan::scan_elements;
 use crate::failure::{refuse, refuse_with, Result, NOT_INTEGER};
 use crate::gate::wrong_number;
@@ -254,13 +255,20 @@ pub(crate) fn hrandfield(
         return Ok(());
     }
     let mut all = Vec::new();
-    if hash.entry.is_some() {
+    let asked = count.unwrap_or(1);
+    let few = pick_some(keys, (asked, hash.count), |keys| hash.fields.pick(keys.session))?;
+    let picked = few.is_some();
+    for field in few.unwrap_or_default() {
+        let value = hash.get(keys, &field)?.map(|value| text::bytes_of(value).into_owned());
+        all.push((field, value.unwrap_or_default()));
+    }
+    if hash.entry.is_some() && !picked {
         let mut walk = hash.fields.walk();
         while walk.next(keys.session)? {
             all.push((walk.name().to_vec(), text::bytes_of(walk.value()?).into_owned()));
         }
     }
-    let chosen = random::choose(all.len(), count.unwrap_or(1));
+    let chosen = if picked { (0..all.len()).collect() } else { random::choose(all.len(), asked) };
     let nested = with_values && replies.protocol() == Protocol::Resp3;
     replies.array(if with_values && !nested { 2 * chosen.len() } else { chosen.len() });
     for index in chosen {

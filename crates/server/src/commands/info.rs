@@ -1,5 +1,6 @@
 //! INFO: what there is to know of the servers of this database.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use perilune::{node, Cursor, Durability};
@@ -8,8 +9,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::Result;
 use crate::figures::{self, Published};
 use crate::gate::Context;
-use crate::keyspace::clock;
-use crate::limits::DATABASES;
+use crate::keyspace::{clock, databases, expiries, is_due};
 use crate::numbers::lower;
 use crate::settings::Name;
 use crate::table;
@@ -73,7 +73,7 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
             ("expired_keys", sum.swept.to_string()),
             ("evicted_keys", sum.evicted.to_string()),
             ("total_error_replies", context.server.statistics.errors().values().sum::<u64>().to_string()),
-            ("acl_access_denied_log", context.server.acl.log.newest(usize::MAX).len().to_string()),
+            ("acl_access_denied_log", context.server.acl.log.len().to_string()),
         ]),
         "Replication" => own(vec![
             ("role", "master".to_owned()),
@@ -250,18 +250,35 @@ fn server_lines(servers: &[Published]) -> Fields {
 /// NB: keys are counted one by one, and who watches a server asks often: beyond a bound it is "at least".
 fn keyspace_fields(context: &mut Context<'_>) -> Result<Fields> {
     let mut fields = Vec::new();
-    for database in 0..DATABASES {
-        let mut cursor = Cursor::children(&node!("^redis", database)?);
+    let expiring = expiring(context)?;
+    for database in databases(context.session)? {
+        let mut cursor = Cursor::children(&node!("^redis", database)?).without_values();
         let mut count = 0;
         while count < COUNTED && cursor.next(context.session)? {
             count += 1;
         }
-        if count > 0 {
-            let more = if count == COUNTED { ",at_least=1" } else { "" };
-            fields.push((format!("db{database}"), format!("keys={count},expires=0,avg_ttl=0{more}")));
-        }
+        let (expires, left) = expiring.get(&database).copied().unwrap_or_default();
+        let average = left / expires.max(1);
+        let more = if count == COUNTED { ",at_least=1" } else { "" };
+        let text = format!("keys={count},expires={expires},avg_ttl={average}{more}");
+        fields.push((format!("db{database}"), text));
     }
     Ok(fields)
+}
+
+/// By database: how many keys expire, and how many milliseconds they have left together.
+fn expiring(context: &mut Context<'_>) -> Result<BTreeMap<i64, (i64, i64)>> {
+    let mut cursor = Cursor::subtree(&expiries()?).without_values();
+    let (mut found, mut count, now) = (BTreeMap::new(), 0, clock());
+    while count < COUNTED && cursor.next(context.session)? {
+        count += 1;
+        let entry = cursor.node()?;
+        let Some((database, time)) = is_due(context.session, &entry)? else { continue };
+        let (expires, left) = found.entry(database).or_insert((0_i64, 0_i64));
+        *expires += 1;
+        *left = left.saturating_add((time - now).max(0));
+    }
+    Ok(found)
 }
 
 fn command_fields(context: &Context<'_>) -> Fields {

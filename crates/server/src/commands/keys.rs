@@ -1,11 +1,10 @@
 //! Keys, whatever they hold.
 
-use perilune::Node;
+use perilune::{Cursor, Node};
 use perilune_resp::{Arguments, Replies};
 
 use crate::failure::{refuse, Result, NO_KEY, SYNTAX};
-use crate::keyspace::{readdress, Keys, NAME};
-use crate::limits::DATABASES;
+use crate::keyspace::{databases, expiries, readdress, tell_expired, Keys, NAME};
 use crate::notify;
 use crate::numbers::{integer, lower};
 use crate::pattern;
@@ -77,9 +76,9 @@ pub(crate) fn dbsize(
     _arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let mut count = 0;
-    let mut walk = keys.walk()?;
-    while walk.next(keys)?.is_some() {
+    // Expired ones that have not been swept count, as in Redis.
+    let (mut count, mut cursor) = (0, Cursor::children(&keys.root()?).without_values());
+    while cursor.next(keys.session)? {
         count += 1;
     }
     replies.count(count);
@@ -135,9 +134,9 @@ pub(crate) fn rename(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     Ok(())
 }
 
-fn database(argument: &[u8]) -> Result<i64> {
+fn database(keys: &Keys<'_>, argument: &[u8]) -> Result<i64> {
     match integer(argument)? {
-        number if (0..DATABASES).contains(&number) => Ok(number),
+        number if (0..keys.effects.databases()).contains(&number) => Ok(number),
         _ => refuse("ERR DB index is out of range"),
     }
 }
@@ -148,7 +147,7 @@ pub(crate) fn copy(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     while let Some(word) = words.next() {
         match (&*lower(word), words.len()) {
             (b"replace", _) => replace = true,
-            (b"db", 1..) => there = database(words.next().unwrap_or_default())?,
+            (b"db", 1..) => there = database(keys, words.next().unwrap_or_default())?,
             _ => return refuse(SYNTAX),
         }
     }
@@ -161,7 +160,7 @@ pub(crate) fn copy(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
 }
 
 pub(crate) fn shift(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let there = database(&arguments[2])?;
+    let there = database(keys, &arguments[2])?;
     if there == keys.database {
         return refuse("ERR source and destination objects are the same");
     }
@@ -203,18 +202,25 @@ fn transfer(
     Ok(wanted)
 }
 
-/// FLUSHDB, FLUSHALL. The index of expiries is left to be swept, since it is compared with the keys.
+/// FLUSHDB, FLUSHALL. Of one database the index of expiries is left to be swept, since it is compared with the keys.
 pub(crate) fn flush(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     match arguments.get(1).map(lower).as_deref() {
         None | Some(b"sync" | b"async") if arguments.len() <= 2 => {}
         _ => return refuse(SYNTAX),
     }
     let all = lower(&arguments[0]) == &b"flushall"[..];
-    for database in 0..DATABASES {
-        if all || database == keys.database {
-            let root = Node::new(NAME)?.with(database)?;
-            keys.session.delete_tree(&root)?;
+    // Those that had expired, and had not been swept, have expired, not been flushed.
+    if notify::wants(keys.effects.notify, notify::EXPIRED) {
+        tell_expired(keys.session, keys.effects, keys.now, (!all).then_some(keys.database))?;
+    }
+    if !all {
+        let root = keys.root()?;
+        keys.session.delete_tree(&root)?;
+    } else {
+        for database in databases(keys.session)? {
+            keys.session.delete_tree(&Node::new(NAME)?.with(database)?)?;
         }
+        keys.session.delete_tree(&expiries()?)?;
     }
     replies.simple("OK");
     Ok(())
@@ -228,7 +234,7 @@ pub(crate) fn swap(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     };
     let first = number(1, "ERR invalid first DB index")?;
     let second = number(2, "ERR invalid second DB index")?;
-    if [first, second].iter().any(|number| !(0..DATABASES).contains(number)) {
+    if [first, second].iter().any(|number| !(0..keys.effects.databases()).contains(number)) {
         return refuse("ERR DB index is out of range");
     }
     if first != second {

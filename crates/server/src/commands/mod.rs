@@ -32,9 +32,12 @@ pub(crate) mod transactions;
 pub(crate) mod zranges;
 pub(crate) mod zsets;
 
+use std::collections::HashSet;
+
 use perilune_resp::Arguments;
 
 use crate::failure::{refuse, Result, SYNTAX};
+use crate::keyspace::Keys;
 use crate::numbers::{lower, positive};
 
 /// The keys behind a number of keys at `index`, and what follows them.
@@ -70,4 +73,31 @@ fn help(lines: &[&str], replies: &mut perilune_resp::Replies<'_>) {
     for line in lines {
         replies.simple(line);
     }
+}
+
+/// Searches of a pick, in steps of a walk.
+const PICK: u64 = 64;
+
+/// Names drawn by picks where that is less than a walk through all: `count` different ones, or with a negative count so
+/// many of any. None if it is not, or picks find the same ones again and again.
+fn pick_some(
+    keys: &mut Keys<'_>,
+    (count, total): (i64, i64),
+    mut pick: impl FnMut(&mut Keys<'_>) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<Vec<Vec<u8>>>> {
+    let wanted = count.unsigned_abs();
+    if wanted.saturating_mul(PICK) > total.unsigned_abs() {
+        return Ok(None);
+    }
+    let (mut found, mut known) = (Vec::new(), HashSet::new());
+    for _ in 0..4 * wanted {
+        if found.len() as u64 == wanted {
+            break;
+        }
+        let Some(name) = pick(keys)? else { return Ok(None) };
+        if count < 0 || known.insert(name.clone()) {
+            found.push(name);
+        }
+    }
+    Ok((found.len() as u64 == wanted).then_some(found))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use perilune_resp::{Arguments, Replies};
 
+use super::pick_some;
 use super::scan::scan_elements;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::wrong_number;
@@ -48,6 +49,17 @@ impl<'n> Set<'n> {
         let there = self.entry.is_some() && self.members.remove(keys.session, member)?;
         self.count -= i64::from(there);
         Ok(there)
+    }
+
+    /// Members by chance: `count` different ones, or with a negative count so many of any.
+    fn choose(&mut self, keys: &mut Keys<'_>, count: i64) -> Result<Vec<Vec<u8>>> {
+        let total = self.count();
+        if let Some(few) = pick_some(keys, (count, total), |keys| self.pick(keys))? {
+            return Ok(few);
+        }
+        let all = self.all(keys)?;
+        let chosen = random::choose(all.len(), count).into_iter();
+        Ok(chosen.filter_map(|index| all.get(index).cloned()).collect())
     }
 
     /// Any member, in a few searches.
@@ -195,10 +207,8 @@ pub(crate) fn spop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         replies.bulk_or_null(picked.as_deref());
         return Ok(());
     }
-    let all = set.all(keys)?;
     let wanted = i64::try_from(count.unwrap_or(1)).unwrap_or(i64::MAX);
-    let chosen: Vec<&Vec<u8>> =
-        random::choose(all.len(), wanted).into_iter().filter_map(|index| all.get(index)).collect();
+    let chosen = set.choose(keys, wanted)?;
     for member in &chosen {
         set.remove(keys, member)?;
     }
@@ -206,10 +216,7 @@ pub(crate) fn spop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         keys.notify(notify::SET, "spop", &arguments[1]);
     }
     set.close(keys)?;
-    match count {
-        None => replies.bulk_or_null(chosen.first().map(|member| &member[..])),
-        Some(_) => reply_set(chosen.into_iter(), replies),
-    }
+    reply_set(chosen.iter(), replies);
     Ok(())
 }
 
@@ -230,18 +237,10 @@ pub(crate) fn srandmember(
         replies.bulk_or_null(set.pick(keys)?.as_deref());
         return Ok(());
     };
-    if count < 0 && count.unsigned_abs() < set.count().unsigned_abs() / 8 {
-        replies.array(count.unsigned_abs() as usize);
-        for _ in count..0 {
-            replies.bulk(&set.pick(keys)?.unwrap_or_default());
-        }
-        return Ok(());
-    }
-    let all = set.all(keys)?;
-    let chosen = random::choose(all.len(), count);
+    let chosen = set.choose(keys, count)?;
     replies.array(chosen.len());
-    for index in chosen {
-        replies.bulk(&all[index]);
+    for member in &chosen {
+        replies.bulk(member);
     }
     Ok(())
 }

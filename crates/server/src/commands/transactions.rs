@@ -39,7 +39,7 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
     let before = (client.database, client.protocol, client.name.clone(), client.authenticated);
     let topics = client.topics.clone();
     let (start, server, now) = (replies.position(), context.server, clock());
-    context.transaction(&TransactionOptions::default(), |session, client, effects| {
+    let outcome = context.transaction(&TransactionOptions::default(), |session, client, effects| {
         replies.rewind(start);
         client.database = before.0;
         client.protocol = before.1;
@@ -57,8 +57,13 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
             inside.run_queued(command, arguments.as_arguments(), now, replies)?;
         }
         Ok(())
-    })?;
-    Ok(())
+    });
+    // A run that did not commit may have told this server of settings or users that are none.
+    if queue.commands.iter().any(|(command, _)| matches!(command.name, "config" | "acl")) {
+        server.live.load(context.session)?;
+        server.acl.load(context.session)?;
+    }
+    Ok(outcome?)
 }
 
 pub(crate) fn watch(

@@ -3,7 +3,7 @@
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use super::scan::scan_elements;
-use super::{count_option, numbered};
+use super::{count_option, numbered, pick_some};
 use crate::failure::{refuse, refuse_with, Result, NOT_FLOAT, SYNTAX};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Scored, SortedSet};
@@ -361,16 +361,22 @@ pub(crate) fn zrandmember(
         return Ok(());
     }
     let (mut all, mut at) = (Vec::new(), None);
+    let asked = count.unwrap_or(1);
+    if let Some(few) = pick_some(keys, (asked, zset.count), |keys| zset.set.pick(keys.session))? {
+        for member in few {
+            let score = zset.score(keys, &member)?.unwrap_or(0.0);
+            all.push(Scored { member, score });
+        }
+        reply(&all, with_scores, replies);
+        return Ok(());
+    }
     while let Some(scored) = zset.set.step(keys.session, at.as_ref(), false)? {
         all.push(scored.clone());
         at = Some(scored);
     }
     let chosen: Vec<Scored> =
-        random::choose(all.len(), count.unwrap_or(1)).into_iter().map(|index| all[index].clone()).collect();
-    match count {
-        None => replies.bulk_or_null(chosen.first().map(|scored| &scored.member[..])),
-        Some(_) => reply(&chosen, with_scores, replies),
-    }
+        random::choose(all.len(), asked).into_iter().map(|index| all[index].clone()).collect();
+    reply(&chosen, with_scores, replies);
     Ok(())
 }
 

@@ -3,16 +3,14 @@
 //! `^redis(db,key,"")` holds the time; `^redis("expiry",time,db,key)` exists for each. The index may hold
 //! more than the keys do (after FLUSHDB), never less: what it says is compared with the key.
 
-use std::borrow::Cow;
 use std::ops::Bound;
 
-use perilune::{Cursor, Node, NodeRef, Session, SubscriptBuf, ValueRef};
+use perilune::{Cursor, Node, NodeRef, Session, SubscriptBuf};
 
-use super::name::is_cut;
-use super::{Key, Keys, NAME};
+use super::{whole_name, Key, Keys, NAME};
 use crate::effects::Effects;
 use crate::failure::Result;
-use crate::limits::{KEY_BYTES, SWEPT_AT_ONCE};
+use crate::limits::SWEPT_AT_ONCE;
 use crate::notify;
 
 /// The node of the index, below which are times, databases and keys.
@@ -85,6 +83,41 @@ pub(crate) fn sweep(session: &mut Session, effects: &mut Effects, now: i64) -> p
     })
 }
 
+/// The database and the time that an entry of the index is about; none if its key is gone or does not expire then.
+pub(crate) fn is_due(session: &mut Session, entry: &Node) -> Result<Option<(i64, i64)>> {
+    let subscripts = entry.subscripts()?;
+    let [_, time, database, key] = &subscripts[..] else { return Ok(None) };
+    let node = Node::new(NAME)?.with(database)?.with(key)?;
+    let noted = session.get_ref(&node.child("")?)?.and_then(|value| value.as_i64());
+    Ok(database.as_i64().zip(noted).filter(|_| noted == time.as_i64()))
+}
+
+/// Tells of the keys that have expired and are still there, of one database or of all.
+pub(crate) fn tell_expired(
+    session: &mut Session,
+    effects: &mut Effects,
+    now: i64,
+    only: Option<i64>,
+) -> Result<()> {
+    let mut cursor = Cursor::subtree(&index()?).without_values();
+    while cursor.next(session)? {
+        let entry = cursor.node()?;
+        let subscripts = entry.subscripts()?;
+        let [_, time, database, key] = &subscripts[..] else { continue };
+        if time.as_i64().is_none_or(|expires| expires > now) {
+            break;
+        }
+        let wanted = only.is_none_or(|only| database.as_i64() == Some(only));
+        if let (true, Some((number, _))) = (wanted, is_due(session, &entry)?) {
+            let node = Node::new(NAME)?.with(database)?.with(key)?;
+            if let Some(name) = whole_name(session, &node)? {
+                effects.notify(notify::EXPIRED, "expired", number, &name);
+            }
+        }
+    }
+    Ok(())
+}
+
 fn sweep_some(session: &mut Session, effects: &mut Effects, now: i64) -> Result<usize> {
     let index = index()?;
     let mut swept = 0;
@@ -105,11 +138,7 @@ fn sweep_some(session: &mut Session, effects: &mut Effects, now: i64) -> Result<
         let node = Node::new(NAME)?.with(database)?.with(key)?;
         let noted = session.get_ref(&node.child("")?)?.and_then(|value| value.as_i64());
         if noted == Some(expires) {
-            let text = key.to_text();
-            let whole = match session.get_ref(&node)? {
-                Some(ValueRef::String(whole)) if is_cut(&text, KEY_BYTES) => Cow::Owned(whole.to_vec()),
-                _ => text,
-            };
+            let whole = whole_name(session, &node)?.unwrap_or_default();
             effects.notify(notify::EXPIRED, "expired", database.as_i64().unwrap_or(0), &whole);
             session.delete_tree(&node)?;
         }

@@ -26,7 +26,7 @@ use std::ops::Bound;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use perilune::{IntoValue, Node, NodeRef, Session, ValueRef};
+use perilune::{Cursor, IntoValue, Node, NodeRef, Session, ValueRef};
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
@@ -34,7 +34,7 @@ use crate::limits::{DATABASES, KEY_BYTES};
 use crate::notify;
 
 pub(crate) use self::contents::Contents;
-pub(crate) use self::expiry::{index as expiries, readdress, sweep};
+pub(crate) use self::expiry::{index as expiries, is_due, readdress, sweep, tell_expired};
 pub(crate) use self::names::Names;
 pub(crate) use self::pick::pick;
 pub(crate) use self::walk::whole_name;
@@ -115,6 +115,20 @@ pub(crate) struct Entry {
 /// The node of a key.
 pub(crate) fn key_node(database: i64, name: &[u8]) -> perilune::Result<Node> {
     Node::new(NAME)?.with(database)?.with(&*name::subscript(name, KEY_BYTES))
+}
+
+/// The databases that hold anything, in ascending order.
+pub(crate) fn databases(session: &mut Session) -> Result<Vec<i64>> {
+    let mut cursor = Cursor::children(&Node::new(NAME)?).without_values();
+    let mut found = Vec::new();
+    // Numbers come before the names of the server's own nodes.
+    while cursor.next(session)? {
+        match cursor.integer() {
+            Some(database) => found.push(database),
+            None => break,
+        }
+    }
+    Ok(found)
 }
 
 /// Milliseconds since 1970.

@@ -6,7 +6,6 @@
 //!
 //! Invariant: a key is removed only if it is there and as worthless as when it was sampled.
 
-use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
 use perilune::{Cursor, Node, Session, ValueRef};
@@ -16,7 +15,6 @@ use super::uses::Rates;
 use crate::effects::Effects;
 use crate::failure::Result;
 use crate::keyspace::{self, clock, Keys, NAME};
-use crate::limits::DATABASES;
 use crate::notify;
 use crate::random;
 use crate::server::Server;
@@ -123,14 +121,12 @@ fn sample(
 
 /// Keys of one database, drawn by chance from those that have any.
 fn of_keys(session: &mut Session, effects: &mut Effects, count: usize) -> Result<Vec<Named>> {
-    let first = random::below(DATABASES as u64) as i64;
-    for offset in 0..DATABASES {
-        let database = (first + offset) % DATABASES;
+    let all = keyspace::databases(session)?;
+    let first = random::below(all.len().max(1) as u64) as usize;
+    for offset in 0..all.len() {
+        let database = all[(first + offset) % all.len()];
         let mut keys = Keys::new(session, effects, database, clock(), false);
         let root = keys.root()?;
-        if keys.session.first_entry(&root, Bound::Unbounded)?.is_none() {
-            continue;
-        }
         let Some(picked) = keys.pick()? else { continue };
         let mut cursor = Cursor::children(&root).without_values();
         cursor.seek(&keys.key(&picked)?.node);
@@ -187,15 +183,10 @@ fn of_index_once(session: &mut Session, count: usize, first: bool) -> Result<(Ve
 
 /// The key that an entry of the index is about; none if it does not expire then.
 fn named(session: &mut Session, entry: &Node) -> Result<Option<Named>> {
-    let subscripts = entry.subscripts()?;
-    let [_, time, database, key] = &subscripts[..] else { return Ok(None) };
-    let place = Node::new(NAME)?.with(database)?.with(key)?;
-    let noted = session.get_ref(&place.child("")?)?.and_then(|value| value.as_i64());
-    if noted.is_none() || noted != time.as_i64() {
-        return Ok(None);
-    }
-    let name = keyspace::whole_name(session, &place)?;
-    Ok(database.as_i64().zip(name))
+    let Some((database, _)) = keyspace::is_due(session, entry)? else { return Ok(None) };
+    let Some(key) = entry.last()? else { return Ok(None) };
+    let place = Node::new(NAME)?.with(database)?.with(&key)?;
+    Ok(keyspace::whole_name(session, &place)?.map(|name| (database, name)))
 }
 
 /// Removes a key, in a transaction; about how many bytes it took. None if it is not there, or not one of these.

@@ -23,7 +23,7 @@ use self::reader::{Reader, Wrong};
 use crate::effects::Effects;
 use crate::failure::{text_of, Failure};
 use crate::keyspace::{clock, Contents, Keys, Scored};
-use crate::limits::DATABASES;
+use crate::limits::DATABASES_MOST;
 
 /// Bytes of nodes that are set at a time.
 const BATCH_BYTES: usize = 4 << 20;
@@ -167,8 +167,8 @@ impl<R: Read> Import<'_, R> {
                 }
                 0xFE => {
                     self.database = match i64::try_from(self.reader.length()?) {
-                        Ok(database) if database < DATABASES => database,
-                        _ => return unsupported(format!("a database beyond {}", DATABASES - 1)),
+                        Ok(database) if database < DATABASES_MOST => database,
+                        _ => return unsupported(format!("a database beyond {}", DATABASES_MOST - 1)),
                     }
                 }
                 0xFD => {

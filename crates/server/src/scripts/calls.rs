@@ -15,6 +15,7 @@ use crate::client::Client;
 use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
+use crate::journal::Level;
 use crate::memory;
 use crate::scripts::{nodes, shipped, store};
 use crate::server::Server;
@@ -186,6 +187,21 @@ impl<'c> Caller<'c> {
         }
     }
 
+    /// What a script says, in the server's log. NB: one that runs again says it again.
+    fn log(&self, level: &[u8], message: &[u8]) {
+        let level = match level {
+            b"0" => Level::Debug,
+            b"1" => Level::Verbose,
+            b"2" => Level::Notice,
+            _ => Level::Warning,
+        };
+        if self.server.notes(level) {
+            let message = String::from_utf8_lossy(message);
+            let details = [("message", &*message), ("user", self.client.user_name())];
+            self.server.note(level, "script", &details);
+        }
+    }
+
     /// An operation of a node, if the client may reach nodes.
     fn node(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
         if self.shipped {
@@ -271,7 +287,7 @@ impl Answers for Caller<'_> {
         let first = arguments.get(0).unwrap_or_default();
         match question {
             Question::Call => return self.call(arguments, protocol, answer),
-            Question::Log => self.server.scripts.log(first, arguments.get(1).unwrap_or_default()),
+            Question::Log => self.log(first, arguments.get(1).unwrap_or_default()),
             Question::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
             Question::Module => self.module(first, answer),
             Question::Command => answer.extend(table::find(first).map(|_| b'1')),

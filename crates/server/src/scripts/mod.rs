@@ -110,11 +110,6 @@ impl Scripts {
         }
         lock(&self.watched).retain(|watched| !worn.iter().any(|state| Arc::ptr_eq(&state.watched, watched)));
     }
-
-    /// A script has something to say: to standard error, where services keep what they log.
-    pub(crate) fn log(&self, level: &[u8], message: &[u8]) {
-        let _ = (level, message);
-    }
 }
 
 impl Deref for Loan<'_> {

@@ -4,7 +4,7 @@
 //! - Only who may use the commands PERILUNE.* reaches nodes; the names of the database alone, not the
 //!   session's local ones.
 
-use perilune::{Node, Number, Session, Subscript, ValueRef};
+use perilune::{Node, Number, Session, Subscript, Value, ValueRef};
 use perilune_luahost::sandbox::Texts;
 use perilune_resp::{Protocol, Replies};
 
@@ -70,11 +70,19 @@ pub(crate) fn answer(
         node = push(node, &given(texts.get(index).unwrap_or_default())?)?;
     }
     let value = given(texts.get(2 + count).unwrap_or(b"n"))?;
-    if !writes && matches!(operation, b"set" | b"incr" | b"delete" | b"kill") {
+    if !writes && matches!(operation, b"set" | b"empty" | b"incr" | b"delete" | b"kill") {
         return refuse("ERR Write commands are not allowed from read-only scripts.");
     }
     match operation {
         b"get" => tell(session.get_ref(&node)?, replies),
+        b"value" => match session.get_ref(&node)? {
+            Some(ValueRef::EmptyMap | ValueRef::EmptyList) => replies.array(0),
+            value => tell(value, replies),
+        },
+        b"empty" => {
+            session.set(&node, Value::EmptyMap)?;
+            replies.null();
+        }
         b"data" => replies.integer(i64::from(session.data(&node)?.number())),
         b"text" => replies.bulk(node.to_string().as_bytes()),
         b"delete" => replies.truth(session.delete_value(&node)?),

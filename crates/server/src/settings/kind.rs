@@ -18,6 +18,8 @@ pub enum Kind {
     Bytes {
         /// The least.
         least: i64,
+        /// The most.
+        most: i64,
     },
     /// Permissions.
     Octal,
@@ -89,9 +91,9 @@ impl Kind {
                 Ok(_) => Err(format!("argument must be between {least} and {most} inclusive")),
                 Err(_) => Err("argument couldn't be parsed into an integer".to_owned()),
             },
-            Kind::Bytes { least } => match bytes(text) {
-                Some(bytes) if bytes >= least => Ok(number(bytes)),
-                Some(_) => Err(format!("argument must be between {least} and {} inclusive", i64::MAX)),
+            Kind::Bytes { least, most } => match bytes(text) {
+                Some(bytes) if (least..=most).contains(&bytes) => Ok(number(bytes)),
+                Some(_) => Err(format!("argument must be between {least} and {most} inclusive")),
                 None => Err("argument must be a memory value".to_owned()),
             },
             Kind::Octal => match i64::from_str_radix(text, 8) {
@@ -191,7 +193,7 @@ mod tests {
 
     #[test]
     fn values_are_read_as_redis_reads_them() {
-        let bytes = Kind::Bytes { least: 0 };
+        let bytes = Kind::Bytes { least: 0, most: i64::MAX };
         for (text, number) in [("0", 0), ("1k", 1_000), ("1KB", 1_024), ("2gb", 2 << 30), ("7b", 7)] {
             assert_eq!(bytes.parse(text).unwrap().number, number, "{text}");
         }

@@ -4,6 +4,7 @@
 
 use super::kind::Kind;
 use super::policy;
+use crate::limits::DATABASES_MOST;
 
 /// Whose a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,9 @@ settings! {
         "Addresses to listen at; one that begins with - may be missing";
     "client-output-buffer-limit" ClientOutputBufferLimit, Database, Kind::Limits,
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-        "Unread messages that end a connection: the hard limit of class pubsub; other clients stop themselves";
-    "databases" Databases, Server, Kind::Integer { least: 16, most: 16 }, "16", "Databases to SELECT; cannot be changed";
+        "Unread bytes that end a connection, by class: at once, or when there were so many for so many seconds";
+    "databases" Databases, Server, Kind::Integer { least: 1, most: DATABASES_MOST }, "16",
+        "Databases to SELECT; what lies in higher ones stays";
     "db" Database, Server, Kind::Text, "", "The file of the database";
     "durability" Durability, Server, Kind::Choice(&["", "none", "periodic", "fsync"]), "",
         "What commits wait for; empty: as the database has it";
@@ -90,7 +92,7 @@ settings! {
         "What is logged: this and all behind it";
     "maxclients" MaxClients, Database, Kind::Integer { least: 1, most: 1 << 32 }, "10000",
         "Clients of one server at most";
-    "maxmemory" MaxMemory, Database, Kind::Bytes { least: 0 }, "0",
+    "maxmemory" MaxMemory, Database, Kind::Bytes { least: 0, most: i64::MAX }, "0",
         "Bytes of the database in use from which keys are evicted or writes refused; 0: no limit";
     "maxmemory-policy" MaxMemoryPolicy, Database, Kind::Choice(POLICIES), "noeviction",
         "Which keys are evicted: none, any, or those with an expiry, by last use, frequency, chance or expiry";
@@ -103,13 +105,13 @@ settings! {
     "port" Port, Server, PORT, "6379", "TCP port; 0: any free one. With bind \"\" there is none";
     "protected-mode" ProtectedMode, Database, Kind::Yes, "yes",
         "Whether clients of other machines are refused while there is no password";
-    "proto-max-bulk-len" ProtoMaxBulkLen, Server, Kind::Integer { least: 512 << 20, most: 512 << 20 }, "536870912",
-        "Bytes of a string at most; cannot be changed";
+    "proto-max-bulk-len" ProtoMaxBulkLen, Server, Kind::Bytes { least: 1 << 20, most: 512 << 20 }, "536870912",
+        "Bytes of an argument at most";
     "requirepass" RequirePass, Database, Kind::Text, "",
         "Password of the user default; better in the environment, as $PERILUNE_PASSWORD";
     "save" Save, Server, Kind::Choice(&[""]), "", "Always empty: what is written is kept without snapshots";
     "script-directory" ScriptDirectory, Server, Kind::Text, "", "Directory of the modules that scripts may require";
-    "script-memory-limit" ScriptMemoryLimit, Database, Kind::Bytes { least: 1 << 20 }, "134217728",
+    "script-memory-limit" ScriptMemoryLimit, Database, Kind::Bytes { least: 1 << 20, most: i64::MAX }, "134217728",
         "Bytes of memory of a script at most";
     "script-time-limit" ScriptTimeLimit, Database, COUNT, "60000",
         "Milliseconds after which a script is stopped; 0: never";

@@ -1,0 +1,51 @@
+//! What clients leave unread: `client-output-buffer-limit`.
+//!
+//! Invariant: who is beyond a soft limit stands in the worker's list `slow`, and is looked at each second.
+
+use super::Worker;
+use crate::connection::Connection;
+use crate::journal::Level;
+use crate::mailbox::Seat;
+
+impl Worker {
+    /// Gives bytes to a client, or cuts it off if it lets too many wait.
+    pub(super) fn push(&mut self, seat: Seat, bytes: &[u8]) {
+        let Some(connection) = self.at(seat) else { return };
+        connection.push(bytes);
+        if self.is_within(seat.token) {
+            self.given.push(seat.token);
+        }
+    }
+
+    /// Whether a connection leaves no more unread than client-output-buffer-limit allows: else it is cut off.
+    pub(super) fn is_within(&mut self, token: usize) -> bool {
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return false };
+        // The limits of class 2 are for those who are sent what they have not asked for, those of 0 for all others.
+        let client = &connection.client;
+        let class = if client.topics.is_some() || client.monitors { 2 } else { 0 };
+        let (server, was_slow) = (&self.desk.server, connection.is_slow());
+        if connection.is_within(server.live.output_limit(class)) {
+            if connection.is_slow() && !was_slow {
+                self.slow.push(token);
+            }
+            return true;
+        }
+        let waiting = connection.waiting().to_string();
+        let details = [("addr", &*connection.client.address), ("unread_bytes", &waiting)];
+        server.note(Level::Warning, "client cut off", &details);
+        self.end(token);
+        false
+    }
+
+    /// Cuts off who has been beyond a soft limit for too long.
+    pub(super) fn end_slow(&mut self) {
+        let slow = std::mem::take(&mut self.slow);
+        for token in slow {
+            let is_slow = |connection: &Connection| connection.is_slow();
+            let still = self.connections.get(token).and_then(Option::as_ref).is_some_and(is_slow);
+            if still && self.is_within(token) {
+                self.slow.push(token);
+            }
+        }
+    }
+}
