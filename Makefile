@@ -107,7 +107,7 @@ doc:
 
 ## bench: all peers beside each other, the standard set: about 25 minutes; RUN=bench/runs/... ARGS='--only 1,2 --rounds 3'
 RUN ?= bench/runs/$(shell date -u +%Y-%m-%d)-$(shell nproc)vcpu
-PEERS := redis-server tarantool fis-gtm liblmdb0 libdb5.3 libsqlite3-0 librocksdb7.8 lua5.4
+PEERS := redis-server tarantool fis-gtm liblmdb0 libdb5.3 libsqlite3-0 librocksdb7.8 lua5.4 lua5.1 lua-redis
 .PHONY: bench bench-full bench-peers bench-programs
 bench: bench-peers bench-programs
 	'$(TARGET_DIR)/release/perilune-bench' run --run-dir '$(RUN)' $(ARGS)

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::comparison::result::Run;
-use crate::comparison::{self, goals, publish, Wish};
+use crate::comparison::{self, goals, page, publish, Wish};
 use crate::peers::subjects::{self, Site};
 use crate::player;
 use crate::report::Table;
+use crate::statistics::{paired, unpaired};
 use crate::subject::{Class, Result};
 
 #[derive(Args)]
@@ -67,10 +68,14 @@ pub(crate) struct ReportArguments {
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// The run before
-    before: PathBuf,
+    /// The run, or the one before
+    run: PathBuf,
     /// The run after
-    after: PathBuf,
+    #[arg(required_unless_present = "sides")]
+    after: Option<PathBuf>,
+    /// Two sides of one run, which are compared round by round
+    #[arg(long, value_name = "SIDE,SIDE", value_delimiter = ',', conflicts_with = "after")]
+    sides: Vec<String>,
 }
 
 #[derive(Args)]
@@ -133,7 +138,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
     if let Some(directory) = &arguments.run_dir {
         run.write(directory)?;
         publish::write(&run, directory)?;
-        std::fs::write(directory.join("index.html"), publish::html(&run, directory)?)?;
+        std::fs::write(directory.join("index.html"), page::html(&run, directory)?)?;
         println!("written to {}", directory.display());
     }
     let met = |wanted| goals::outcomes(&run).iter().filter(|outcome| outcome.met() == wanted).count();
@@ -160,7 +165,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     println!("{}", directory.join("summary.md").display());
     if arguments.html {
         let page = directory.join("index.html");
-        std::fs::write(&page, publish::html(&run, directory)?)?;
+        std::fs::write(&page, page::html(&run, directory)?)?;
         println!("{}", page.display());
     }
     if let Some(file) = &arguments.readme {
@@ -176,36 +181,45 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints how much better each side has become from one run to another.
+/// Prints how much better each side has become from one run to another, or how much better one side of a run
+/// is than another.
 ///
 /// # Errors
 /// There is no run.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode> {
-    let (before, after) = (Run::read(&arguments.before)?, Run::read(&arguments.after)?);
-    let mut rows =
-        vec![["workload", "class", "processes", "side", "after is so many times as good", "interval"]
-            .map(str::to_owned)
-            .to_vec()];
+    let run = Run::read(&arguments.run)?;
+    if arguments.after.is_none() && arguments.sides.len() != 2 {
+        return Err("--sides takes two names: see `perilune-bench list`".into());
+    }
+    let after = arguments.after.as_deref().map(Run::read).transpose()?;
+    let what = if after.is_some() { "after is so many times as good" } else { "so many times as good" };
+    let titles = ["workload", "class", "processes", "side", what, "interval"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
     let mut seen = Vec::new();
-    for line in &after.lines {
+    for line in &after.as_ref().unwrap_or(&run).lines {
+        let values = |run: &Run, side: &str| run.values(&line.workload, line.procs, &line.class, side);
         let cell = (&line.workload, line.procs, &line.class, &line.backend);
-        let values = |run: &Run| run.values(&line.workload, line.procs, &line.class, &line.backend);
-        let old = values(&before);
-        if seen.contains(&cell) || old.is_empty() {
+        let (good, bad) = match (&after, &arguments.sides[..]) {
+            (Some(after), _) => (values(after, &line.backend), values(&run, &line.backend)),
+            (None, [one, other]) if *one == line.backend => (values(&run, one), values(&run, other)),
+            _ => continue,
+        };
+        if seen.contains(&cell) || bad.is_empty() {
             continue;
         }
         seen.push(cell);
-        let change = goals::advantage(&line.unit, &values(&after), &old);
+        let (good, bad) = if goals::more_is_better(&line.unit) { (good, bad) } else { (bad, good) };
+        let change = if after.is_some() { unpaired(&good, &bad) } else { paired(&good, &bad) };
         rows.push(vec![
             line.workload.clone(),
             line.class.clone(),
             line.procs.to_string(),
             line.backend.clone(),
             format!("{:.3}", change.ratio),
-            format!("{:.3} {:.3}", change.low, change.high),
+            format!("{:.4} {:.4}", change.low, change.high),
         ]);
     }
-    print!("{}", Table::new("Two runs", rows).text());
+    print!("{}", Table::new("Comparison", rows).text());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,7 +5,9 @@
 //!   and counts only if every answer was right.
 
 use crate::comparison::process::{Measured, Play};
-use crate::comparison::traces::{self, MIXES, OPERATIONS, XML_PHASES};
+use crate::comparison::space::{open, space};
+use crate::comparison::traces::{MIXES, OPERATIONS};
+use crate::comparison::xml::{self, XML_KINDS, XML_PHASES};
 use crate::peers::subjects::{Mapping, Part, Side};
 use crate::player::jobs::BALANCE;
 use crate::scratch::Scratch;
@@ -158,7 +160,7 @@ impl Cell {
             Kind::Collatz => collatz(&mut play, self, amount),
             Kind::Sequence => sequence(&mut play, self, amount),
             Kind::Operations => phases(&mut play, "operations", &OPERATIONS, amount),
-            Kind::Xml => xml(&mut play, self, side, amount),
+            Kind::Xml => xml_trace(&mut play, self, side, amount),
             Kind::Bank => bank(&mut play, amount),
             Kind::Writers => writers(&mut play, amount),
             Kind::Mixes => phases(&mut play, "mixes", &MIXES, amount),
@@ -197,7 +199,7 @@ fn warmed(
     play.drive(seconds, |index, done, count| line(index, before + done, count))
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<()> {
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Result<()> {
     if found == wanted {
         return Ok(());
     }
@@ -263,11 +265,20 @@ fn sequence(play: &mut Play, cell: &Cell, amount: &Amount) -> Result<Vec<Figure>
 
 /// The line that replays a trace of `length` operations, over and over if `again`.
 fn replayed(length: u64, again: bool) -> impl Fn(usize, u64, u64) -> Option<(String, u64)> + Sync {
+    replayed_behind(0, length, again)
+}
+
+/// The same for a part of what was loaded, behind `skipped` operations.
+fn replayed_behind(
+    skipped: u64,
+    length: u64,
+    again: bool,
+) -> impl Fn(usize, u64, u64) -> Option<(String, u64)> + Sync {
     move |index, done, count| {
         // Players begin apart from each other.
         let from = if again { (done + index as u64 * length / 3) % length } else { done };
         let count = count.min(length - from.min(length));
-        (count > 0).then(|| (format!("replay {from} {count}"), count))
+        (count > 0).then(|| (format!("replay {} {count}", skipped + from), count))
     }
 }
 
@@ -281,7 +292,7 @@ fn trace(play: &Play, name: &str) -> String {
     parent.join(format!("{name}.tsv")).display().to_string()
 }
 
-fn xml(play: &mut Play, cell: &Cell, side: &Side, amount: &Amount) -> Result<Vec<Figure>> {
+fn xml_trace(play: &mut Play, cell: &Cell, side: &Side, amount: &Amount) -> Result<Vec<Figure>> {
     let (file, dump) = (trace(play, "xml"), play.site.directory.join("dump.tsv"));
     let mut figures = Vec::new();
     let mut total = Measured::default();
@@ -311,7 +322,16 @@ fn xml(play: &mut Play, cell: &Cell, side: &Side, amount: &Amount) -> Result<Vec
     figures.push(whole("xml", total.operations, total.operations, total));
     if side.mapping == Mapping::Best {
         play.ask(&format!("dump {} exampleDom", dump.display()))?;
-        same("the digest of the nodes is", traces::digest(&dump)?.as_str(), traces::XML_DIGEST)?;
+        same("the digest of the nodes is", xml::digest(&dump)?.as_str(), xml::XML_DIGEST)?;
+    }
+    let all = XML_KINDS.iter().map(|(_, count)| count).sum();
+    same("calls by kind", play.number(&format!("load {} -", trace(play, "kinds")))?, all)?;
+    let mut before = 0;
+    for (kind, count) in XML_KINDS {
+        // Over and over: once through is too short to be seen with fast sides.
+        let measured = right(play.drive(amount.seconds / 5.0, replayed_behind(before, count, true))?);
+        figures.push(rate(&format!("xml-{kind}"), count, measured)?);
+        before += count;
     }
     Ok(figures)
 }
@@ -377,11 +397,6 @@ fn batch(play: &mut Play, amount: &Amount) -> Result<Vec<Figure>> {
     Ok(vec![rate("batch", BATCH, measured)?])
 }
 
-fn fill(play: &mut Play, nodes: u64) -> Result<()> {
-    same("nodes were set", play.number(&format!("bset 1 {nodes} 1000"))?, nodes)?;
-    same("nodes are there", play.number(&format!("get 1 {nodes}"))?, nodes)
-}
-
 /// Requests of 1 to 10,000 connections, all at once, to a server of their own.
 fn connections(side: &Side, play: Play, amount: &Amount) -> Result<(Vec<Figure>, Option<Scratch>)> {
     let directory = play.site.directory.clone();
@@ -397,75 +412,6 @@ fn connections(side: &Side, play: Play, amount: &Amount) -> Result<(Vec<Figure>,
             cpu_seconds: level.server_cpu_seconds + level.client_cpu_seconds,
         };
         figures.push(rate(&workload, level.connections as u64, measured)?);
-    }
-    Ok((figures, scratch))
-}
-
-fn space(play: Play, cell: &Cell, amount: &Amount) -> Result<(Vec<Figure>, Option<Scratch>)> {
-    let (mut play, nodes) = (play, amount.nodes);
-    let figure = |workload: &str, bytes: u64| Figure {
-        workload: workload.to_owned(),
-        keys: nodes,
-        unit: "B/node",
-        value: bytes as f64 / nodes as f64,
-        measured: Measured { operations: nodes, right: nodes, ..Measured::default() },
-    };
-    let empty = play.memory()?;
-    fill(&mut play, nodes)?;
-    let memory = play.memory()?.saturating_sub(empty);
-    play.ask("close")?;
-    let scratch = play.finish()?;
-    let mut figures = Vec::new();
-    if cell.class == Class::D4 {
-        figures.push(figure("space-memory", memory));
-    } else if let Some(scratch) = &scratch {
-        figures.push(figure("space-disk", disk_bytes(scratch.path())?));
-    }
-    Ok((figures, scratch))
-}
-
-/// Bytes that the files of a directory take, with those below.
-fn disk_bytes(directory: &std::path::Path) -> Result<u64> {
-    use std::os::unix::fs::MetadataExt;
-    let mut sum = 0;
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let facts = entry.metadata()?;
-        sum += if facts.is_dir() { disk_bytes(&entry.path())? } else { facts.blocks() * 512 };
-    }
-    Ok(sum)
-}
-
-/// The time until a player has opened what is there and read a value: after a good end, and after a kill.
-fn open(side: &Side, play: Play, amount: &Amount) -> Result<(Vec<Figure>, Option<Scratch>)> {
-    let (mut play, nodes) = (play, amount.nodes);
-    let site = play.site.clone();
-    fill(&mut play, nodes)?;
-    play.ask("close")?;
-    let mut scratch = play.finish()?;
-    let mut figures = Vec::new();
-    let mut timed = |workload: &str, scratch: Option<Scratch>| -> Result<Play> {
-        let begun = crate::clock::now();
-        let mut play = Play::resume(side, site.clone(), scratch, amount.limit())?;
-        same("the value is there", play.number("get 1 1")?, 1)?;
-        let seconds = (crate::clock::now() - begun) as f64 / 1e9;
-        let measured = Measured { wall_seconds: seconds, operations: 1, right: 1, ..Measured::default() };
-        figures.push(Figure {
-            workload: workload.to_owned(),
-            keys: nodes,
-            unit: "ms",
-            value: seconds * 1e3,
-            measured,
-        });
-        Ok(play)
-    };
-    if side.class != Class::D4 {
-        let mut play = timed("open", scratch)?;
-        play.ask("rset 10000 1 10000")?;
-        scratch = play.kill()?;
-        scratch = timed("recover", scratch)?.finish()?;
-    } else if side.serve.is_none() {
-        scratch = timed("open", scratch)?.finish()?;
     }
     Ok((figures, scratch))
 }

@@ -8,13 +8,18 @@
 //! - Classes of durability never share a table or a chart.
 
 pub(crate) mod arguments;
+mod causes;
 mod cells;
 pub(crate) mod goals;
+pub(crate) mod page;
 pub(crate) mod process;
 pub(crate) mod publish;
 pub(crate) mod result;
+mod scaling;
+mod space;
 pub(crate) mod traces;
 mod watch;
+mod xml;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -145,7 +150,16 @@ pub(crate) fn run(wish: &Wish) -> Result<Run> {
         Running { wish, amount, scratch, progress, plays: 0, run: Run { notes, lines: Vec::new() } };
     let entrants = running.pass(entrants);
     for cell in &cells {
+        let begun = std::time::Instant::now();
         running.cell(cell, &entrants);
+        let took = format!(
+            "{} {} x{}: {:.0}",
+            cell.name,
+            cell.class.name(),
+            cell.processes,
+            begun.elapsed().as_secs_f64()
+        );
+        running.run.notes.took.push(took);
         // What has been measured is not lost if the run is ended.
         if let Some(directory) = &wish.record {
             running.run.write(directory)?;
@@ -186,7 +200,8 @@ fn entrants(wish: &Wish, cells: &[Cell], notes: &mut Notes) -> Result<Vec<Entran
     }
     all.retain(|entrant| {
         let name = entrant.side.name;
-        (wish.peers.is_empty() || wish.peers.iter().any(|wanted| wanted == name))
+        let asked = wish.peers.iter().any(|wanted| wanted == name);
+        (asked || wish.peers.is_empty() && name != subjects::perilune::TWIN)
             && cells.iter().any(|cell| cell.suits(&entrant.side))
     });
     all.retain(|entrant| {
@@ -209,7 +224,7 @@ fn entrants(wish: &Wish, cells: &[Cell], notes: &mut Notes) -> Result<Vec<Entran
 /// Writes the traces that the cells and the correctness suite replay.
 fn write_traces(directory: &Path, cells: &[Cell], wish: &Wish) -> Result<()> {
     let write = |name: &str, text: String| std::fs::write(directory.join(name), text);
-    traces::write_xml(&directory.join("xml.tsv"))?;
+    xml::write_xml(directory)?;
     write("check.tsv", traces::correctness(2_000)?)?;
     let wanted = |kind| cells.iter().any(|cell| cell.kind == kind);
     if wanted(cells::Kind::Operations) {

@@ -8,16 +8,18 @@
 use std::fs;
 use std::path::Path;
 
-use perilune_chart::{bars, escaped, Bar, Drawing};
+use perilune_chart::{bars, Bar, Drawing};
 
+use crate::comparison::causes::Causes;
 use crate::comparison::goals::{self, advantage, is_ours, more_is_better, PUBLISHED};
 use crate::comparison::result::{Line, Run};
+use crate::comparison::scaling;
 use crate::report::{quantity, Table};
-use crate::statistics::{median, spread};
+use crate::statistics::{median, spread, Ratio};
 use crate::subject::Result;
 
 /// The measured lines of one workload, class and number of processes.
-struct Section<'a> {
+pub(crate) struct Section<'a> {
     workload: &'a str,
     class: &'a str,
     procs: usize,
@@ -35,7 +37,7 @@ struct Standing {
     cpu: (f64, f64),
 }
 
-fn sections(run: &Run) -> Vec<Section<'_>> {
+pub(crate) fn sections(run: &Run) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     for line in &run.lines {
         let of = |section: &&mut Section<'_>| {
@@ -57,7 +59,7 @@ fn sections(run: &Run) -> Vec<Section<'_>> {
 }
 
 impl Section<'_> {
-    fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let what = match self.workload {
             "collatz" => format!("3n+1 over {}", self.keys),
             "set" => "sets of cm(n) in order".to_owned(),
@@ -69,6 +71,12 @@ impl Section<'_> {
                 "XML DOM trace, parse: 116,227 data, 76,713 get, 29,416 set, 3,471 increment".to_owned()
             }
             "xml-output" => "XML DOM trace, output: 33,049 data, 26,455 get, 2,269 next".to_owned(),
+            "xml-get" | "xml-data" | "xml-next" => {
+                format!("XML DOM trace, {} of the output alone", &self.workload[4..])
+            }
+            "xml-set" | "xml-increment" => {
+                format!("XML DOM trace, {} of the parse alone", &self.workload[4..])
+            }
             "bank" => "bank transfers among 1,000 accounts".to_owned(),
             "writers" => "random sets, each durable".to_owned(),
             "batch" => format!("sets, {} in a commit", self.keys),
@@ -121,7 +129,7 @@ impl Section<'_> {
         }
     }
 
-    fn table(&self, run: &Run) -> Table {
+    pub(crate) fn table(&self, run: &Run) -> Table {
         let unit = self.unit;
         let names = [
             "side",
@@ -154,7 +162,7 @@ impl Section<'_> {
                 format!("{} ±{:.0}%", quantity_of(unit, standing.median), spread(&standing.values) * 100.0),
                 match ours.is_empty() {
                     true => "-".to_owned(),
-                    false => format!("{:.2}x [{:.2}, {:.2}]", advantage.ratio, advantage.low, advantage.high),
+                    false => times(advantage),
                 },
                 if timed { format!("{:.2}", standing.cpu.0) } else { "-".to_owned() },
                 if timed { format!("{:.2}", standing.cpu.1) } else { "-".to_owned() },
@@ -171,7 +179,7 @@ impl Section<'_> {
         Table::new(&self.title(), rows)
     }
 
-    fn drawing(&self, run: &Run) -> Drawing {
+    pub(crate) fn drawing(&self, run: &Run) -> Drawing {
         let bar = |standing: Standing| Bar {
             label: match run.is_published(&standing.name) {
                 true => format!("({})", standing.name),
@@ -192,31 +200,41 @@ impl Section<'_> {
 }
 
 /// A quantity with the digits that its unit needs.
-fn quantity_of(unit: &str, value: f64) -> String {
+pub(crate) fn quantity_of(unit: &str, value: f64) -> String {
     match unit {
         "s" if value < 10.0 => format!("{value:.3}"),
         _ => quantity(value),
     }
 }
 
+/// A ratio with its interval, if it has one.
+fn times(Ratio { ratio, low, high }: Ratio) -> String {
+    match low.is_nan() {
+        true => format!("{ratio:.2}x"),
+        false => format!("{ratio:.2}x [{low:.2}, {high:.2}]"),
+    }
+}
+
 /// The goals, the missed ones first.
-pub(crate) fn goal_table(run: &Run) -> Table {
-    let mut rows = vec![["goal", "verdict", "ratio", "nearest peer"].map(str::to_owned).to_vec()];
+pub(crate) fn goal_table(run: &Run, causes: &Causes) -> Table {
+    let mut rows = vec![["goal", "verdict", "ratio", "nearest peer", "cause"].map(str::to_owned).to_vec()];
     for outcome in goals::outcomes(run) {
+        let missed = outcome.met() == Some(false);
+        let cause = causes.of.iter().find(|(goal, _)| missed && goal == outcome.goal.text);
+        let cause = cause.map_or(String::new(), |(_, cause)| cause.clone());
         let verdict = match outcome.met() {
             Some(true) => "met",
             Some(false) => "MISSED",
             None => "not measured",
         };
-        let (peer, ratio) = outcome.nearest.map_or((String::new(), String::new()), |(peer, ratio)| {
-            (peer, format!("{:.2}x [{:.2}, {:.2}]", ratio.ratio, ratio.low, ratio.high))
-        });
-        rows.push(vec![outcome.goal.text.to_owned(), verdict.to_owned(), ratio, peer]);
+        let (peer, ratio) =
+            outcome.nearest.map_or((String::new(), String::new()), |(peer, ratio)| (peer, times(ratio)));
+        rows.push(vec![outcome.goal.text.to_owned(), verdict.to_owned(), ratio, peer, cause]);
     }
     Table::new("Goals, against the best mapping of each peer", rows)
 }
 
-fn side_table(run: &Run) -> Table {
+pub(crate) fn side_table(run: &Run) -> Table {
     let mut rows = vec![["side", "class", "version", "settings"].map(str::to_owned).to_vec()];
     for side in &run.notes.sides {
         let version = side.missing.as_ref().map_or(side.version.clone(), |why| format!("MISSING: {why}"));
@@ -225,16 +243,20 @@ fn side_table(run: &Run) -> Table {
     Table::new("Sides, versions and settings", rows)
 }
 
-fn fact_table(run: &Run) -> Table {
+pub(crate) fn fact_table(run: &Run) -> Table {
     let mut rows = vec![["what", "value"].map(str::to_owned).to_vec()];
     rows.extend(run.notes.facts.iter().map(|(name, value)| vec![name.clone(), value.clone()]));
+    // Older runs do not know.
+    if !run.notes.took.is_empty() {
+        rows.push(vec!["seconds of each cell".to_owned(), run.notes.took.join(", ")]);
+    }
     Table::new("Machine", rows)
 }
 
 /// All tables, for a terminal.
 pub(crate) fn text(run: &Run) -> String {
     let mut text: String = sections(run).iter().map(|section| section.table(run).text() + "\n").collect();
-    text.push_str(&goal_table(run).text());
+    text.push_str(&goal_table(run, &Causes::default()).text());
     for problem in &run.notes.problems {
         text.push_str(&format!("does not count: {problem}\n"));
     }
@@ -245,14 +267,9 @@ pub(crate) fn text(run: &Run) -> String {
 }
 
 /// What has no row, by why, with a title each.
-fn named(run: &Run) -> impl Iterator<Item = (&'static str, &Vec<String>)> {
+pub(crate) fn named(run: &Run) -> impl Iterator<Item = (&'static str, &Vec<String>)> {
     let lists = [("What does not count", &run.notes.problems), ("Too slow for its time", &run.notes.cut)];
     lists.into_iter().filter(|(_, list)| !list.is_empty())
-}
-
-/// Why goals were missed, as somebody wrote it down in the run's directory after looking.
-fn causes(directory: &Path) -> String {
-    fs::read_to_string(directory.join("causes.md")).unwrap_or_default()
 }
 
 /// Writes tables and charts of a run to its directory.
@@ -262,14 +279,18 @@ fn causes(directory: &Path) -> String {
 pub(crate) fn write(run: &Run, directory: &Path) -> Result<()> {
     let charts = directory.join("charts");
     fs::create_dir_all(&charts)?;
-    let mut summary = format!("# Results\n\n{}\n", goal_table(run).markdown());
-    summary.push_str(&causes(directory));
+    let causes = Causes::read(directory);
+    let mut summary = format!("# Results\n\n{}\n", goal_table(run, &causes).markdown());
+    summary.push_str(&causes.text);
     for section in sections(run) {
         let (file, drawing) = (section.file(), section.drawing(run));
         fs::write(charts.join(format!("{file}.svg")), drawing.svg())?;
         fs::write(charts.join(format!("{file}.png")), drawing.png()?)?;
         summary.push_str(&section.table(run).markdown());
         summary.push_str(&format!("\n![{}](charts/{file}.svg)\n\n", section.title()));
+    }
+    if let Some(table) = scaling::table(run) {
+        summary.push_str(&format!("{}\n{}", table.markdown(), scaling::ABOUT));
     }
     summary.push_str(&side_table(run).markdown());
     for (title, list) in named(run) {
@@ -331,53 +352,4 @@ pub(crate) fn readme(run: &Run, directory: &Path) -> String {
     let table = Table::new("Results", rows).markdown().replace("## Results\n\n", "");
     text.push_str(&table);
     text
-}
-
-/// A table in a page.
-pub(crate) fn html_table(table: &Table) -> String {
-    let mut text = String::from("<div class=\"scroll\"><table>\n");
-    for (index, row) in table.rows().iter().enumerate() {
-        let cell = if index == 0 { "th" } else { "td" };
-        let missed = row.iter().any(|text| text == "MISSED");
-        text.push_str(if missed { "<tr class=\"missed\">" } else { "<tr>" });
-        for value in row {
-            text.push_str(&format!("<{cell}>{}</{cell}>", escaped(value)));
-        }
-        text.push_str("</tr>\n");
-    }
-    text.push_str("</table></div>\n");
-    text
-}
-
-/// One page with all that there is, which needs nothing else.
-///
-/// # Errors
-/// A row cannot be written as JSON.
-pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
-    let mut body = String::new();
-    let mut add = |table: &Table| {
-        body.push_str(&format!("<h2>{}</h2>\n{}", escaped(table.title()), html_table(table)));
-    };
-    add(&goal_table(run));
-    add(&fact_table(run));
-    body.push_str(&format!("<p>{}</p>\n", escaped(&causes(directory)).replace("\n\n", "</p><p>")));
-    for section in sections(run) {
-        body.push_str(&format!("<h2>{}</h2>\n", escaped(&section.title())));
-        body.push_str(&section.drawing(run).svg());
-        body.push_str(&format!(
-            "<details><summary>figures</summary>{}</details>\n",
-            html_table(&section.table(run))
-        ));
-    }
-    body.push_str(&format!("<h2>Sides, versions and settings</h2>\n{}", html_table(&side_table(run))));
-    for (title, list) in named(run) {
-        let items = list.iter().map(|problem| format!("<li>{}</li>", escaped(problem)));
-        body.push_str(&format!("<h2>{title}</h2><ul>{}</ul>", items.collect::<String>()));
-    }
-    let lines = run.lines.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;
-    let raw = escaped(&lines.join("\n"));
-    Ok(include_str!("page.html")
-        .replace("{{command}}", &escaped(&run.notes.command))
-        .replace("{{body}}", &body)
-        .replace("{{raw}}", &raw))
 }

@@ -47,6 +47,9 @@ pub(crate) struct Notes {
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) sides: Vec<About>,
     pub(crate) problems: Vec<String>,
+    /// Seconds that each cell took, all sides and rounds.
+    #[serde(default)]
+    pub(crate) took: Vec<String>,
     /// Sides that were not through in time, each with its cell.
     #[serde(default)]
     pub(crate) cut: Vec<String>,

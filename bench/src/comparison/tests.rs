@@ -1,7 +1,7 @@
 //! The instruments of the comparison: do they see what is there, and only that?
 
 use super::*;
-use crate::statistics::ratio;
+use crate::statistics::paired;
 
 fn wish(peers: &[&str]) -> Wish {
     Wish {
@@ -46,6 +46,6 @@ fn no_file_of_a_peer_is_long() {
 fn the_same_side_twice_has_one_in_its_interval() {
     let rows = [100.0, 104.0, 97.0, 101.0, 99.0];
     let again = [98.0, 103.0, 102.0, 96.0, 100.0];
-    let found = ratio(&rows, &again);
+    let found = paired(&rows, &again);
     assert!(found.low <= 1.0 && 1.0 <= found.high, "{found:?}");
 }

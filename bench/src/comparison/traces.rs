@@ -1,5 +1,5 @@
-//! The traces that are replayed: the published one of an XML parser's calls, and those made here by
-//! running operations on a model and writing down what it answered.
+//! The traces that are made here, by running operations on a model and writing down what it answered. The
+//! published one is in `xml`.
 //!
 //! Invariants
 //! - The same seed makes the same trace.
@@ -8,70 +8,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Read;
 use std::ops::Bound;
-use std::path::Path as FilePath;
-
-use sha2::{Digest, Sha256};
 
 use crate::globals::mapped::{Entry, Mapped, Store};
-use crate::globals::{Globals, Keys, Path, Sub};
-use crate::player::replay::{escaped, unescaped};
+use crate::globals::{Globals, Path, Sub};
+use crate::player::replay::escaped;
 use crate::player::Random;
 use crate::subject::Result;
-
-/// Operations in each phase of the XML trace.
-pub(crate) const XML_PHASES: [(&str, u64); 3] = [("delete", 4), ("parse", 225_827), ("output", 61_773)];
-/// What the XML trace leaves behind: its nodes, one a line, hashed.
-pub(crate) const XML_DIGEST: &str = "4414f6bd0832fa7ef6b56ea27402198abc4aa0b7419056377bd413469660d653";
-const XML_BODY: &str = "b88c0d530c827c4cf2cc6165a58b1ce7c26b116f3abd43d2379c54dcca2ebea7";
-
-/// Writes the XML trace, unpacked, to a file.
-///
-/// # Errors
-/// It is not what was packed; the file cannot be written.
-pub(crate) fn write_xml(file: &FilePath) -> Result<()> {
-    let packed: &[u8] = include_bytes!("../../data/xml_trace.tsv.gz");
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut text)?;
-    let body: String =
-        text.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |mut all, line| {
-            all.push_str(line);
-            all.push('\n');
-            all
-        });
-    if hex(body.as_bytes()) != XML_BODY {
-        return Err("the XML trace of this build is damaged".into());
-    }
-    Ok(std::fs::write(file, body)?)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// The digest of what a player has dumped, in the order of globals whatever the peer's is.
-///
-/// # Errors
-/// The file cannot be read, or holds nodes that cannot be.
-pub(crate) fn digest(file: &FilePath) -> Result<String> {
-    let text = std::fs::read_to_string(file)?;
-    let mut keys = Keys::default();
-    let mut lines = BTreeMap::new();
-    for line in text.lines() {
-        let mut columns: Vec<&str> = line.split('\t').collect();
-        columns.pop();
-        let subs = columns.iter().map(|column| Sub::read(&unescaped(column))).collect();
-        let node = keys.node(&Path { name: "dump".to_owned(), subs })?;
-        lines.insert(node.encoded().to_vec(), line);
-    }
-    let sorted = lines.values().fold(String::new(), |all, line| all + line + "\n");
-    Ok(hex(sorted.as_bytes()))
-}
 
 /// A map in memory.
 #[derive(Default)]
@@ -385,17 +328,5 @@ mod tests {
         }
         let text = mixes(100, 50).unwrap();
         assert!(MIXES.iter().all(|mix| text.contains(&format!("\n{mix}\t"))));
-    }
-
-    #[test]
-    fn the_xml_trace_is_whole() {
-        let file = std::env::temp_dir().join(format!("bench-xml-{}", std::process::id()));
-        write_xml(&file).unwrap();
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::remove_file(&file).unwrap();
-        for (phase, count) in XML_PHASES {
-            let found = text.lines().filter(|line| line.starts_with(phase)).count();
-            assert_eq!(found as u64, count, "{phase}");
-        }
     }
 }

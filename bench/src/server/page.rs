@@ -4,7 +4,7 @@
 
 use perilune_chart::escaped;
 
-use crate::comparison::publish::html_table;
+use crate::comparison::page::html_table;
 use crate::machine::Facts;
 use crate::report::Table;
 use crate::subject::Result;

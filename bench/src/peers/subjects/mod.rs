@@ -8,9 +8,10 @@ mod bdb;
 mod gtm;
 mod lmdb;
 mod lua;
-mod perilune;
+pub(crate) mod perilune;
 pub(crate) mod redb;
 mod redis;
+mod redis_lua;
 mod redis_published;
 pub(crate) mod resp;
 mod rocksdb;
@@ -101,6 +102,7 @@ pub(crate) fn all() -> Vec<Side> {
         lua::SIDES,
         resp::PERILUNE,
         redis::SIDES,
+        redis_lua::SIDES,
         redis_published::SIDES,
         tarantool::SIDES,
         gtm::SIDES,
