@@ -180,7 +180,7 @@ impl fmt::Display for Error {
             ),
             Error::Corrupt { place } => write!(
                 f,
-                "the database is damaged: {place}: `perilune salvage` copies what can be read, or restore a backup"
+                "the database is damaged: {place}: see `perilune check`; `perilune salvage` copies what can be read"
             ),
             Error::Answered { text, .. } => f.write_str(text),
             Error::Refused(why) => f.write_str(why),
