@@ -107,7 +107,8 @@ fn ranks_and_counts_are_those_of_a_sorted_vector() {
 }
 
 /// A parser's stack kept as a sorted set of names, read by `ZRANGEBYLEX ... LIMIT 0 1`, took a walk each time: a
-/// minute for a small document. Walking to 20,000 places of 20,000 takes half a minute, seeking them one second.
+/// minute for a small document. A walk to the end of 20,000 took 18 ms, measured once on two shared cores, so that these
+/// ranges would take minutes; sought they take a second.
 #[test]
 fn a_place_among_many_is_sought() {
     const MEMBERS: usize = 20_000;
