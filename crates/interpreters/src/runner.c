@@ -31,6 +31,7 @@ static int run(lua_State *L)
     int count = (int)lua_tointeger(L, 1);
     char **words = lua_touserdata(L, 2);
     luaL_openlibs(L);
+    luaL_checkstack(L, count + 8, "too many arguments");
     lua_createtable(L, count, 1);
     for (int i = 0; i < count; i++) {
         lua_pushstring(L, words[i]);
