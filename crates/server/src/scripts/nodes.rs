@@ -90,28 +90,54 @@ pub(crate) fn answer(
             session.delete_tree(&node)?;
             replies.null();
         }
-        b"set" => {
-            match value {
-                Given::Bytes(bytes) => session.set(&node, bytes)?,
-                Given::Int(number) => session.set(&node, number)?,
-                Given::Double(number) => session.set(&node, number)?,
-                Given::Truth(truth) => session.set(&node, truth)?,
-                Given::Nothing => return refuse("ERR there is no value to set"),
-            }
-            replies.null();
-        }
-        b"incr" => {
-            let sum = match value {
-                Given::Int(by) => session.increment(&node, by)?,
-                Given::Double(by) => session.increment(&node, by)?,
-                _ => return refuse("ERR a node is increased by a number"),
-            };
-            number(sum, replies);
-        }
+        b"set" => match set(session, &node, &value)? {
+            Some(()) => replies.null(),
+            None => return refuse("ERR there is no value to set"),
+        },
+        b"incr" => match increase(session, &node, &value)? {
+            Some(sum) => number(sum, replies),
+            None => return refuse("ERR a node is increased by a number"),
+        },
         b"next" | b"previous" => neighbour(session, node, &value, operation == b"next", replies)?,
         _ => return refuse("ERR a node has no such operation"),
     }
     Ok(())
+}
+
+/// Sets a node; None if there is no value.
+pub(super) fn set(session: &mut Session, node: &Node, value: &Given<'_>) -> Result<Option<()>> {
+    match *value {
+        Given::Bytes(bytes) => session.set(node, bytes)?,
+        Given::Int(number) => session.set(node, number)?,
+        Given::Double(number) => session.set(node, number)?,
+        Given::Truth(truth) => session.set(node, truth)?,
+        Given::Nothing => return Ok(None),
+    }
+    Ok(Some(()))
+}
+
+/// Increases a node; None if `by` is no number.
+pub(super) fn increase(session: &mut Session, node: &Node, by: &Given<'_>) -> Result<Option<Number>> {
+    Ok(match *by {
+        Given::Int(by) => Some(session.increment(node, by)?),
+        Given::Double(by) => Some(session.increment(node, by)?),
+        _ => None,
+    })
+}
+
+/// The child behind or before one, or the first or the last.
+pub(super) fn child_beside(
+    session: &mut Session,
+    node: Node,
+    from: &Given<'_>,
+    forward: bool,
+) -> Result<Option<Node>> {
+    Ok(match (from, forward) {
+        (Given::Nothing, true) => session.first_child(&node)?,
+        (Given::Nothing, false) => session.last_child(&node)?,
+        (_, true) => session.sibling_after(&push(node, from)?)?,
+        (_, false) => session.sibling_before(&push(node, from)?)?,
+    })
 }
 
 /// The subscript of the child behind or before one, or of the first or the last.
@@ -122,12 +148,7 @@ fn neighbour(
     forward: bool,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let found = match (from, forward) {
-        (Given::Nothing, true) => session.first_child(&node)?,
-        (Given::Nothing, false) => session.last_child(&node)?,
-        (_, true) => session.sibling_after(&push(node, from)?)?,
-        (_, false) => session.sibling_before(&push(node, from)?)?,
-    };
+    let found = child_beside(session, node, from, forward)?;
     match found.as_ref().map(Node::last).transpose()?.flatten() {
         None => replies.null(),
         Some(Subscript::Bytes(bytes)) => replies.bulk(&bytes),

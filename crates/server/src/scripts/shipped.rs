@@ -9,7 +9,7 @@ use perilune::{Error, Node, Session, Subscript, TransactionOptions, ValueRef};
 use perilune_luahost::sandbox::Texts;
 use perilune_resp::{Protocol, Replies};
 
-use super::nodes::{given, push, Given};
+use super::nodes::{child_beside, given, increase, push, set, Given};
 use crate::failure::{refuse, Failure, Result};
 
 /// Integers up to here are doubles.
@@ -72,24 +72,14 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
             session.delete_tree(&node)?;
             replies.null();
         }
-        b"set" => {
-            match value {
-                Given::Bytes(bytes) => session.set(&node, bytes)?,
-                Given::Int(number) => session.set(&node, number)?,
-                Given::Double(number) => session.set(&node, number)?,
-                Given::Truth(truth) => session.set(&node, truth)?,
-                Given::Nothing => return refuse("INVALID there is no value to set"),
-            }
-            replies.null();
-        }
-        b"incr" => {
-            let sum = match value {
-                Given::Int(by) => session.increment(&node, by)?,
-                Given::Double(by) => session.increment(&node, by)?,
-                _ => return refuse("INVALID a node is increased by a number"),
-            };
-            tell(Some(ValueRef::from(sum)), replies)?;
-        }
+        b"set" => match set(session, &node, &value)? {
+            Some(()) => replies.null(),
+            None => return refuse("INVALID there is no value to set"),
+        },
+        b"incr" => match increase(session, &node, &value)? {
+            Some(sum) => tell(Some(ValueRef::from(sum)), replies)?,
+            None => return refuse("INVALID a node is increased by a number"),
+        },
         b"begin" => {
             session.begin(&TransactionOptions::default())?;
             replies.null();
@@ -127,13 +117,7 @@ fn neighbour(
     forward: bool,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let found = match (from, forward) {
-        (Given::Nothing, true) => session.first_child(&node)?,
-        (Given::Nothing, false) => session.last_child(&node)?,
-        (_, true) => session.sibling_after(&push(node, from)?)?,
-        (_, false) => session.sibling_before(&push(node, from)?)?,
-    };
-    let Some(found) = found else {
+    let Some(found) = child_beside(session, node, from, forward)? else {
         replies.null();
         return Ok(());
     };
