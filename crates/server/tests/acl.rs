@@ -71,6 +71,24 @@ fn a_user_may_do_what_the_rules_say() {
 }
 
 #[test]
+fn watch_and_words_obey_rules() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut root = Client::connect(&ours.socket);
+    assert_eq!(root.line("acl setuser ben on >b ~a* +@all -@dangerous -@write"), ok());
+    let mut ben = Client::connect(&ours.socket);
+    assert_eq!(ben.line("auth ben b"), ok());
+    assert_eq!(ben.line("watch a1 a2"), ok());
+    // Whether a key changes is something that is told of it.
+    assert!(text(ben.line("watch a1 b1")).starts_with("NOPERM"));
+    assert_eq!(ben.line("client getname"), Answer::Null);
+    for refused in ["client unblock 1", "client kill id 1", "function flush", "function load x"] {
+        assert!(text(ben.line(refused)).starts_with("NOPERM"), "{refused}");
+    }
+    assert_eq!(ben.line("function list"), Answer::Array(Vec::new()));
+}
+
+#[test]
 fn acl_tells_users_as_redis_does() {
     let place = Place::new();
     let ours = Ours::start(&place, settings());

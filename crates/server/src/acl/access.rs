@@ -39,12 +39,17 @@ pub(crate) const CATEGORIES: [&str; 21] = [
     "scripting",
 ];
 
-/// The words of a command that are for operators, though the command is not.
-pub(crate) fn admin_words(command: &str) -> &'static [&'static str] {
-    match command {
-        "acl" => &["deluser", "dryrun", "getuser", "list", "load", "log", "save", "setuser", "users"],
-        "client" => &["kill", "list", "no-evict", "pause", "unpause"],
-        _ => &[],
+/// The words of a container that belong to categories the container does not, and which: for operators, or because
+/// they change what is kept.
+pub(crate) fn special_words(container: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    const OPERATORS: &[&str] = &["admin", "dangerous"];
+    match container {
+        "acl" => {
+            (OPERATORS, &["deluser", "dryrun", "getuser", "list", "load", "log", "save", "setuser", "users"])
+        }
+        "client" => (OPERATORS, &["kill", "list", "no-evict", "pause", "unblock", "unpause"]),
+        "function" => (&["write"], &["delete", "flush", "load", "restore"]),
+        _ => (&[], &[]),
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use perilune::{node, Session, Subscript, TransactionOptions};
 
-pub(crate) use self::access::{access, admin_words, CATEGORIES, READS, WRITES};
+pub(crate) use self::access::{access, special_words, Access, CATEGORIES, READS, WRITES};
 pub(crate) use self::log::{reply as reply_log, Entry, Log};
 pub(crate) use self::selector::{Denied, Selector};
 pub(crate) use self::user::{hashed, User};

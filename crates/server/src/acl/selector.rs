@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use perilune_resp::Arguments;
 
-use super::access::{access, admin_words, Access, CATEGORIES, READS, WRITES};
+use super::access::{access, special_words, Access, CATEGORIES, READS, WRITES};
 use crate::pattern;
 use crate::table::{commands, find, Command, PUBSUB};
 
@@ -196,10 +196,11 @@ impl Selector {
         for command in commands() {
             if command.categories().contains(&category) {
                 self.decide(command, allowed);
-            } else if matches!(category, "admin" | "dangerous") {
-                for word in admin_words(command.name) {
-                    self.decide_word(command, word, allowed);
-                }
+                continue;
+            }
+            let (special, words) = special_words(command.name);
+            if special.contains(&category) {
+                words.iter().for_each(|word| self.decide_word(command, word, allowed));
             }
         }
     }

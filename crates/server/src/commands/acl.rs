@@ -7,7 +7,7 @@ use std::path::Path;
 
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
-use crate::acl::{admin_words, reply_log, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
+use crate::acl::{reply_log, special_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{full_name, wrong_number, Context};
 use crate::inquiry::{self, Form};
@@ -205,8 +205,11 @@ fn categories(rest: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     for command in commands() {
         if command.categories().contains(&&*wanted) {
             names.push(command.name.to_owned());
-        } else if matches!(&*wanted, "admin" | "dangerous") {
-            names.extend(admin_words(command.name).iter().map(|word| format!("{}|{word}", command.name)));
+            continue;
+        }
+        let (special, words) = special_words(command.name);
+        if special.contains(&&*wanted) {
+            names.extend(words.iter().map(|word| format!("{}|{word}", command.name)));
         }
     }
     replies.array(names.len());

@@ -1,8 +1,8 @@
 //! COMMAND: the table, told to clients.
 
-use perilune_resp::{Arguments, Replies};
+use perilune_resp::{Arguments, ArgumentsBuf, Replies};
 
-use crate::acl::{access, READS, WRITES};
+use crate::acl::{access, special_words, Access, READS, WRITES};
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
 use crate::numbers::lower;
@@ -29,21 +29,27 @@ const HELP: &[&str] = &[
     "    Print this help.",
 ];
 
+/// Every command.
+fn all() -> impl ExactSizeIterator<Item = Entry> {
+    table::commands().iter().map(|command| Entry::of(command))
+}
+
 pub(crate) fn command(
     _: &mut Context<'_>,
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let Some(word) = arguments.get(1) else {
-        return infos(table::commands().iter().copied().map(Some), replies);
+        infos(all().map(Some), replies);
+        return Ok(());
     };
     let named = arguments.from(2);
     match &*lower(word) {
         b"count" if named.is_empty() => replies.count(table::commands().len()),
-        b"info" if named.is_empty() => return infos(table::commands().iter().copied().map(Some), replies),
-        b"info" => return infos(named.iter().map(table::find), replies),
-        b"docs" if named.is_empty() => docs(table::commands().iter().copied(), replies),
-        b"docs" => docs(named.iter().filter_map(table::find), replies),
+        b"info" if named.is_empty() => infos(all().map(Some), replies),
+        b"info" => infos(named.iter().map(Entry::find), replies),
+        b"docs" if named.is_empty() => docs(&all().collect::<Vec<_>>(), replies),
+        b"docs" => docs(&named.iter().filter_map(Entry::find).collect::<Vec<_>>(), replies),
         b"list" => return list(named, replies),
         b"getkeys" | b"getkeysandflags" if !named.is_empty() => {
             return keys(named, word.len() > b"getkeys".len(), replies);
@@ -57,50 +63,172 @@ pub(crate) fn command(
     Ok(())
 }
 
-fn infos<'c>(
-    commands: impl ExactSizeIterator<Item = Option<&'c Command>>,
-    replies: &mut Replies<'_>,
-) -> Result<()> {
-    replies.array(commands.len());
-    for command in commands {
-        let Some(command) = command else {
-            replies.null_array();
-            continue;
-        };
-        replies.array(10);
-        replies.bulk(command.name.as_bytes());
-        replies.integer(command.arity);
-        let flags: Vec<_> = command.flag_names().collect();
-        replies.set(flags.len());
-        for flag in flags {
-            replies.simple(flag);
-        }
-        let (first, last, step) = command.keys;
-        for place in [first, last, step] {
-            replies.integer(place);
-        }
-        let categories = command.categories();
-        replies.set(categories.len());
-        for category in categories {
-            replies.simple(&format!("@{category}"));
-        }
-        // Tips, key specifications, subcommands: none are told.
-        for _ in 0..3 {
-            replies.array(0);
-        }
-    }
-    Ok(())
+/// What COMMAND tells of: a command, or one of the words that may follow it.
+#[derive(Clone, Copy)]
+struct Entry {
+    command: &'static Command,
+    word: Option<&'static str>,
 }
 
-fn docs<'c>(commands: impl Iterator<Item = &'c Command>, replies: &mut Replies<'_>) {
-    let commands: Vec<_> = commands.collect();
-    replies.map(commands.len());
-    for command in commands {
-        replies.bulk(command.name.as_bytes());
+impl Entry {
+    /// The entry called `name`: a command, or `container|word`, in any case.
+    fn find(name: &[u8]) -> Option<Entry> {
+        let mut parts = name.splitn(2, |byte| *byte == b'|');
+        let command = table::find(parts.next()?)?;
+        let word = match parts.next() {
+            None => None,
+            Some(word) => {
+                Some(*command.words.iter().find(|known| word.eq_ignore_ascii_case(known.as_bytes()))?)
+            }
+        };
+        Some(Entry { command, word })
+    }
+
+    fn of(command: &'static Command) -> Entry {
+        Entry { command, word: None }
+    }
+
+    /// The words of a container, each an entry.
+    fn words(self) -> impl ExactSizeIterator<Item = Entry> {
+        let words = if self.word.is_some() { &[] } else { self.command.words };
+        words.iter().map(move |word| Entry { command: self.command, word: Some(word) })
+    }
+
+    fn name(self) -> String {
+        match self.word {
+            None => self.command.name.to_owned(),
+            Some(word) => format!("{}|{word}", self.command.name),
+        }
+    }
+
+    /// The categories that its container does not belong to.
+    fn own_categories(self) -> &'static [&'static str] {
+        let (special, words) = special_words(self.command.name);
+        if self.word.is_some_and(|word| words.contains(&word)) {
+            special
+        } else {
+            &[]
+        }
+    }
+
+    fn categories(self) -> Vec<&'static str> {
+        let mut categories = self.command.categories();
+        categories.extend(self.own_categories());
+        categories
+    }
+
+    fn write(self, replies: &mut Replies<'_>) {
+        let command = self.command;
+        replies.array(10);
+        replies.bulk(self.name().as_bytes());
+        // Of a word there is no saying how many arguments it takes, but that it stands second.
+        replies.integer(if self.word.is_some() { -2 } else { command.arity });
+        let own = self.own_categories().iter().copied().filter(|name| *name != "dangerous");
+        let flags: Vec<_> = command.flag_names().chain(own).collect();
+        replies.set(flags.len());
+        flags.iter().for_each(|flag| replies.simple(flag));
+        let (first, last, step) = command.keys;
+        [first, last, step].iter().for_each(|place| replies.integer(*place));
+        let categories = self.categories();
+        replies.set(categories.len());
+        categories.iter().for_each(|category| replies.simple(&format!("@{category}")));
+        // Tips: none are told.
+        replies.array(0);
+        write_keys(command, replies);
+        let words = self.words();
+        replies.array(words.len());
+        words.for_each(|word| word.write(replies));
+    }
+}
+
+fn infos(entries: impl ExactSizeIterator<Item = Option<Entry>>, replies: &mut Replies<'_>) {
+    replies.array(entries.len());
+    for entry in entries {
+        match entry {
+            Some(entry) => entry.write(replies),
+            None => replies.null_array(),
+        }
+    }
+}
+
+/// The key specifications of a command: a range of its arguments, as several where it does not do the same with all of
+/// them, and a number of keys that says itself how many.
+fn write_keys(command: &Command, replies: &mut Replies<'_>) {
+    let plain = ArgumentsBuf::from_iter([command.name.as_bytes()]);
+    let uses = |index| access(command, plain.as_arguments(), index);
+    let (first, last, step) = command.keys;
+    // The last key of a range is told from its first on, unless it is told from the end.
+    let relative = |from: i64| if last < 0 { last } else { last - from };
+    let mut ranges = Vec::new();
+    if first > 0 && (first == last || uses(0) == uses(1)) {
+        ranges.push((first, relative(first), uses(0)));
+    } else if first > 0 {
+        ranges.extend([(first, 0, uses(0)), (first + step, relative(first + step), uses(1))]);
+    }
+    let counted = command.count_at > 0;
+    replies.array(ranges.len() + usize::from(counted));
+    for (first, last, access) in &ranges {
+        let numbers = [("lastkey", *last), ("keystep", step), ("limit", 0)];
+        write_specification(*access, *first, "range", numbers, replies);
+    }
+    if counted {
+        let numbers = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
+        let access = uses(usize::from(!ranges.is_empty()));
+        write_specification(access, command.count_at as i64, "keynum", numbers, replies);
+    }
+}
+
+fn write_specification(
+    access: Access,
+    first: i64,
+    kind: &str,
+    numbers: [(&str, i64); 3],
+    replies: &mut Replies<'_>,
+) {
+    let told = told(access);
+    replies.map(3);
+    replies.bulk(b"flags");
+    replies.set(told.len());
+    told.iter().for_each(|flag| replies.simple(flag));
+    for (part, kind, numbers) in
+        [("begin_search", "index", &[("index", first)][..]), ("find_keys", kind, &numbers[..])]
+    {
+        replies.bulk(part.as_bytes());
         replies.map(2);
-        for (field, text) in [("summary", command.summary), ("group", command.group)] {
+        replies.bulk(b"type");
+        replies.bulk(kind.as_bytes());
+        replies.bulk(b"spec");
+        replies.map(numbers.len());
+        for (name, number) in numbers {
+            replies.bulk(name.as_bytes());
+            replies.integer(*number);
+        }
+    }
+}
+
+/// How a use of a key is told.
+fn told(access: Access) -> &'static [&'static str] {
+    match (access & READS != 0, access & WRITES != 0) {
+        (true, true) => &["RW", "access", "update"],
+        (true, false) => &["RO", "access"],
+        (false, true) => &["OW", "update"],
+        _ => &["RO"],
+    }
+}
+
+fn docs(entries: &[Entry], replies: &mut Replies<'_>) {
+    replies.map(entries.len());
+    for entry in entries {
+        replies.bulk(entry.name().as_bytes());
+        let words: Vec<_> = entry.words().collect();
+        replies.map(2 + usize::from(!words.is_empty()));
+        for (field, text) in [("summary", entry.command.summary), ("group", entry.command.group)] {
             replies.bulk(field.as_bytes());
             replies.bulk(text.as_bytes());
+        }
+        if !words.is_empty() {
+            replies.bulk(b"subcommands");
+            docs(&words, replies);
         }
     }
 }
@@ -109,20 +237,21 @@ fn docs<'c>(commands: impl Iterator<Item = &'c Command>, replies: &mut Replies<'
 fn list(filter: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let word = |index: usize| filter.get(index).map(lower).unwrap_or_default();
     let value = word(2).into_owned();
-    let keep: Box<dyn Fn(&Command) -> bool> = match (filter.len(), &*word(0), &*word(1)) {
+    let keep: Box<dyn Fn(Entry) -> bool> = match (filter.len(), &*word(0), &*word(1)) {
         (0, ..) => Box::new(|_| true),
         (3, b"filterby", b"module") => Box::new(|_| false),
         (3, b"filterby", b"aclcat") => {
-            Box::new(move |command| command.categories().iter().any(|name| name.as_bytes() == value))
+            Box::new(move |entry| entry.categories().iter().any(|name| name.as_bytes() == value))
         }
         (3, b"filterby", b"pattern") => {
-            Box::new(move |command| pattern::matches(&value, command.name.as_bytes()))
+            Box::new(move |entry| pattern::matches(&value, entry.name().as_bytes()))
         }
         _ => return refuse(SYNTAX),
     };
-    let names: Vec<_> = table::commands().iter().filter(|command| keep(command)).collect();
+    let entries = all().flat_map(|entry| std::iter::once(entry).chain(entry.words()));
+    let names: Vec<_> = entries.filter(|entry| keep(*entry)).map(Entry::name).collect();
     replies.array(names.len());
-    names.iter().for_each(|command| replies.bulk(command.name.as_bytes()));
+    names.iter().for_each(|name| replies.bulk(name.as_bytes()));
     Ok(())
 }
 
@@ -144,13 +273,7 @@ fn keys(arguments: Arguments<'_>, flags: bool, replies: &mut Replies<'_>) -> Res
             replies.bulk(arguments.get(place).unwrap_or_default());
             continue;
         }
-        let access = access(command, arguments, index);
-        let told: &[&str] = match (access & READS != 0, access & WRITES != 0) {
-            (true, true) => &["RW", "access", "update"],
-            (true, false) => &["RO", "access"],
-            (false, true) => &["OW", "update"],
-            (false, false) => &["RO"],
-        };
+        let told = told(access(command, arguments, index));
         replies.array(2);
         replies.bulk(arguments.get(place).unwrap_or_default());
         replies.set(told.len());

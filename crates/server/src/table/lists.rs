@@ -7,7 +7,7 @@ use crate::commands::{blocking, lists};
 pub(super) const ROWS: &[Command] = &[
     on_connection("blmove", 6, WRITE | GROWS | NOSCRIPT | BLOCKING, "list", blocking::take, "Moves an element, or waits for one").at(TWO),
     on_connection("blmpop", -5, WRITE | BLOCKING, "list", blocking::take, "Takes elements off the first list that has any, or waits")
-        .finder(counted_second),
+        .counted(2),
     on_connection("blpop", -3, WRITE | NOSCRIPT | BLOCKING, "list", blocking::take, "Takes an element off the left end, or waits for one")
         .at(ALL_BUT_LAST),
     on_connection("brpop", -3, WRITE | NOSCRIPT | BLOCKING, "list", blocking::take, "Takes an element off the right end, or waits for one")
@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("llen", 2, READ | FAST, ONE, "list", lists::llen, "Says how many elements there are"),
     on_keys("lmove", 5, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),
     on_keys("lmpop", -4, WRITE, NONE, "list", lists::lmpop, "Takes elements off the first list that has any")
-        .finder(counted_first),
+        .counted(1),
     on_keys("lpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the left end"),
     on_keys("lpos", -3, READ, ONE, "list", lists::lpos, "Finds elements"),
     on_keys("lpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end"),

@@ -91,6 +91,8 @@ pub(crate) struct Command {
     flags: u32,
     pub(crate) keys: Places,
     finder: Option<KeyFinder>,
+    /// The argument that says how many keys follow it; 0: none does.
+    pub(crate) count_at: usize,
     pub(crate) group: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) run: Run,
@@ -177,6 +179,18 @@ impl Command {
         self
     }
 
+    /// The argument at `at` is a number of keys, which follow; the key before it, if there is one, is a target.
+    pub(super) const fn counted(mut self, at: usize) -> Command {
+        self.count_at = at;
+        let finder: KeyFinder = match (at, self.keys.0) {
+            (1, _) => counted_first,
+            (_, 0) if self.flags & KEYLESS != 0 => counted_or_none,
+            (_, 0) => counted_second,
+            _ => target_and_counted,
+        };
+        self.finder(finder)
+    }
+
     /// What finds its keys.
     pub(super) const fn finder(mut self, finder: KeyFinder) -> Command {
         self.finder = Some(finder);
@@ -195,7 +209,19 @@ pub(super) const fn on_keys(
     summary: &'static str,
 ) -> Command {
     let run = Run::Keys(handler);
-    Command { name, arity, flags, keys, finder: None, group, summary, run, quick: None, words: &[] }
+    Command {
+        name,
+        arity,
+        flags,
+        keys,
+        finder: None,
+        count_at: 0,
+        group,
+        summary,
+        run,
+        quick: None,
+        words: &[],
+    }
 }
 
 pub(super) const fn on_connection(
@@ -207,7 +233,19 @@ pub(super) const fn on_connection(
     summary: &'static str,
 ) -> Command {
     let run = Run::Connection(handler);
-    Command { name, arity, flags, keys: NONE, finder: None, group, summary, run, quick: None, words: &[] }
+    Command {
+        name,
+        arity,
+        flags,
+        keys: NONE,
+        finder: None,
+        count_at: 0,
+        group,
+        summary,
+        run,
+        quick: None,
+        words: &[],
+    }
 }
 
 pub(super) const NONE: Places = (0, 0, 0);
@@ -218,24 +256,32 @@ pub(super) const ALL_BUT_LAST: Places = (1, -2, 1);
 pub(super) const PAIRS: Places = (1, -1, 2);
 
 /// A number of keys at `at`, and the keys behind it.
-pub(super) fn counted(arguments: Arguments<'_>, at: usize) -> Option<Vec<usize>> {
+fn counted(arguments: Arguments<'_>, at: usize) -> Option<Vec<usize>> {
     let count = perilune_resp::parse_integer(arguments.get(at)?)?;
     let count = usize::try_from(count).ok().filter(|count| *count > 0 && *count < arguments.len() - at)?;
     Some((at + 1..=at + count).collect())
 }
 
 /// The number of keys is the second argument.
-pub(super) fn counted_second(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+fn counted_second(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     counted(arguments, 2)
 }
 
+/// The same, and no keys will do.
+fn counted_or_none(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+    match arguments.get(2) {
+        Some(b"0") => Some(Vec::new()),
+        _ => counted(arguments, 2),
+    }
+}
+
 /// The number of keys is the first argument.
-pub(super) fn counted_first(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+fn counted_first(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     counted(arguments, 1)
 }
 
 /// A target, and behind it the number of keys.
-pub(super) fn target_and_counted(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+fn target_and_counted(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     let mut places = vec![1];
     places.extend(counted(arguments, 2)?);
     Some(places)

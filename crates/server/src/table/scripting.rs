@@ -3,25 +3,17 @@
 use super::row::*;
 use crate::commands::{functions, scripts};
 
-/// The number of keys is the second argument.
-fn keys(arguments: perilune_resp::Arguments<'_>) -> Option<Vec<usize>> {
-    match arguments.get(2) {
-        Some(b"0") => Some(Vec::new()),
-        _ => counted(arguments, 2),
-    }
-}
-
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
-    on_connection("eval", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script").finder(keys),
-    on_connection("eval_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that writes nothing").finder(keys),
+    on_connection("eval", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script").counted(2),
+    on_connection("eval_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that writes nothing").counted(2),
     on_connection("evalsha", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that is kept, by its SHA1")
-        .finder(keys),
+        .counted(2),
     on_connection("evalsha_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a kept script that writes nothing")
-        .finder(keys),
-    on_connection("fcall", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function").finder(keys),
+        .counted(2),
+    on_connection("fcall", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function").counted(2),
     on_connection("fcall_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function that writes nothing")
-        .finder(keys),
+        .counted(2),
     on_connection("function", -2, NOSCRIPT, "scripting", functions::function, "Keeps and drops libraries of functions")
         .with(&["delete", "dump", "flush", "help", "kill", "list", "load", "restore", "stats"]),
     on_connection("lua", -2, NOSCRIPT | DANGEROUS | LONG, "scripting", functions::lua, "Runs Lua that may set globals"),

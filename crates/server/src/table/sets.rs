@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("sdiffstore", -3, WRITE | GROWS, ALL, "set", sets::store, "Subtracts sets and stores the result"),
     on_keys("sinter", -2, READ, ALL, "set", sets::combined, "Intersects sets"),
     on_keys("sintercard", -3, READ, NONE, "set", sets::sintercard, "Counts the intersection of sets")
-        .finder(counted_first),
+        .counted(1),
     on_keys("sinterstore", -3, WRITE | GROWS, ALL, "set", sets::store, "Intersects sets and stores the result"),
     on_keys("sismember", 3, READ | FAST, ONE, "set", sets::sismember, "Says whether a member is in a set"),
     on_keys("smembers", 2, READ, ONE, "set", sets::smembers, "Reads all members"),

@@ -7,7 +7,7 @@ use crate::commands::{blocking, combine, zranges, zsets};
 pub(super) const ROWS: &[Command] = &[
     on_connection("bzmpop", -5, WRITE | BLOCKING, "sorted-set", blocking::take,
         "Takes members off the first sorted set that has any, or waits")
-        .finder(counted_second),
+        .counted(2),
     on_connection("bzpopmax", -3, WRITE | NOSCRIPT | BLOCKING | FAST, "sorted-set", blocking::take,
         "Takes off the member with the highest score, or waits for one")
         .at(ALL_BUT_LAST),
@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("zincrby", 4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zincrby, "Adds to a member's score"),
     on_keys("zlexcount", 4, READ | FAST, ONE, "sorted-set", zranges::zcount, "Counts members by their bytes"),
     on_keys("zmpop", -4, WRITE, NONE, "sorted-set", zsets::zmpop, "Takes members off the first sorted set that has any")
-        .finder(counted_first),
+        .counted(1),
     on_keys("zmscore", -3, READ | FAST, ONE, "sorted-set", zsets::zmscore, "Reads the scores of members"),
     on_keys("zpopmax", -2, WRITE | FAST, ONE, "sorted-set", zsets::zpop, "Takes off the members with the highest scores"),
     on_keys("zpopmin", -2, WRITE | FAST, ONE, "sorted-set", zsets::zpop, "Takes off the members with the lowest scores"),
@@ -41,17 +41,17 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("zscan", -3, READ | KEEPS, ONE, "sorted-set", zsets::zscan, "Goes through the members in pieces"),
     on_keys("zscore", 3, READ | FAST, ONE, "sorted-set", zsets::zscore, "Reads a member's score"),
     on_keys("zdiff", -3, READ, NONE, "sorted-set", combine::combined, "Subtracts sorted sets from the first")
-        .finder(counted_first),
+        .counted(1),
     on_keys("zdiffstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Subtracts sorted sets and stores the result")
-        .finder(target_and_counted),
+        .counted(2),
     on_keys("zinter", -3, READ, NONE, "sorted-set", combine::combined, "Intersects sorted sets")
-        .finder(counted_first),
+        .counted(1),
     on_keys("zintercard", -3, READ, NONE, "sorted-set", combine::zintercard, "Counts the intersection of sorted sets")
-        .finder(counted_first),
+        .counted(1),
     on_keys("zinterstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Intersects sorted sets and stores the result")
-        .finder(target_and_counted),
+        .counted(2),
     on_keys("zunion", -3, READ, NONE, "sorted-set", combine::combined, "Unites sorted sets")
-        .finder(counted_first),
+        .counted(1),
     on_keys("zunionstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Unites sorted sets and stores the result")
-        .finder(target_and_counted),
+        .counted(2),
 ];
