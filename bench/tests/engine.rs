@@ -1,27 +1,15 @@
 //! Runs the suite as a user does, small: processes, checks, rows, the directory of a run.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
-use std::{env, fs};
+mod program;
 
-/// A directory that goes with the test.
-struct Scratch(PathBuf);
+use std::fs;
+use std::process::Output;
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn scratch(name: &str) -> Scratch {
-    let path = env::temp_dir().join(format!("bench-test-{name}-{}", std::process::id()));
-    fs::create_dir(&path).unwrap();
-    Scratch(path)
-}
+use program::{bench as perilune_bench, scratch, text, Scratch};
 
 fn bench(scratch: &Scratch, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
-    command.args(["engine", "--quick", "--rounds", "2", "--milliseconds", "2", "--dir"]).arg(&scratch.0);
+    let mut command = perilune_bench(&["engine", "--quick", "--rounds", "2", "--milliseconds", "2", "--dir"]);
+    command.arg(&scratch.0);
     command.args(arguments).output().unwrap()
 }
 
@@ -34,7 +22,7 @@ fn a_small_run_leaves_rows_tables_and_nothing_else() {
         &scratch,
         &["--keys", "1k", "--only", "get,set,transfer", "--peers", "redb,btreemap", "--run-dir", run_text],
     );
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("0 sides wrong"), "{text}");
     let raw = fs::read_to_string(run.join("raw.jsonl")).unwrap();
@@ -57,18 +45,11 @@ fn a_small_run_leaves_rows_tables_and_nothing_else() {
 fn durability_is_measured_and_leaves_nothing() {
     let scratch = scratch("durability");
     let json = scratch.0.join("rows");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
-    command.args([
-        "durability",
-        "--quick",
-        "--rounds",
-        "1",
-        "--only",
-        "commits,recovery,reopen,load",
-        "--dir",
-    ]);
+    let sections = "commits,recovery,reopen,load";
+    let mut command =
+        perilune_bench(&["durability", "--quick", "--rounds", "1", "--only", sections, "--dir"]);
     let output = command.arg(&scratch.0).arg("--json").arg(&json).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text(&output);
     assert!(output.status.success(), "{text}");
     let rows = fs::read_to_string(&json).unwrap();
     for part in ["\"commit\"", "\"disk-again\"", "\"reopen\"", "\"load-batch\"", "\"recovery-small\""] {
@@ -88,7 +69,7 @@ fn what_cannot_be_run_is_said() {
         (["--keys", "1q"], "no size"),
     ] {
         let output = bench(&scratch, &arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
+        let error = text(&output);
         assert!(!output.status.success() && error.contains(part), "{arguments:?}: {error}");
     }
 }

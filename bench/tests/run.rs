@@ -2,34 +2,13 @@
 //!
 //! Sides whose programs are built by other crates (`perilune serve`, the Lua modules) take part in `make bench`, not here.
 
+mod program;
+
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::{env, fs};
+use std::process::Command;
 
-/// A directory that goes with the test.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn scratch(name: &str) -> Scratch {
-    let path = env::temp_dir().join(format!("bench-run-{name}-{}", std::process::id()));
-    fs::create_dir(&path).unwrap();
-    Scratch(path)
-}
-
-fn bench(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
-    command.args(arguments);
-    command
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
+use program::{bench, scratch, text, Scratch};
 
 /// A run of some sides, recorded in a directory.
 fn run(scratch: &Scratch, name: &str, slowed: &str, arguments: &[&str]) -> PathBuf {

@@ -2,36 +2,14 @@
 //!
 //! `perilune` is needed beside `perilune-bench`: `cargo build -p perilune-cli`.
 
+mod program;
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-use std::{env, fs, thread};
+use std::process::Stdio;
+use std::{fs, thread};
 
-/// A directory that goes with the test.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn scratch(name: &str) -> Scratch {
-    let path = env::temp_dir().join(format!("bench-server-{name}-{}", std::process::id()));
-    fs::create_dir(&path).unwrap();
-    Scratch(path)
-}
-
-fn bench(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perilune-bench"));
-    command.args(arguments);
-    command
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
+use program::{bench, scratch, text};
 
 /// The rows of both servers in a section and workload.
 fn rows(raw: &str, section: &str, workload: &str) -> usize {

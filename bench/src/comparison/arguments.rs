@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::comparison::result::Run;
 use crate::comparison::{self, goals, page, publish, Wish};
@@ -34,9 +34,9 @@ pub(crate) struct RunArguments {
     /// Only cells with these numbers of processes
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     processes: Vec<usize>,
-    /// A server that speaks Redis's protocol and that somebody else runs; its database is written to
-    #[arg(long, value_name = "NAME=HOST:PORT", value_parser = server)]
-    resp: Vec<(String, String)>,
+    /// A server that speaks Redis's protocol and that somebody else runs, its database empty; in class D4, or in CLASS
+    #[arg(long, value_name = "NAME=HOST:PORT[,CLASS]", value_parser = server)]
+    resp: Vec<(String, String, Class)>,
     /// Rounds of each cell, fewer of long ones
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     rounds: Option<u16>,
@@ -92,9 +92,14 @@ pub(crate) struct PlayerArguments {
     address: Option<String>,
 }
 
-fn server(text: &str) -> std::result::Result<(String, String), String> {
-    let (name, address) = text.split_once('=').ok_or("NAME=HOST:PORT")?;
-    Ok((name.to_owned(), address.to_owned()))
+fn server(text: &str) -> std::result::Result<(String, String, Class), String> {
+    let wanted = "write it as NAME=HOST:PORT or NAME=HOST:PORT,d1";
+    let (name, rest) = text.split_once('=').ok_or(wanted)?;
+    let (address, class) = rest.split_once(',').unwrap_or((rest, "d4"));
+    if name.is_empty() || !address.contains(':') || subjects::all().iter().any(|side| side.name == name) {
+        return Err(format!("{wanted}; NAME is one that no side has"));
+    }
+    Ok((name.to_owned(), address.to_owned(), Class::from_str(class, true).map_err(|_| wanted)?))
 }
 
 /// Prints workloads and sides.

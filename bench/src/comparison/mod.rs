@@ -53,8 +53,8 @@ pub(crate) struct Wish {
     pub(crate) seconds: f64,
     pub(crate) n: u64,
     pub(crate) nodes: u64,
-    /// Servers that somebody else runs: name and address.
-    pub(crate) servers: Vec<(String, String)>,
+    /// Servers that somebody else runs: name, address, and the class that they are said to be in.
+    pub(crate) servers: Vec<(String, String, Class)>,
     pub(crate) directory: PathBuf,
     /// Where rows are written after each cell.
     pub(crate) record: Option<PathBuf>,
@@ -64,6 +64,8 @@ pub(crate) struct Wish {
 struct Entrant {
     side: Side,
     address: Option<String>,
+    /// What a server that somebody else runs says that it is.
+    said: Option<String>,
 }
 
 /// Cells that a wish asks for.
@@ -165,6 +167,9 @@ pub(crate) fn run(wish: &Wish) -> Result<Run> {
             running.run.write(directory)?;
         }
     }
+    for (_, address, _) in &wish.servers {
+        subjects::resp::empty(address)?;
+    }
     running.progress.finish_and_clear();
     Ok(running.run)
 }
@@ -182,16 +187,13 @@ fn rounds(cell: &Cell, wish: &Wish) -> usize {
 /// The sides that take part in any of the cells; all of them go to the notes.
 fn entrants(wish: &Wish, cells: &[Cell], notes: &mut Notes) -> Result<Vec<Entrant>> {
     let mut all: Vec<Entrant> =
-        subjects::all().into_iter().map(|side| Entrant { side, address: None }).collect();
-    for (name, address) in &wish.servers {
+        subjects::all().into_iter().map(|side| Entrant { side, address: None, said: None }).collect();
+    for (name, address, class) in &wish.servers {
         // A few names for the whole of the run.
         let name: &'static str = Box::leak(name.clone().into_boxed_str());
-        for class in [Class::D4, Class::D1] {
-            all.push(Entrant {
-                side: subjects::resp::elsewhere(name, class),
-                address: Some(address.clone()),
-            });
-        }
+        let side = subjects::resp::elsewhere(name, *class);
+        let said = Some(subjects::resp::look(address)?);
+        all.push(Entrant { side, address: Some(address.clone()), said });
     }
     if let Some(unknown) =
         wish.peers.iter().find(|name| all.iter().all(|entrant| entrant.side.name != **name))
@@ -206,7 +208,7 @@ fn entrants(wish: &Wish, cells: &[Cell], notes: &mut Notes) -> Result<Vec<Entran
     });
     all.retain(|entrant| {
         let side = &entrant.side;
-        let version = (side.version)();
+        let version = entrant.said.clone().map_or_else(side.version, Ok);
         notes.sides.push(About {
             name: side.name.to_owned(),
             class: side.class.name().to_owned(),
@@ -249,6 +251,9 @@ impl Running<'_> {
     fn start(&mut self, entrant: &Entrant, processes: usize) -> Result<Play> {
         self.plays += 1;
         let address = entrant.address.as_deref();
+        if let Some(address) = address {
+            subjects::resp::empty(address)?;
+        }
         let limit = self.amount.limit();
         Play::start(&entrant.side, address, processes, self.scratch.path(), self.plays, limit)
     }

@@ -12,6 +12,8 @@
 
 pub(crate) mod mapped;
 pub(crate) mod published;
+pub(crate) mod resp;
+pub(crate) mod wire;
 
 use perilune::{IntoSubscript, KeyMark, Node};
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::comparison::process::cpu_of;
 use crate::machine::Facts;
-use crate::peers::subjects::{resp, version_of, Server};
+use crate::peers::subjects::{perilune_serve, version_of, Server};
 use crate::scratch::Scratch;
 use crate::subject::Result;
 
@@ -56,7 +56,7 @@ impl Side {
                 command
             }
             Side::Perilune { threads } => {
-                let mut command = Command::new(resp::program()?);
+                let mut command = Command::new(perilune_serve::program()?);
                 command.arg("serve").arg(directory.join("bench.db")).args(["--durability", "none"]);
                 command.args(["--threads", &threads.to_string()]);
                 command
@@ -77,7 +77,7 @@ pub(crate) fn facts() -> Facts {
     };
     let both = format!("bind 127.0.0.1, maxclients {MOST_CLIENTS}, tcp-backlog {BACKLOG}");
     let redis = format!("{}; save \"\", appendonly no, {both}", version(Ok("redis-server".to_owned())));
-    let ours = format!("{}; durability none, threads 1 or 2, {both}", version(resp::program()));
+    let ours = format!("{}; durability none, threads 1 or 2, {both}", version(perilune_serve::program()));
     vec![("redis".to_owned(), redis), ("perilune".to_owned(), ours), ("class".to_owned(), "D4".to_owned())]
 }
 

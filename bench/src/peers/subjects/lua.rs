@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::perilune::level;
-use super::{elsewhere, resp, script, Mapping, Part, Side, Site, ALL_PARTS};
+use super::{elsewhere, perilune_serve, script, Mapping, Part, Side, Site, ALL_PARTS};
 use crate::subject::{Class, Result};
 
 const JIT: Side = Side {
@@ -17,7 +17,7 @@ const JIT: Side = Side {
     processes: true,
     version: || {
         super::version_of(
-            &resp::program()?,
+            &perilune_serve::program()?,
             &["--version"],
             "perilune: cargo build --release -p perilune-cli",
         )
@@ -25,7 +25,7 @@ const JIT: Side = Side {
     serve: None,
     open: elsewhere,
     player: Some(|site| {
-        let mut command = Command::new(resp::program()?);
+        let mut command = Command::new(perilune_serve::program()?);
         command.arg("run");
         play(command, site)
     }),

@@ -9,6 +9,7 @@ mod gtm;
 mod lmdb;
 mod lua;
 pub(crate) mod perilune;
+pub(crate) mod perilune_serve;
 pub(crate) mod redb;
 mod redis;
 mod redis_lua;
@@ -100,7 +101,7 @@ pub(crate) fn all() -> Vec<Side> {
     let files = [
         perilune::SIDES,
         lua::SIDES,
-        resp::PERILUNE,
+        perilune_serve::SIDES,
         redis::SIDES,
         redis_lua::SIDES,
         redis_published::SIDES,

@@ -7,8 +7,8 @@
 //! | `leaves:NAME` | a sorted set of the subscripts of all nodes with values |
 //! | `children:NAME` 01 `SUBS` | a sorted set of the subscripts below, integers padded to 10 digits |
 
-use super::resp::{Client, Reply};
 use super::{redis, Mapping, Side, PUBLISHED_PARTS};
+use crate::globals::wire::{Client, Reply};
 use crate::globals::{Globals, Path, Sub};
 use crate::subject::{Class, Result};
 
@@ -22,7 +22,7 @@ pub(crate) const SIDES: &[Side] = &[Side {
     processes: true,
     version: || super::version_of("redis-server", &["--version"], "redis-server"),
     serve: Some(redis::serve),
-    open: |site| Ok(Box::new(Published { client: Client::connect(site)? })),
+    open: |site| Ok(Box::new(Published { client: Client::connect(&site.directory, None)? })),
     player: None,
 }];
 
