@@ -233,3 +233,35 @@ fn a_snapshot_writes_nothing_and_is_one_of_a_limited_number() {
     drop(many);
     drop(database.snapshot().unwrap());
 }
+
+#[test]
+fn several_subtrees_go_in_one_transaction_after_a_checkpoint() {
+    let scratch = Scratch::new("subtrees");
+    let database = Database::open(&scratch.database(), &options()).unwrap();
+    let mut session = database.session().unwrap();
+    for prefix in ["a", "b", "c"] {
+        for number in 0..600 {
+            session.set(format!("{prefix}/{number:09}").as_bytes(), &[7; 100]).unwrap();
+        }
+    }
+    session.set(b"d", b"stays").unwrap();
+    assert!(database.checkpoint().unwrap());
+    // NB: with the first leaf of each prefix copied, those behind it are of an earlier generation still, and no operation
+    // has its key there; so who copies them has to know which of the removals they belong to.
+    for prefix in ["a", "b", "c"] {
+        session.set(format!("{prefix}/").as_bytes(), b"first").unwrap();
+    }
+    session.begin(&TransactionOptions::default()).unwrap();
+    for prefix in ["a/", "b/", "c/"] {
+        session.remove_prefix(prefix.as_bytes()).unwrap();
+    }
+    session.set(b"b/1", b"new").unwrap();
+    session.commit().unwrap();
+    let mut value = Vec::new();
+    assert!(session.get(b"d", &mut value).unwrap() && value == b"stays");
+    assert!(session.get(b"b/1", &mut value).unwrap() && value == b"new");
+    for prefix in ["a", "c"] {
+        assert!(!session.presence(prefix.as_bytes()).unwrap().descendants, "{prefix}");
+    }
+    database.verify().unwrap();
+}

@@ -35,6 +35,8 @@ struct Target<'a> {
 #[derive(Default)]
 struct Held {
     leaves: Vec<u32>,
+    /// For each of them, the operation that it was latched for.
+    wanted_by: Vec<usize>,
     /// The leaf of each operation (of a removal: its first).
     of_op: Vec<u32>,
 }
@@ -97,7 +99,7 @@ impl Access {
         let targets = targets(ops);
         let mut patience = Patience::new();
         loop {
-            let mut held = Held { leaves: Vec::new(), of_op: vec![0; ops.len()] };
+            let mut held = Held { of_op: vec![0; ops.len()], ..Held::default() };
             let result = self.attempt(txn, overlay, ops, record, &targets, &mut held);
             let (stop, at) = match result {
                 Ok(flush) => return Ok(flush),
@@ -158,7 +160,7 @@ impl Access {
                 return Err((Stop::Lease, None));
             }
         }
-        let mut epoch = self.admitted(ops, targets, held)?;
+        let mut epoch = self.admitted(ops, held)?;
         txn.validate_holding(self, self.seat.id).map_err(|error| (Stop::Fail(error), None))?;
         if let Some(op) = self.short_of_room(overlay, ops, held) {
             return Err((Stop::Split, Some(op)));
@@ -170,7 +172,7 @@ impl Access {
             if self.seat.publish(len) {
                 break;
             }
-            epoch = self.admitted(ops, targets, held)?;
+            epoch = self.admitted(ops, held)?;
         }
         self.apply_all(ops, held, epoch.generation);
         self.seat.set_applied();
@@ -191,7 +193,7 @@ impl Access {
     /// Latches the leaf or leaves of a target, waiting for others.
     fn latch_target(&self, target: &Target<'_>, held: &mut Held) -> Attempt<()> {
         let mut fence = Vec::new();
-        let mut leaf = self.latch_leaf(target.which, target.key, held)?;
+        let mut leaf = self.latch_leaf(target, target.key, held)?;
         held.of_op[target.op] = leaf;
         if !target.range {
             return Ok(());
@@ -203,15 +205,15 @@ impl Access {
                 return Ok(());
             }
             fence.push(0);
-            leaf = self.latch_leaf(target.which, &fence, held)?;
+            leaf = self.latch_leaf(target, &fence, held)?;
         }
     }
 
-    /// Latches the leaf that covers `key`, unless we hold it.
-    fn latch_leaf(&self, which: Which, key: &[u8], held: &mut Held) -> Attempt<u32> {
+    /// Latches the leaf that covers `key`, one of a target's, unless we hold it.
+    fn latch_leaf(&self, target: &Target<'_>, key: &[u8], held: &mut Held) -> Attempt<u32> {
         let mut patience = Patience::new();
         loop {
-            let stop = match tree::locate(&self.seat.image, &self.fingers, which, key, self.seat.id) {
+            let stop = match tree::locate(&self.seat.image, &self.fingers, target.which, key, self.seat.id) {
                 Ok(leaf) if leaf.word.locked() => return Ok(leaf.number),
                 Ok(leaf) if Seat::version_exhausted(leaf.word) => {
                     return Err(Stop::Fail(Error::Internal("a page has reached its last version".into())))
@@ -219,6 +221,7 @@ impl Access {
                 Ok(leaf) => {
                     if self.seat.try_latch(leaf.number, leaf.word) {
                         held.leaves.push(leaf.number);
+                        held.wanted_by.push(target.op);
                         return Ok(leaf.number);
                     }
                     Stop::Restart
@@ -234,12 +237,7 @@ impl Access {
     }
 
     /// Reads the epoch and requires every latched leaf of the main tree to belong to it.
-    fn admitted(
-        &self,
-        ops: &[Op<'_>],
-        targets: &[Target<'_>],
-        held: &Held,
-    ) -> std::result::Result<Epoch, (Stop, Option<usize>)> {
+    fn admitted(&self, ops: &[Op<'_>], held: &Held) -> std::result::Result<Epoch, (Stop, Option<usize>)> {
         let image = &self.seat.image;
         let epoch = Epoch::read(image);
         let admitted = if ops.iter().all(|op| op.volatile) {
@@ -252,10 +250,8 @@ impl Access {
             page::flags(image.page(leaf)) == Which::Main.page_flags()
                 && image.life(leaf).born != epoch.generation
         };
-        if let Some(leaf) = held.leaves.iter().find(|leaf| foreign(**leaf)) {
-            let exact = held.of_op.iter().zip(ops).position(|(of, op)| of == leaf && !op.volatile);
-            let op = exact.or_else(|| targets.iter().find(|target| target.range).map(|target| target.op));
-            return Err((Stop::Copy, op));
+        if let Some(at) = held.leaves.iter().position(|leaf| foreign(*leaf)) {
+            return Err((Stop::Copy, Some(held.wanted_by[at])));
         }
         Ok(epoch)
     }
