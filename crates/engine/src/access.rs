@@ -140,7 +140,17 @@ impl Access {
     ///
     /// # Errors
     /// I/O and damage only.
+    #[inline]
     pub(crate) fn presence(&self, which: Which, key: &[u8], scratch: &mut Vec<u8>) -> Result<Presence> {
+        match self.read(|| tree::presence(&self.seat.image, &self.fingers, which, key, 0))? {
+            Some(presence) => Ok(presence),
+            None => self.presence_beyond(which, key, scratch),
+        }
+    }
+
+    /// The same where more than one leaf has to tell.
+    #[cold]
+    fn presence_beyond(&self, which: Which, key: &[u8], scratch: &mut Vec<u8>) -> Result<Presence> {
         let image = &self.seat.image;
         let mut visited: Vec<Seen> = Vec::new();
         let end = tree::removal_end(key);

@@ -30,7 +30,9 @@ pub(crate) use edit::{
     inner_insert, inner_remove, inner_room, inner_set_child, leaf_append, leaf_insert, leaf_remove,
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
-pub(crate) use search::{contains, find, find_child, find_far, next_is, previous_is, Found};
+pub(crate) use search::{
+    begins_with, contains, find, find_child, find_far, may_go_on, next_is, previous_is, Found,
+};
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};
 

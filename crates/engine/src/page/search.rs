@@ -162,6 +162,28 @@ pub(super) fn compare_slot<S: Slots>(page: &Page, index: usize, suffix: &[u8]) -
     words::compare(page, offset + S::BEFORE_TAIL, (len - S::HEAD).min(PAGE), &suffix[S::HEAD..])
 }
 
+/// Whether the key of record `index` of a leaf, which exists, begins with `key`, which the leaf covers.
+#[inline]
+pub(crate) fn begins_with(page: &Page, index: usize, key: &[u8]) -> bool {
+    // What lies between the fences has their common prefix.
+    let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
+    let (offset, len) = LeafSlots::place(page, index);
+    let in_head = suffix.len().min(LeafSlots::HEAD);
+    let mask = !(0xffff_ffffu64 >> (8 * in_head)) & 0xffff_ffff;
+    let tail = &suffix[in_head..];
+    len >= suffix.len()
+        && LeafSlots::head(page, index) & mask == head_of::<LeafSlots>(suffix) & mask
+        && words::compare(page, offset + LeafSlots::BEFORE_TAIL, tail.len(), tail).is_eq()
+}
+
+/// Whether keys that begin with `key`, which the leaf covers, may stand behind the leaf.
+#[inline]
+pub(crate) fn may_go_on(page: &Page, key: &[u8]) -> bool {
+    // The upper fence is not below the key: if it does not begin with it, it is above all that do.
+    let hi_len = usize::from(u16_at(page, HI_LEN));
+    hi_len >= key.len() && words::compare(page, usize::from(u16_at(page, HI_OFF)), key.len(), key).is_eq()
+}
+
 /// Compares the key of record `index` of a leaf, which exists, with `key`.
 #[inline]
 fn compare_key(page: &Page, index: usize, key: &[u8]) -> Ordering {

@@ -28,7 +28,7 @@ use crate::limits::HEIGHT_MAX;
 use crate::page::{self, contains, find, find_child, find_far, Found, Page, FLAG_VOLATILE, INNER, LEAF};
 
 pub(crate) use apply::{apply, apply_found, apply_removal, apply_to, own_runs, removal_end};
-pub(crate) use read::{get, has_value, neighbour, place, Neighbour, Visit};
+pub(crate) use read::{get, has_value, neighbour, place, presence, Neighbour, Visit};
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
 pub(crate) use structure::{copy_one, lower_root, merge, split, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};

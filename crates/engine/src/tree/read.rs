@@ -3,6 +3,8 @@
 //! Every leaf passed is told to a [`Visit`] with the word under which it was read; at the end all of
 //! them are checked again, so that the answer is that of one moment.
 
+use perilune_store::Presence;
+
 use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
@@ -131,6 +133,30 @@ pub(crate) fn has_value(
     leaf.check(image)?;
     visit.visit(leaf);
     Ok(found.equal)
+}
+
+/// What lies at `key` and below it, if the leaf that covers it tells; None: what lies below may begin behind it.
+#[inline]
+pub(crate) fn presence(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    key: &[u8],
+    me: u16,
+) -> Attempt<Option<Presence>> {
+    let leaf = locate(image, fingers, which, key, me)?;
+    let page = image.page(leaf.number);
+    let found = fingers.find(page, key);
+    let next = found.index + usize::from(found.equal);
+    let below = if next < leaf_count(page) {
+        Some(page::begins_with(page, next, key))
+    } else if page::may_go_on(page, key) {
+        None
+    } else {
+        Some(false)
+    };
+    leaf.check(image)?;
+    Ok(below.map(|descendants| Presence { value: found.equal, descendants }))
 }
 
 /// Copies the neighbour's key into `key`, and its value into `value` if given; false when there is none

@@ -1,12 +1,14 @@
 //! The trees against a `BTreeMap`, on memory that belongs to the test.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::Region;
+use perilune_store::Presence;
 
 use super::{Neighbour, Which};
 use crate::access::Access;
@@ -129,6 +131,11 @@ fn run(seed: u64, which: Which, rounds: usize) {
                 if let Some(expected) = model.get(&key) {
                     assert_eq!(&value, expected, "seed {seed} round {round}");
                 }
+                let presence = access.presence(which, &key, &mut value).unwrap();
+                let below = (Bound::Excluded(&key), Bound::Unbounded);
+                let below = model.range::<Vec<u8>, _>(below).next().is_some_and(|(k, _)| k.starts_with(&key));
+                let expected = Presence { value: model.contains_key(&key), descendants: below };
+                assert_eq!(presence, expected, "seed {seed} round {round}");
             }
             _ => {
                 let existed = access.remove(which, &key).unwrap().existed;
