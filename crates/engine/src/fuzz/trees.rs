@@ -77,6 +77,8 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
         assert!(is_end(&attempt), "{attempt:?}");
         answered += u64::from(attempt.is_ok());
     }
+    let present = tree::presence(image, fingers, which, from, 0);
+    assert!(is_end(&present), "{present:?}");
     for side in [Neighbour::Next, Neighbour::AtOrNext, Neighbour::Previous] {
         let mut seen = Vec::new();
         let attempt =

@@ -45,14 +45,45 @@ pub(crate) fn find_child(page: &Page, key: &[u8]) -> (usize, u32) {
     (index, child(page, index))
 }
 
+/// Finds `key` if it is record `at` of a leaf, the next, or stands between the two or behind all. None: search.
+#[inline]
+pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
+    let slots = count::<LeafSlots>(page);
+    if at >= slots {
+        return None;
+    }
+    let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
+    let head = head_of::<LeafSlots>(suffix);
+    let compare = |index| {
+        let order = LeafSlots::head(page, index).cmp(&head);
+        order.then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
+    };
+    let next = at + 1;
+    match compare(at) {
+        Ordering::Equal => Some(Found { index: at, equal: true }),
+        Ordering::Greater => None,
+        Ordering::Less if next == slots => Some(Found { index: next, equal: false }),
+        Ordering::Less => match compare(next) {
+            Ordering::Less => None,
+            order => Some(Found { index: next, equal: order == Ordering::Equal }),
+        },
+    }
+}
+
 /// Whether `key` lies in the page's fences.
 #[inline]
 pub(crate) fn contains(page: &Page, key: &[u8]) -> bool {
+    let (lo, hi) = (usize::from(u16_at(page, LO_OFF)), usize::from(u16_at(page, HI_OFF)));
     let lo_len = usize::from(u16_at(page, LO_LEN));
     let hi_len = usize::from(u16_at(page, HI_LEN));
-    let fence = |offset: usize, len: usize| words::compare(page, usize::from(u16_at(page, offset)), len, key);
-    (lo_len == 0 || fence(LO_OFF, lo_len.min(PAGE)) == Ordering::Less)
-        && (hi_len == 0 || fence(HI_OFF, hi_len.min(PAGE)) != Ordering::Less)
+    // What both fences begin with is compared once, and both ends with the rest.
+    let prefix = prefix_len(page).min(lo_len).min(hi_len).min(PAGE);
+    let Some((start, suffix)) = key.split_at_checked(prefix) else { return false };
+    let fence =
+        |offset: usize, len: usize| words::compare(page, offset + prefix, (len - prefix).min(PAGE), suffix);
+    (prefix == 0 || words::compare(page, lo, prefix, start) == Ordering::Equal)
+        && (lo_len == 0 || fence(lo, lo_len) == Ordering::Less)
+        && (hi_len == 0 || fence(hi, hi_len) != Ordering::Less)
 }
 
 /// The first slot whose key is not smaller than `key`, which lies in the page's fences.

@@ -14,8 +14,8 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
-    has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert, inner_remove, inner_room,
-    inner_set_child, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key, leaf_remove,
+    find_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert, inner_remove,
+    inner_room, inner_set_child, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key, leaf_remove,
     leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, next_is, prefix_len, previous_is,
     put_identity, record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots, INNER, LEAF,
 };
@@ -311,6 +311,21 @@ impl FlatTree {
         let (_, number) = self.route(key);
         let page = &self.leaves[&number];
         let found = find(page, key);
+        for at in
+            [0, found.index.saturating_sub(2), found.index.saturating_sub(1), found.index, found.index + 1]
+        {
+            let near = find_near(page, key, at);
+            let behind_all = at + 1 == found.index && found.index == leaf_count(page);
+            let is_near = at == found.index && found.equal || at + 1 == found.index || behind_all;
+            assert_eq!(near, is_near.then_some(found), "from {at}");
+        }
+        let (mut lo, mut hi) = (Vec::new(), Vec::new());
+        for leaf in self.leaves.values() {
+            lo_fence(leaf, &mut lo);
+            hi_fence(leaf, &mut hi);
+            let covers = (lo.is_empty() || *lo < *key) && (hi.is_empty() || *key <= *hi);
+            assert_eq!(contains(leaf, key), covers);
+        }
         let mut beside = Vec::new();
         let at = (found.index < leaf_count(page)).then(|| leaf_key(page, found.index, &mut beside));
         let next = self.model.range(key.to_vec()..).next();

@@ -25,7 +25,9 @@ use crate::error::{Attempt, Stop};
 use crate::image::layout::control;
 use crate::image::Image;
 use crate::limits::HEIGHT_MAX;
-use crate::page::{self, contains, find, find_child, find_far, Found, Page, FLAG_VOLATILE, INNER, LEAF};
+use crate::page::{
+    self, contains, find, find_child, find_far, find_near, Found, Page, FLAG_VOLATILE, INNER, LEAF,
+};
 
 pub(crate) use apply::{apply, apply_found, apply_removal, apply_to, own_runs, removal_end};
 pub(crate) use read::{get, has_value, neighbour, place, presence, Neighbour, Visit};
@@ -84,6 +86,9 @@ impl Seen {
 /// So many misses in a row, and the finger is tried only every so many accesses.
 const FINGER_TRIES: u32 = 8;
 
+/// The same for the place in a leaf.
+const SPOT_TRIES: u32 = 4;
+
 /// Remembers the last two leaves that were accessed in each tree, and the place of the last `next` in one. Two:
 /// whoever works at both ends of something goes to and fro between them.
 #[derive(Default)]
@@ -93,6 +98,10 @@ pub(crate) struct Fingers {
     other: [Cell<u32>; 2],
     /// How often in a row the finger was of no use.
     misses: Cell<u32>,
+    /// The leaf in which a key was found last, or its place, and that place.
+    spot: Cell<(u32, u32)>,
+    /// How often in a row that told nothing.
+    strays: Cell<u32>,
     /// Leaf, its word, and the index of the record that `next` answered last.
     place: Cell<(u32, u64, usize)>,
 }
@@ -113,14 +122,26 @@ impl Fingers {
         }
     }
 
-    /// Finds `key` in the leaf that was located for it.
+    /// Finds `key` in the leaf that was located for it: beside what was found last, if it is that leaf and keys
+    /// come in order, or one is asked for several times.
     #[inline(always)]
-    fn find(&self, page: &Page, key: &[u8]) -> Found {
-        if self.misses.get() == 0 {
-            find(page, key)
-        } else {
-            find_far(page, key)
+    fn find(&self, leaf: u32, page: &Page, key: &[u8]) -> Found {
+        if self.misses.get() != 0 {
+            return find_far(page, key);
         }
+        let (number, at) = self.spot.get();
+        let strays = self.strays.get();
+        if number == leaf && (strays < SPOT_TRIES || strays.is_multiple_of(SPOT_TRIES)) {
+            if let Some(found) = find_near(page, key, at as usize) {
+                self.strays.set(0);
+                self.spot.set((leaf, found.index as u32));
+                return found;
+            }
+        }
+        self.strays.set(strays.wrapping_add(1));
+        let found = find(page, key);
+        self.spot.set((leaf, found.index as u32));
+        found
     }
 
     #[inline(always)]

@@ -78,7 +78,7 @@ pub(crate) fn get(
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
     let leaf = locate(image, fingers, which, key, me)?;
-    let found = fingers.find(image.page(leaf.number), key);
+    let found = fingers.find(leaf.number, image.page(leaf.number), key);
     out.clear();
     if found.equal {
         value_into(image, leaf, found.index, out)?;
@@ -146,7 +146,7 @@ pub(crate) fn presence(
 ) -> Attempt<Option<Presence>> {
     let leaf = locate(image, fingers, which, key, me)?;
     let page = image.page(leaf.number);
-    let found = fingers.find(page, key);
+    let found = fingers.find(leaf.number, page, key);
     let next = found.index + usize::from(found.equal);
     let below = if next < leaf_count(page) {
         Some(page::begins_with(page, next, key))

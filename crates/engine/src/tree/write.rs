@@ -64,7 +64,7 @@ pub(crate) fn write(
         )));
     }
     // What is found is true of the page if it is latched with the word under which it was met.
-    let found = fingers.find(seat.image.page(leaf.number), key);
+    let found = fingers.find(leaf.number, seat.image.page(leaf.number), key);
     if !seat.try_latch(leaf.number, leaf.word) {
         return Err(Stop::Restart);
     }
