@@ -229,6 +229,45 @@ pub fn write_pair<const N: usize>(block: &Block<N>, offset: usize, first: &[u8],
     }
 }
 
+/// Copies `heading`, `first` and `second`, one behind the other, to `offset`, a multiple of 4. What is left up to the
+/// next multiple of 4 becomes zero if all together have at most 60 bytes: those are put together first.
+#[inline]
+pub fn write_parts<const N: usize>(
+    block: &Block<N>,
+    offset: usize,
+    heading: u32,
+    first: &[u8],
+    second: &[u8],
+) {
+    let len = 4 + first.len() + second.len();
+    if len > SHORT - 4 {
+        put_u32(block, offset, heading);
+        write(block, offset + 4, first);
+        write(block, offset + 4 + first.len(), second);
+        return;
+    }
+    let mut bytes = [0; SHORT];
+    // Where they begin in the first word.
+    let skew = offset & 4;
+    put_bytes(&mut bytes, skew, &heading.to_le_bytes());
+    put_bytes(&mut bytes, skew + 4, first);
+    put_bytes(&mut bytes, skew + 4 + first.len(), second);
+    let end = skew + ((len + 3) & !3);
+    let word = |at: usize| bytes.get(at..).map_or(0, leading).swap_bytes();
+    let mut at = 0;
+    if skew != 0 {
+        merge(block, offset, !0 << 32, word(0));
+        at = 8;
+    }
+    while at + 8 <= end {
+        store(block, (offset - skew + at) >> 3, word(at));
+        at += 8;
+    }
+    if at < end {
+        merge(block, offset - skew + at, !0 >> 32, word(at));
+    }
+}
+
 /// Bytes of a pair that are put together before they are written.
 const SHORT: usize = 64;
 
@@ -379,6 +418,30 @@ mod tests {
                         bent[cut] ^= 0x80;
                         assert_eq!(compare(&block, offset, len, &bent), bytes.cmp(&bent));
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_lie_behind_each_other_and_change_nothing_else() {
+        let bytes: Vec<u8> = (1..=100).collect();
+        for offset in [0, 4, 248, 252] {
+            for first in 0..40 {
+                for second in 0..40 {
+                    let block = zeroed_box::<64>();
+                    (0..64).for_each(|word| put_u64(&block, word * 8, u64::MAX));
+                    write_parts(&block, offset, 0x0605_0403, &bytes[..first], &bytes[first..first + second]);
+                    let mut expected = vec![0xff; 512];
+                    expected[offset..offset + 4].copy_from_slice(&[3, 4, 5, 6]);
+                    let end = offset + 4 + first + second;
+                    expected[offset + 4..end].copy_from_slice(&bytes[..first + second]);
+                    if first + second <= 56 {
+                        expected[end..end.next_multiple_of(4)].fill(0);
+                    }
+                    let mut found = vec![0; 512];
+                    read(&block, 0, &mut found);
+                    assert_eq!(found, expected, "{first} and {second} bytes at {offset}");
                 }
             }
         }

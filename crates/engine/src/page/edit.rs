@@ -7,9 +7,9 @@
 use perilune_shm::words::{self, put_bytes, put_u16, put_u32, put_u64, u16_at, u64_at};
 
 use super::{
-    child, count, gap, garbage, head_of, heap_top, inner_count, leaf_count, prefix_len, put_hints,
-    record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, COUNT, GARBAGE, HEAP_TOP,
-    UPPER,
+    child, count, first_changed_hints, gap, garbage, head_of, heap_top, inner_count, leaf_count, prefix_len,
+    put_hints, put_hints_from, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page,
+    Slots, COUNT, GARBAGE, HEAP_TOP, HINTS, UPPER,
 };
 use crate::limits::{PAGE, PAGE_HEAD};
 
@@ -49,13 +49,28 @@ pub(crate) fn leaf_insert(
     }
     let slots = leaf_count(page);
     let slot = PAGE_HEAD + index * 8;
-    save.save(0, PAGE_HEAD);
-    save.save(slot, (slots - index + 1) * 8);
+    let first = first_changed_hints(slots, index);
+    if first == 0 {
+        save.save(0, PAGE_HEAD);
+    } else {
+        // Of the head only the counts change, and the hints of slots that move.
+        save.save(0, 8);
+        let hints = HINTS + first * 8;
+        if hints < PAGE_HEAD {
+            save.save(hints, PAGE_HEAD - hints);
+        }
+    }
+    // What lies behind the last slot is nobody's yet.
+    if index < slots {
+        save.save(slot, (slots - index) * 8);
+    }
     let offset = put_record(page, suffix, flags, value);
-    words::shift(page, slot, slot + 8, (slots - index) * 8);
+    if index < slots {
+        words::shift(page, slot, slot + 8, (slots - index) * 8);
+    }
     put_u64(page, slot, leaf_slot(suffix, offset));
     put_u16(page, COUNT, (slots + 1) as u16);
-    put_hints::<LeafSlots>(page);
+    put_hints_from::<LeafSlots>(page, first);
     true
 }
 
@@ -90,17 +105,17 @@ pub(crate) fn leaf_append<'a>(
     put_hints::<LeafSlots>(page);
 }
 
+#[inline(always)]
 fn leaf_slot(suffix: &[u8], offset: usize) -> u64 {
     head_of::<LeafSlots>(suffix) | (offset as u64) << 32 | (suffix.len() as u64) << 48
 }
 
 /// Writes a record below the heap and moves the heap's top; the page's head has been saved.
+#[inline]
 fn put_record(page: &Page, suffix: &[u8], flags: u16, value: &[u8]) -> usize {
     let offset = heap_top(page) - record_bytes(suffix.len(), value.len());
-    put_u32(page, offset, value.len() as u32 | u32::from(flags) << 16);
-    let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
-    words::write(page, offset + 4, tail);
-    words::write(page, offset + 4 + tail.len(), value);
+    let heading = value.len() as u32 | u32::from(flags) << 16;
+    words::write_parts(page, offset, heading, suffix.get(LeafSlots::HEAD..).unwrap_or(&[]), value);
     put_u16(page, HEAP_TOP, offset as u16);
     offset
 }

@@ -187,26 +187,31 @@ pub(crate) fn child(page: &Page, index: usize) -> u32 {
     }
 }
 
+#[inline(always)]
 fn heap_top(page: &Page) -> usize {
     usize::from(u16_at(page, HEAP_TOP))
 }
 
 /// Bytes of the heap that nothing uses any more.
+#[inline(always)]
 pub(crate) fn garbage(page: &Page) -> usize {
     usize::from(u16_at(page, GARBAGE))
 }
 
 /// Bytes between slots and heap.
+#[inline(always)]
 fn gap<S: Slots>(page: &Page) -> usize {
     heap_top(page).saturating_sub(PAGE_HEAD + count::<S>(page) * S::SIZE)
 }
 
 /// Bytes that a new slot and its heap part may take, after compaction.
+#[inline(always)]
 pub(crate) fn free_bytes<S: Slots>(page: &Page) -> usize {
     gap::<S>(page) + garbage(page)
 }
 
 /// Free bytes of a leaf, after compaction.
+#[inline(always)]
 pub(crate) fn leaf_free(page: &Page) -> usize {
     free_bytes::<LeafSlots>(page)
 }
@@ -306,13 +311,33 @@ fn head_of<S: Slots>(suffix: &[u8]) -> u64 {
 
 /// Recomputes the hints after slots have changed. The hints' bytes have been saved by the caller.
 fn put_hints<S: Slots>(page: &Page) {
+    put_hints_from::<S>(page, 0);
+}
+
+/// The first pair of hints that changes if a leaf of `slots` slots gets one more at `index`; HINT_COUNT / 2: none.
+#[inline]
+fn first_changed_hints(slots: usize, index: usize) -> usize {
+    let distance = slots / (HINT_COUNT + 1);
+    if slots <= HINTS_FROM || distance != (slots + 1) / (HINT_COUNT + 1) {
+        return 0;
+    }
+    // Hint k shows slot distance * (k + 1).
+    if index > distance * HINT_COUNT {
+        return HINT_COUNT / 2;
+    }
+    index.div_ceil(distance).saturating_sub(1) / 2
+}
+
+/// The same for the pairs of hints from `first` on, where those before have not changed.
+#[inline]
+fn put_hints_from<S: Slots>(page: &Page, first: usize) {
     let slots = count::<S>(page);
     if slots <= HINTS_FROM {
         return;
     }
     let distance = slots / (HINT_COUNT + 1);
     let hint = |k: usize| S::head(page, distance * (k + 1)) >> (8 * S::HEAD - 32) & 0xffff_ffff;
-    for pair in 0..HINT_COUNT / 2 {
+    for pair in first..HINT_COUNT / 2 {
         words::put_u64(page, HINTS + pair * 8, hint(2 * pair) | hint(2 * pair + 1) << 32);
     }
 }

@@ -422,7 +422,15 @@ impl Seat {
     }
 
     /// Frees the runs noted by [`Seat::note_freed`].
+    #[inline(always)]
     pub(crate) fn settle_freed(&self, generation: u32) {
+        if self.get(session::FREED_COUNT) != 0 {
+            self.settle_some_freed(generation);
+        }
+    }
+
+    #[cold]
+    fn settle_some_freed(&self, generation: u32) {
         for run in self.freed() {
             self.image.free_locked(run, self.id, Some(generation));
         }
