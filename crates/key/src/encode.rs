@@ -186,6 +186,53 @@ pub(crate) fn write_string(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
+/// Whether a byte string is short, not empty and needs no escapes: then [`write_plain_string`] writes its code.
+#[inline]
+pub(crate) fn is_plain_string(bytes: &[u8]) -> bool {
+    // Words that overlap, of which each is 8 bytes; what is shorter is looked at byte by byte.
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => bytes.len() <= 16 && !has_escaped(first) && !has_escaped(last),
+        _ => !bytes.is_empty() && bytes.iter().all(|byte| *byte > ESCAPE),
+    }
+}
+
+/// Whether one of the bytes is 00 or 01.
+#[inline]
+fn has_escaped(bytes: &[u8; 8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let word = u64::from_ne_bytes(*bytes);
+    // A byte below 2 borrows, and its highest bit was not set.
+    word.wrapping_sub(2 * ONES) & !word & (ONES << 7) != 0
+}
+
+/// Writes the code of a string that [`is_plain_string`]; `out` has exactly its length and two bytes.
+#[inline]
+pub(crate) fn write_plain_string(bytes: &[u8], out: &mut [u8]) {
+    let last = out.len() - 1;
+    out[0] = TAG_STRING;
+    out[last] = STRING_END;
+    let body = &mut out[1..last];
+    // Copies of constant size that overlap beat one of variable length.
+    match (
+        bytes.first_chunk::<8>(),
+        bytes.last_chunk::<8>(),
+        bytes.first_chunk::<4>(),
+        bytes.last_chunk::<4>(),
+    ) {
+        (Some(first), Some(last), _, _) => {
+            body[..8].copy_from_slice(first);
+            let at = body.len() - 8;
+            body[at..].copy_from_slice(last);
+        }
+        (_, _, Some(first), Some(last)) => {
+            body[..4].copy_from_slice(first);
+            let at = body.len() - 4;
+            body[at..].copy_from_slice(last);
+        }
+        _ => body.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from),
+    }
+}
+
 /// Encodes a byte string as a subscript (as a number if it is canonical) into `out`; returns the
 /// length of the code, or `None` if `out` is too short.
 pub fn encode_bytes(bytes: &[u8], out: &mut [u8]) -> Option<usize> {

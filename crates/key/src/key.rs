@@ -7,7 +7,10 @@
 use std::fmt;
 
 use crate::decode::{prefix_ends, validate};
-use crate::encode::{encode_int, encode_number, string_code_len, write_string, MAX_NUMBER_CODE};
+use crate::encode::{
+    encode_int, encode_number, is_plain_string, string_code_len, write_plain_string, write_string,
+    MAX_NUMBER_CODE,
+};
 use crate::error::KeyError;
 use crate::name::is_name;
 use crate::number::Number;
@@ -201,7 +204,15 @@ impl KeyBuf {
             return Err(KeyError::SubscriptTooLong);
         }
         let deeper = self.next_depth()?;
-        write_string(bytes, self.extend(string_code_len(bytes))?);
+        let (start, length) = (self.length, bytes.len() + 2);
+        let room = self.inline.get_mut(start..start + length);
+        match (is_plain_string(bytes), room) {
+            (true, Some(room)) if self.spill.is_empty() && start + length <= self.limit => {
+                write_plain_string(bytes, room);
+                self.length = start + length;
+            }
+            _ => write_string(bytes, self.extend(string_code_len(bytes))?),
+        }
         self.depth = deeper;
         Ok(())
     }

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 use perilune_key::{
-    code_len, decode_int, decode_subscript, increment, key_text, parse_canonical, parse_key, parse_lenient,
-    parse_quoted, prefix_ends, range, subscripts, validate, write_key, write_quoted, ArithmeticError,
-    Decimal, KeyBuf, Number, Space, Subscript, SubscriptBuf, Value, ValueRef,
+    code_len, decode_int, decode_subscript, encode_bytes, increment, key_text, parse_canonical, parse_key,
+    parse_lenient, parse_quoted, prefix_ends, range, subscripts, validate, write_key, write_quoted,
+    ArithmeticError, Decimal, KeyBuf, Number, Space, Subscript, SubscriptBuf, Value, ValueRef,
 };
 
 /// Seeds of past failures, run first; relative to the crate.
@@ -361,6 +361,35 @@ proptest! {
     fn damaged_text_never_panics(text in "\\^?[a-z]\\([-+.0-9eE\",$CZH_() ]{0,20}\\)?") {
         if let Ok(parsed) = parse_key(&text) {
             prop_assert_eq!(parse_key(parsed.to_string()), Ok(parsed));
+        }
+    }
+}
+
+/// Short strings are written by other code than long ones, and than those of [`perilune_key::encode_bytes`].
+#[test]
+fn short_strings_have_the_code_of_all_strings() {
+    for length in 0..40 {
+        for at in 0..length.max(1) {
+            for byte in [0, 1, 2, b'0', 0x7F, 0x80, 0x81, 0xFF] {
+                let mut bytes = vec![b'a'; length];
+                bytes.iter_mut().skip(at).take(1).for_each(|there| *there = byte);
+                for name in ["n".to_owned(), "n".repeat(31), "n".repeat(31) + &"m".repeat(30)] {
+                    let mut key = KeyBuf::with_limit(&name, 1_000).unwrap();
+                    for depth in 1..4 {
+                        let start = key.as_bytes().len();
+                        key.push_bytes(&bytes).unwrap();
+                        let mut code = [0; 100];
+                        let end = encode_bytes(&bytes, &mut code).unwrap();
+                        assert_eq!(&key.as_bytes()[start..], &code[..end], "{bytes:?} after {start} bytes");
+                        assert_eq!(key.depth(), depth);
+                    }
+                    let limit = name.len() + 1 + length;
+                    let mut short = KeyBuf::with_limit(&name, limit).unwrap();
+                    let code = encode_bytes(&bytes, &mut [0; 100]).unwrap();
+                    assert_eq!(short.push_bytes(&bytes).is_err(), code > length);
+                    assert_eq!(short.as_bytes().len(), limit - length + if code > length { 0 } else { code });
+                }
+            }
         }
     }
 }
