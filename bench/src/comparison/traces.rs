@@ -89,7 +89,7 @@ impl Recorder {
 
     /// Runs one operation on the model and writes it down.
     fn record(&mut self, operation: &str, subs: Vec<Sub>, argument: &str) -> Result<String> {
-        let path = Path { name: self.name.to_owned(), subs };
+        let path = Path { name: self.name.into(), subs };
         let (model, mut value) = (&mut self.model, Vec::new());
         let expected = match operation {
             "set" => model.set(&path, argument.as_bytes()).map(|()| String::new())?,
@@ -108,7 +108,7 @@ impl Recorder {
             "kill" => model.kill(&path).map(|()| String::new())?,
             "merge" => {
                 let subs = argument.split(',').map(Sub::read).collect();
-                model.merge(&path, &Path { name: self.name.to_owned(), subs })?;
+                model.merge(&path, &Path { name: self.name.into(), subs })?;
                 String::new()
             }
             other => return Err(format!("the model has no {other}").into()),
@@ -119,7 +119,7 @@ impl Recorder {
 
     /// Writes down a read that any answer is right for.
     fn record_any(&mut self, operation: &str, subs: Vec<Sub>) {
-        self.write_down(operation, &Path { name: self.name.to_owned(), subs }, "", "*");
+        self.write_down(operation, &Path { name: self.name.into(), subs }, "", "*");
     }
 
     fn write_down(&mut self, operation: &str, path: &Path, argument: &str, expected: &str) {
@@ -148,14 +148,14 @@ pub(crate) fn correctness(count: u64) -> Result<String> {
         Sub::Integer(7),
         Sub::Integer(10),
         Sub::Integer(300),
-        Sub::Text("B".to_owned()),
-        Sub::Text("a".to_owned()),
-        Sub::Text("a b".to_owned()),
-        Sub::Text("\u{e9}t\u{e9}".to_owned()),
+        Sub::Text("B".into()),
+        Sub::Text("a".into()),
+        Sub::Text("a b".into()),
+        Sub::Text("\u{e9}t\u{e9}".into()),
     ];
     for _ in 0..count {
         let depth = random.upto(3);
-        let mut subs = vec![Sub::Text("tree".to_owned())];
+        let mut subs = vec![Sub::Text("tree".into())];
         subs.extend((0..depth).map(|_| any[random.upto(any.len() as u64) as usize - 1].clone()));
         match random.upto(20) {
             1..=7 => {
@@ -165,7 +165,7 @@ pub(crate) fn correctness(count: u64) -> Result<String> {
             8..=9 => drop(recorder.record("get", subs, "")?),
             10..=11 => drop(recorder.record("data", subs, "")?),
             12 => {
-                *subs.last_mut().ok_or("no subscript")? = Sub::Text(String::new());
+                *subs.last_mut().ok_or("no subscript")? = Sub::Text("".into());
                 recorder.record("next", subs, "")?;
             }
             13..=14 => drop(recorder.record("next", subs, "")?),
@@ -173,7 +173,7 @@ pub(crate) fn correctness(count: u64) -> Result<String> {
             17 => drop(recorder.record("query", subs, "")?),
             18 => {
                 let by = random.upto(9) as i64 - 4;
-                let counter = vec![Sub::Text("counter".to_owned()), Sub::Integer(depth as i64)];
+                let counter = vec![Sub::Text("counter".into()), Sub::Integer(depth as i64)];
                 recorder.record("increment", counter, &by.to_string())?;
             }
             19 => drop(recorder.record("merge", subs, &format!("copy,{}", random.upto(3)))?),
@@ -201,7 +201,7 @@ pub(crate) fn operations(wide: u64) -> Result<String> {
     for phase in ["next", "previous", "query"] {
         recorder.phase(phase);
         for first in 1..=wide {
-            let mut subs = vec![Sub::Integer(first as i64), Sub::Text(String::new())];
+            let mut subs = vec![Sub::Integer(first as i64), Sub::Text("".into())];
             if phase == "query" {
                 subs.pop();
             }

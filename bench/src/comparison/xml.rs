@@ -81,7 +81,7 @@ pub(crate) fn digest(file: &FilePath) -> Result<String> {
         let mut columns: Vec<&str> = line.split('\t').collect();
         columns.pop();
         let subs = columns.iter().map(|column| Sub::read(&unescaped(column))).collect();
-        let node = keys.node(&Path { name: "dump".to_owned(), subs })?;
+        let node = keys.node(&Path { name: "dump".into(), subs })?;
         lines.insert(node.encoded().to_vec(), line);
     }
     let sorted = lines.values().fold(String::new(), |all, line| all + line + "\n");

@@ -15,6 +15,8 @@ pub(crate) mod published;
 pub(crate) mod resp;
 pub(crate) mod wire;
 
+use std::sync::Arc;
+
 use perilune::{IntoSubscript, KeyMark, Node};
 
 use crate::subject::{Pair, Result};
@@ -23,7 +25,8 @@ use crate::subject::{Pair, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sub {
     Integer(i64),
-    Text(String),
+    /// Shared: a program, too, has the texts of its calls but once.
+    Text(Arc<str>),
 }
 
 impl Sub {
@@ -31,7 +34,7 @@ impl Sub {
     pub(crate) fn read(text: &str) -> Sub {
         match text.parse::<i64>() {
             Ok(number) if number.to_string() == text => Sub::Integer(number),
-            _ => Sub::Text(text.to_owned()),
+            _ => Sub::Text(text.into()),
         }
     }
 }
@@ -48,14 +51,14 @@ impl std::fmt::Display for Sub {
 /// A node: the name of its global, and its subscripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) subs: Vec<Sub>,
 }
 
 impl Path {
     /// The node of a number.
     pub(crate) fn number(name: &str, number: u64) -> Path {
-        Path { name: name.to_owned(), subs: vec![Sub::Integer(number as i64)] }
+        Path { name: name.into(), subs: vec![Sub::Integer(number as i64)] }
     }
 
     /// Makes the only subscript another number.
@@ -135,7 +138,7 @@ pub(crate) trait Globals {
 /// Makes Perilune's order-preserving keys: the form that all mapped peers use.
 #[derive(Default)]
 pub(crate) struct Keys {
-    roots: Vec<(String, KeyMark, Node)>,
+    roots: Vec<(Arc<str>, KeyMark, Node)>,
 }
 
 impl Keys {
@@ -159,7 +162,7 @@ impl Keys {
         for sub in &path.subs {
             match sub {
                 Sub::Integer(number) => node.push(*number)?,
-                Sub::Text(text) => push(node, text.as_str())?,
+                Sub::Text(text) => push(node, &**text)?,
             }
         }
         Ok(node)
@@ -174,7 +177,7 @@ fn push(node: &mut Node, sub: impl IntoSubscript) -> Result<()> {
 pub(crate) fn sub(found: &perilune::Subscript<'_>) -> Result<Sub> {
     match (found.as_i64(), found) {
         (Some(number), _) => Ok(Sub::Integer(number)),
-        (None, perilune::Subscript::Bytes(bytes)) => Ok(Sub::Text(String::from_utf8(bytes.to_vec())?)),
-        (None, other) => Ok(Sub::Text(other.to_string())),
+        (None, perilune::Subscript::Bytes(bytes)) => Ok(Sub::Text(std::str::from_utf8(bytes)?.into())),
+        (None, other) => Ok(Sub::Text(other.to_string().into())),
     }
 }

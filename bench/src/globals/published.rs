@@ -45,7 +45,7 @@ impl<S: Store> Published<S> {
         let text = if kind == 3 { from } else { from.get(8..)? };
         let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
         let text = String::from_utf8_lossy(&text[..end]);
-        Some(if kind == 3 { Sub::Text(text.into_owned()) } else { Sub::read(&text) })
+        Some(if kind == 3 { Sub::Text(text.into()) } else { Sub::read(&text) })
     }
 }
 

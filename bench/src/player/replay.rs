@@ -5,7 +5,9 @@
 //! subscripts that were found, apart by commas, `=` and the value; `merge` has as its argument the
 //! subscripts of the target, apart by commas.
 
+use std::collections::HashSet;
 use std::io::Write;
+use std::sync::Arc;
 
 use crate::globals::{Globals, Path, Sub};
 use crate::subject::Result;
@@ -26,8 +28,8 @@ enum Kind {
 struct Operation {
     kind: Kind,
     path: Path,
-    argument: String,
-    expected: String,
+    argument: Arc<str>,
+    expected: Arc<str>,
     /// The target of a merge, the step of an increment.
     target: Path,
     by: i64,
@@ -63,8 +65,31 @@ pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
 }
 
+/// The texts of a trace, each once: a program has names and results in few places, whereas a copy for each
+/// operation would have the player wait for memory that no program would touch.
+#[derive(Default)]
+struct Texts(HashSet<Arc<str>>);
+
+impl Texts {
+    fn share(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
+            return Arc::clone(known);
+        }
+        let text = Arc::from(text);
+        self.0.insert(Arc::clone(&text));
+        text
+    }
+
+    fn sub(&mut self, text: &str) -> Sub {
+        match Sub::read(text) {
+            Sub::Text(_) => Sub::Text(self.share(text)),
+            number => number,
+        }
+    }
+}
+
 impl Operation {
-    fn read(line: &str) -> Result<Operation> {
+    fn read(line: &str, texts: &mut Texts) -> Result<Operation> {
         let columns: Vec<&str> = line.split('\t').collect();
         let short = || format!("the trace has a line that is too short: {line}");
         let count: usize = columns.get(3).ok_or_else(short)?.parse()?;
@@ -81,10 +106,10 @@ impl Operation {
             "merge" => Kind::Merge,
             other => return Err(format!("a trace has no operation {other}").into()),
         };
-        let subs = subs.iter().map(|text| Sub::read(&unescaped(text))).collect();
-        let argument = unescaped(columns.get(4 + count).ok_or_else(short)?);
-        let expected = unescaped(columns.get(5 + count).ok_or_else(short)?);
-        let name = columns[2].to_owned();
+        let subs = subs.iter().map(|text| texts.sub(&unescaped(text))).collect();
+        let argument = texts.share(&unescaped(columns.get(4 + count).ok_or_else(short)?));
+        let expected = texts.share(&unescaped(columns.get(5 + count).ok_or_else(short)?));
+        let name = texts.share(columns[2]);
         let target = Path { name: name.clone(), subs: argument.split(',').map(Sub::read).collect() };
         let by = argument.parse().unwrap_or(0);
         Ok(Operation { kind, path: Path { name, subs }, argument, expected, target, by })
@@ -92,9 +117,9 @@ impl Operation {
 
     /// Does it; is the answer as expected?
     fn run(&self, globals: &mut dyn Globals, value: &mut Vec<u8>) -> Result<bool> {
-        let expected = self.expected.as_str();
+        let expected = &*self.expected;
         let sub = |found: Option<Sub>| match found {
-            Some(Sub::Text(text)) => expected == text,
+            Some(Sub::Text(text)) => *expected == *text,
             Some(Sub::Integer(number)) => expected.parse() == Ok(number),
             None => expected.is_empty(),
         };
@@ -137,7 +162,9 @@ impl Replay {
         let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
         let wanted =
             |line: &&str| !line.starts_with('#') && (phase == "-" || line.split('\t').next() == Some(phase));
-        let operations = text.lines().filter(wanted).map(Operation::read).collect::<Result<_>>()?;
+        let mut texts = Texts::default();
+        let read = |line| Operation::read(line, &mut texts);
+        let operations = text.lines().filter(wanted).map(read).collect::<Result<_>>()?;
         Ok(Replay { operations, value: Vec::new() })
     }
 
@@ -158,7 +185,7 @@ impl Replay {
 /// Writes the nodes of a global to a file, as a trace would.
 pub(super) fn dump(globals: &mut dyn Globals, file: &str, name: &str) -> Result<u64> {
     let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-    let (mut at, mut value, mut count) = (Path { name: name.to_owned(), subs: Vec::new() }, Vec::new(), 0);
+    let (mut at, mut value, mut count) = (Path { name: name.into(), subs: Vec::new() }, Vec::new(), 0);
     while let Some(subs) = globals.query(&at, &mut value)? {
         for sub in &subs {
             write!(out, "{}\t", escaped(&sub.to_string()))?;

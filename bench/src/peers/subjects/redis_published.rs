@@ -61,7 +61,7 @@ impl Published {
 
 impl Globals for Published {
     fn set(&mut self, path: &Path, value: &[u8]) -> Result<()> {
-        let (name, subs) = (path.name.as_str(), path.subs.as_slice());
+        let (name, subs) = (&*path.name, path.subs.as_slice());
         let node = key("node", name, subs);
         self.client.ask(&[b"HMSET", node.as_bytes(), b"data", b"1", b"value", value])?;
         if subs.is_empty() {
@@ -124,7 +124,7 @@ impl Globals for Published {
                 Some(Reply::Bytes(Some(text))) => {
                     let text = String::from_utf8(text.clone())?;
                     let number = text.strip_prefix('\u{1}').and_then(|digits| digits.parse().ok());
-                    Ok(Some(number.map_or(Sub::Text(text), Sub::Integer)))
+                    Ok(Some(number.map_or(Sub::Text(text.into()), Sub::Integer)))
                 }
                 _ => Ok(None),
             },
