@@ -4,7 +4,8 @@
 -- - What runs there is what would run here: a function travels as its text with its upvalues, tables with all
 --   that they reach, nodes as their subscripts; what cannot travel is named, and nothing is sent.
 -- - Afterwards tables and upvalues are as if the function had run here.
--- - Unless it must run there, whatever is not done there (an error, too) has left nothing and runs here instead.
+-- - It runs once: what it raises there is the error. What is given up there has left nothing and, unless it must
+--   run there, runs here instead.
 --
 -- It does not do: locks and watches inside the function, which the server leaves to the program.
 local debug = require 'debug'
@@ -60,7 +61,10 @@ local function new(ship, db)
   local class = ship.class_of(node '^x')
   return {out = {}, count = 0, numbers = {}, objects = {}, cells = {}, ship = ship, db = db, path = {}, class = class,
     names = {[db] = 'db', [perilune] = 'perilune', [node] = 'node', [class] = 'class',
-      [perilune.node] = 'perilune.node', [perilune.isnode] = 'perilune.isnode'}}
+      [perilune.node] = 'perilune.node', [perilune.isnode] = 'perilune.isnode', [perilune.list] = 'perilune.list',
+      [perilune.null] = 'perilune.null', [perilune.empty_list] = 'perilune.empty_list',
+      [perilune.empty_map] = 'perilune.empty_map', [perilune.DELETE] = 'perilune.DELETE',
+      [getmeta(perilune.list {})] = 'mark'}}
 end
 
 local CANNOT = {}
@@ -264,7 +268,7 @@ function write(this, value)
     write_number(this, value)
   elseif this.ship.class_of(value) then
     write_node(this, value)
-  elseif kind == 'table' or kind == 'function' or value == this.db then
+  elseif kind == 'table' or kind == 'function' or this.names[value] then
     write_object(this, value)
   else
     refuse(this, '(a ' .. kind .. ')')
@@ -368,9 +372,10 @@ end
 -- Raises the error that the function ended in at the server.
 local function fail(this, text)
   local read, _, changes = reader(this, text)
-  local code, failure = read(), read()
+  local code, failure, where, node = read(), read(), nil, nil
+  if code then where, node = read(), read() end
   changes()
-  if code then this.ship.fail(code, failure) end
+  if code then this.ship.fail(code, failure, where, node) end
   error(failure, 0)
 end
 
@@ -460,10 +465,7 @@ return function(ship, module, db, options, tx, must, with_tx, f, count, ...)
     if not answer then return false end
     local kind, why = answer:sub(1, 1), answer:sub(2)
     if kind == 'd' or kind == 'b' then return results(this, answer) end
-    if kind == 'e' then
-      if must then fail(this, answer) end
-      return false
-    end
+    if kind == 'e' then fail(this, answer) end
     if kind ~= 'g' then return leave_it(ship, must, place, why, kind == 'u') end
     if not learn(place, why) then
       local unknown = "the name '" .. why .. "' is nil, or a <const> outside the function, or one of too many globals"

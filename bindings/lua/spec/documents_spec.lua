@@ -55,7 +55,7 @@ return function(spec)
     local name = page[1]
     spec(name, function(db, t)
       local program, expected, blocks = program_of(name)
-      local values = {path = t.path .. '.page', extract = t.path .. '.zwr'}
+      local values = {path = t.file .. '.page', extract = t.file .. '.zwr'}
       local file = assert(io.open(values.extract, 'w'))
       file:write '^person(21,"age")="43"\n^person(21,"name")="A"_$C(10)_"B"\n^top=5\n'
       file:close()

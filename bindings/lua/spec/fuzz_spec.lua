@@ -5,8 +5,8 @@ local fuzzing = require 'fuzzing'
 return function(spec)
   spec('every function of databases, nodes, transactions and watches', function(db, t)
     local perilune, random = t.perilune, fuzzing.random
-    local other = perilune.open(t.path .. '.other')
-    local closed = perilune.open(t.path .. '.closed')
+    local other = perilune.open(t.file .. '.other')
+    local closed = perilune.open(t.file .. '.closed')
     local of_closed = {closed.node('^a'), closed.node('^a')[5], closed.node('^a').x, closed.node('^a'):watch()}
     closed:close()
     local monitored = perilune.inherit(db.node)
@@ -56,7 +56,7 @@ return function(spec)
     functions['sort'] = function(a, b) return node() < node(), node() == a, node() <= b end
     functions['run later'] = function(id, f, ...) return perilune.transaction(id, f)(...) end
     functions['options'] = function(name, value)
-      return perilune.open(t.path .. '.options', type(name) == 'string' and {[name] = value} or name)
+      return perilune.open(t.file .. '.options', type(name) == 'string' and {[name] = value} or name)
     end
 
     local function timed(at)
@@ -77,7 +77,7 @@ return function(spec)
         watches[1] = n:watch()
       end
       if tostring(other):find('closed', 1, true) then
-        other = perilune.open(t.path .. '.other')
+        other = perilune.open(t.file .. '.other')
         databases[4] = other
         nodes[6] = other.node('^a')
       end
@@ -91,10 +91,10 @@ return function(spec)
     end
     fuzzing.run(functions, function(name) return selves[name] and selves[name]() end, fixed, values, between)
     between()
-    t.equal(db:verify(), true)
+    if not t.server then t.equal(db:verify(), true) end
     db:close()
     other:close()
-    for _, suffix in ipairs {'.other', '.closed', '.options'} do os.remove(t.path .. suffix) end
+    for _, suffix in ipairs {'.other', '.closed', '.options'} do os.remove(t.file .. suffix) end
   end)
 
   -- Not under LuaJIT: there a hook may come between an FFI call and the reading of its result

@@ -24,17 +24,17 @@ return function(spec)
   spec('a process without address space for 1 TiB', function(_, t)
     -- Sanitizers take terabytes of it for themselves.
     local limit = os.getenv 'SANITIZED' and 'true' or 'ulimit -v 16000000'
-    local refused = opened(t.path, 'unset PERILUNE_MAX_SIZE; ' .. limit)
+    local refused = opened(t.file, 'unset PERILUNE_MAX_SIZE; ' .. limit)
     if not os.getenv 'SANITIZED' then
       t.equal(refused:find('raise `ulimit -v`', 1, true) ~= nil, true, refused)
       t.equal(refused:find('PERILUNE_MAX_SIZE=', 1, true) ~= nil, true, refused)
     end
-    t.equal(opened(t.path, limit .. '; export PERILUNE_MAX_SIZE=1g'), 'opened\n')
+    t.equal(opened(t.file, limit .. '; export PERILUNE_MAX_SIZE=1g'), 'opened\n')
   end)
 
   spec('PERILUNE_MAX_SIZE is a size', function(_, t)
-    local refused = opened(t.path, 'export PERILUNE_MAX_SIZE=much')
+    local refused = opened(t.file, 'export PERILUNE_MAX_SIZE=much')
     t.equal(refused:find('$PERILUNE_MAX_SIZE: a size is', 1, true) ~= nil, true, refused)
-    t.equal(opened(t.path, 'export PERILUNE_MAX_SIZE='), 'opened\n')
+    t.equal(opened(t.file, 'export PERILUNE_MAX_SIZE='), 'opened\n')
   end)
 end

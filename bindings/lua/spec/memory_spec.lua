@@ -218,7 +218,7 @@ return function(spec)
     all['perilune.open'] = function()
       i = i + 1
       if i % 16 == 0 then
-        local opened = perilune.open(t.path .. '.gc', {max_size = 2 ^ 30})
+        local opened = perilune.open(t.file .. '.gc', {max_size = 2 ^ 30})
         opened.node('^x')[1].y.__ = i
         opened:close()
       end
@@ -258,7 +258,7 @@ return function(spec)
       t.equal(least < 200 * 16, true, name .. ' leaves ' .. least .. ' bytes behind in 200 calls')
     end
     if compiler then compiler.on() end
-    os.remove(t.path .. '.gc')
+    os.remove(t.file .. '.gc')
   end)
 
   spec('a full collection at every step of every function', function(db, t)
@@ -279,7 +279,7 @@ return function(spec)
     if compiler then compiler.on() end
     t.equal(steps > 500, true)
     t.equal(db:verify(), true)
-    os.remove(t.path .. '.gc')
+    os.remove(t.file .. '.gc')
   end)
 
   spec('loops that are left early give back their cursors', function(db, t)
@@ -295,7 +295,7 @@ return function(spec)
 
   spec('databases, classes and watches are collected', function(_, t)
     for i = 1, 20 do
-      local other = t.perilune.open(t.path .. '.gc')
+      local other = t.perilune.open(t.file .. '.gc')
       other.node('^x').y.__ = i
       local w = other.node('^x'):watch()
       t.equal(w:wait(0), false)
@@ -303,6 +303,6 @@ return function(spec)
     end
     collectgarbage()
     collectgarbage()
-    os.remove(t.path .. '.gc')
+    os.remove(t.file .. '.gc')
   end)
 end

@@ -10,10 +10,10 @@ local function interpreter()
 end
 
 return function(spec)
-  -- Starts a process with its number in PATH.pid, and does not wait for it.
-  local function start(path, what, id)
+  -- Starts a process with its number in FILE.pid, and does not wait for it.
+  local function start(t, what, id)
     os.execute(string.format("sh -c 'echo $$ >%s.pid%s; exec %s %schild.lua %s %s %s %s../../../examples/collatz.lua' &",
-      path, id, interpreter(), here, path, what, id, here))
+      t.file, id, interpreter(), here, t.path, what, id, here))
   end
 
   local function wait_for(node)
@@ -28,8 +28,8 @@ return function(spec)
   end
 
   spec('increments and transactions of four processes', function(db, t)
-    for id = 1, 4 do start(t.path, 'count', id) end
-    finish(db, t.path, 4)
+    for id = 1, 4 do start(t, 'count', id) end
+    finish(db, t.file, 4)
     t.equal(db.node('^counter').__, 2000)
     local sum = 0
     for _, v in db.node('^step'):pairs() do sum = sum + v end
@@ -37,44 +37,44 @@ return function(spec)
   end)
 
   spec('locks exclude, above and below, until their process lets go', function(db, t)
-    start(t.path, 'hold', 1)
+    start(t, 'hold', 1)
     wait_for(db.node('^ready'))
     local lock = db.node('^lock')
     t.equal({lock.a:grab(0), lock:grab(0), lock.a.b:grab(0), lock.b:grab(0)}, {false, false, false, true})
     t.equal(lock.a:grab(0.01), false)
     db.node('^go').__ = true
     t.equal(lock.a:grab(60), true)
-    finish(db, t.path, 1)
+    finish(db, t.file, 1)
   end)
 
   spec('a process that is killed leaves no lock', function(db, t)
-    start(t.path, 'hold', 1)
+    start(t, 'hold', 1)
     wait_for(db.node('^ready'))
     t.equal(db.node('^lock').a:grab(0), false)
-    local file = assert(io.open(t.path .. '.pid1'))
+    local file = assert(io.open(t.file .. '.pid1'))
     os.execute('kill -9 ' .. file:read '*l')
     file:close()
     t.equal(db.node('^lock').a:grab(60), true)
-    os.remove(t.path .. '.pid1')
+    os.remove(t.file .. '.pid1')
   end)
 
   spec('a watch sees what another process writes', function(db, t)
     local told = db.node('^told')
     local w = told:watch()
-    start(t.path, 'write', 1)
+    start(t, 'write', 1)
     t.equal(w:wait(60), true)
     wait_for(told[1])
     t.equal(told[1].__, 'by the child')
-    finish(db, t.path, 1)
+    finish(db, t.file, 1)
   end)
 
   spec('3n+1 by three processes finds what one does', function(db, t)
     local collatz = dofile(here .. '../../../examples/collatz.lua')
     local P = collatz.prepare(db, 10000, 100, 3)
-    for id = 1, 3 do start(t.path, 'collatz', id) end
+    for id = 1, 3 do start(t, 'collatz', id) end
     collatz.start(P)
     local found = collatz.finish(P)
-    finish(db, t.path, 3)
+    finish(db, t.file, 3)
     t.equal({found.longest, found.highest, found.stored}, {261, 27114424, 21663})
     -- How often is a matter of their order.
     t.equal(found.reads > 21663 + 10000 and found.updates >= 21663, true)

@@ -233,6 +233,127 @@ return function(spec)
     t.equal(n.__, 'text')
   end)
 
+  -- What one function does there and here; `n` is emptied between.
+  local function both(db, t, n, work, ...)
+    n:kill()
+    local far = {db:transaction(there, work, ...)}
+    n:kill()
+    t.equal(far, {db:transaction({at = 'client'}, work, ...)})
+    n:kill()
+    -- And without being told it runs at the server, if this Lua sends at all.
+    local place = db:transaction(function(...)
+      work(...)
+      return type(n) == 'table' and 'server' or 'client'
+    end, ...)
+    t.equal(place, t.server and not wide and 'server' or 'client')
+  end
+
+  spec('trees of tables are stored and read at the server', function(db, t)
+    local n, perilune = db.node '^trees', t.perilune
+    local tree = {1, 2, {deep = {x = 'y'}, __ = 'own'}, name = 'n\0m', ['2.5'] = true, empty = {}, list = perilune.list {},
+      null = perilune.null, none = perilune.empty_map}
+    both(db, t, n, function(_, argument)
+      n.gone.__, n.kept.__ = 1, 2
+      argument.gone = perilune.DELETE
+      n:settree(argument)
+      local found, seen = n:gettree(), {}
+      n.a:settree({x = 1, y = 2, z = {1, 2}}, function(parent, key, value)
+        if key == 'y' then return nil end
+        if key == 'x' then return 'w', value + 1 end
+        seen[#seen + 1] = tostring(parent) .. tostring(key)
+        return key, value
+      end)
+      table.sort(seen)
+      local shown = {}
+      local filtered = n.a:gettree(function(node, key, value, into, depth)
+        shown[#shown + 1] = tostring(node) .. '|' .. tostring(key) .. '|' .. tostring(value) .. '|' .. tostring(into) .. depth
+        return value, key ~= 'z'
+      end)
+      return found[1], found[2], found[3].__, found[3].deep.x, found.name, found[2.5], found.gone, found.kept,
+        next(found.empty) == nil, getmetatable(found.list) ~= nil, found.null == perilune.null, next(found.none) == nil,
+        n.none.__ == perilune.empty_map, n.list.__ == perilune.empty_list, n(3):gettree(0), n(3):gettree(1), n.nothing:gettree(),
+        n.a:gettree(), filtered, table.concat(seen, ' '), table.concat(shown, ' '), found
+    end, tree)
+    t.equal(n:tojson() ~= nil, true)
+    -- All of it or nothing.
+    local long = ('x'):rep(5000)
+    n:kill()
+    t.equal({db:transaction(there, function()
+      return (pcall(n.settree, n, {1, 2, 3, [long] = 1})), n:gettree()
+    end)}, {false, nil})
+  end)
+
+  spec('walks with a range, comparisons and copies run at the server', function(db, t)
+    local n = db.node '^ranges'
+    both(db, t, n, function(_)
+      local out = {}
+      local function put(...) for i = 1, select('#', ...) do out[#out + 1] = tostring((select(i, ...))) end end
+      local function list(range)
+        put '|'
+        for k in n:subscripts(range) do put(k) end
+        for k, v in n:pairs(range) do put(k, v) end
+        for child, value, key in n:children(range) do put(child, value, key) end
+      end
+      for i = 1, 5 do n[i].__ = 'v' .. i end
+      n.a.b.__, n.b.__ = 1, 2
+      for _, range in ipairs {{}, {from = 2}, {after = 2}, {to = 4}, {before = 4}, {from = 2, to = 'a'}, {from = 2.5, before = 'b'},
+        {reverse = true, from = 'a', to = 3}, {reverse = true, after = 'a', before = 3}, {from = 4, to = 2}, {from = 9}} do
+        list(range)
+      end
+      for node, value in n:nodes() do put(node, value) end
+      for node, value in n:nodes(true) do put(node, value) end
+      for node, value in n.a:nodes(true) do put(node, value) end
+      for i, v in n:ipairs() do put(i, v) end
+      for i, v in n:ipairs(4, 2) do put(i, v) end
+      for i, v in n:ipairs(3, 3) do put(i, v) end
+      put(n:count(), n:count 'children', n:count 'nodes', n.a:count 'nodes')
+      put(n.a.b:parent(0), n.a.b:parent(1), n.a.b:parent(2), n.a.b:parent(3), n:parent(), n.a:contains(n.a.b), n.a.b:contains(n.a))
+      put(n['7']:contains(n(7, 'x')), n('7', 'x'):subscript(1), n.a.b:subscript(), n.a.b:subscript(-2), n.a:subscript(5))
+      put(n.b:cas(2, 3), n.b:cas(2, 4), n.b:cas('3', 5), n.b:cas(nil, 6), n.c:cas(nil, true), n.c:cas(true, nil), n.c.__, n.b.__)
+      put(n.a:copy(n.d), n[1]:merge(n.d), n.d:gettree().b, n.d.__)
+      local values = db:get_many {n[1], n.none, n[2]}
+      put(values[1], values[2], values[3])
+      db:set_many({n[1], n[2]}, {'one', nil})
+      db:set_each({n[3], n.e}, {'three', 0.5})
+      put(n[1].__, n[2].__, n[3].__, n.e.__)
+      for k in n:subscripts() do
+        if type(k) == 'number' and k < 20 then n[k + 10].__ = k end -- it sees what it writes ahead of it
+        put(k)
+      end
+      return table.concat(out, ' ')
+    end)
+  end)
+
+  spec('a function that ends in an error has run once', function(db, t)
+    local n, runs, absent = db.node '^once', 0, nil
+    local function failing(how)
+      runs = 0
+      return select(2, pcall(db.transaction, db, function()
+        runs = runs + 1
+        n.runs:incr()
+        if how == 'error' then error('broken ' .. type(n):sub(1, 1)) end
+        if how == 'table' then error {code = 'mine', at = type(n)} end
+        if how == 'nil' then return absent.field end
+        n.__ = 'text'
+        n:incr()
+      end))
+    end
+    local far = t.server ~= nil and not wide
+    t.equal(failing('error'):gsub('^.*ship_spec', 'ship_spec'):match '^ship_spec.lua:%d+: broken (%a)$', far and 't'
+      or type(n):sub(1, 1))
+    t.equal(failing('table').at == 'table', far)
+    local raised = failing 'nil'
+    t.equal(raised:match 'ship_spec.lua:%d+: attempt to index.*nil value' and raised:match "upvalue 'absent'" ~= nil, true)
+    local failure = failing 'operation'
+    t.equal({failure.code, failure.node, failure.where:match 'ship_spec.lua:%d+: '},
+      {'NOT_A_NUMBER', '^once', failure.where:match 'ship_spec.lua:%d+: $'})
+    t.equal(tostring(failure):match '^.-ship_spec.lua:%d+: perilune: .- %(at ^once%)$' ~= nil, true, tostring(failure))
+    n.__ = 'text'
+    t.equal(failure.status, select(2, pcall(n.incr, n)).status)
+    t.equal(runs, 1)
+    t.equal(n.runs.__, nil)
+  end)
+
   if os.getenv 'PERILUNE_SPEC_SERVER' then
     spec('what cannot travel is named', function(db, t)
       local n = db.node '^t'

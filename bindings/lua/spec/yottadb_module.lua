@@ -138,15 +138,15 @@ return function(spec)
     ydb.set('$ZMAXTPTIME', 0)
     ydb.tp(function()
       ydb.tp(function() t.equal({ydb.get '$TLEVEL', ydb.get '$TRESTART'}, {'2', '0'}) end)
-      t.fails('inside a transaction', ydb.set, '$ZGBLDIR', t.path .. '.2')
+      t.fails('inside a transaction', ydb.set, '$ZGBLDIR', t.file .. '.2')
     end)
     ydb.set('^here', 1)
     ydb.set('local', 'stays')
     t.equal(ydb.get '$ZGBLDIR', t.path)
-    ydb.set('$ZGBLDIR', t.path .. '.2')
-    t.equal({ydb.get '$ZGBLDIR', ydb.get '^here', ydb.get 'local'}, {t.path .. '.2', nil, 'stays'})
+    ydb.set('$ZGBLDIR', t.file .. '.2')
+    t.equal({ydb.get '$ZGBLDIR', ydb.get '^here', ydb.get 'local'}, {t.file .. '.2', nil, 'stays'})
     perilune.use():close()
-    for _, ending in ipairs {'', '-shm', '-wal.1'} do os.remove(t.path .. '.2' .. ending) end
+    for _, ending in ipairs {'', '-shm', '-wal.1'} do os.remove(t.file .. '.2' .. ending) end
     perilune.use(db)
     t.equal(ydb.get '^here', '1')
   end)
@@ -237,7 +237,7 @@ return function(spec)
       t.equal({runs, restarts[1], restarts[2], ydb.get '^v', ydb.get 'l'}, {2, '0', '1', '11', '1'})
       -- An error that came of such a state is not the caller's.
       runs = 0
-      ydb.tp(function()
+      local good = pcall(ydb.tp, function()
         runs = runs + 1
         local value = ydb.get '^v'
         if runs == 1 then
@@ -245,7 +245,9 @@ return function(spec)
           error('saw ' .. value)
         end
       end)
-      t.equal(runs, 2)
+      t.equal(good, not t.server)
+      -- Over the wire one answer is of one moment, and not looked at again where nothing is written.
+      t.equal(runs, t.server and 1 or 2)
     end
     other:close()
   end)
@@ -273,11 +275,11 @@ return function(spec)
     go()
     ydb.tp(function() go() ydb.tp(go) go() n['4.5'].__ = 1 end)
     pcall(ydb.tp, function() n['4.7'].__ = 1 go() go() error 'x' end)
-    perilune.use(perilune.open(t.path .. '.2'))
+    perilune.use(perilune.open(t.file .. '.2'))
     ydb.set('^v', 6, 1)
     go()
     perilune.use():close()
-    for _, ending in ipairs {'', '-shm', '-wal.1'} do os.remove(t.path .. '.2' .. ending) end
+    for _, ending in ipairs {'', '-shm', '-wal.1'} do os.remove(t.file .. '.2' .. ending) end
     perilune.use(db)
     go()
     go()

@@ -60,26 +60,45 @@ static void push_where(lua_State *L)
     lua_pushliteral(L, "");
 }
 
-/* Raises the message on the top of the stack with the node's text below it (or nil). */
-static int raise(lua_State *L, int status)
+/* Raises the message on the top of the stack with the place and the node's text below it (or nil). */
+static int raise_at(lua_State *L, int status)
 {
     const char *name = perilune_status_name(status);
     if (strncmp(name, "PERILUNE_", 9) == 0)
         name += 9;
     lua_createtable(L, 0, 5);
-    lua_insert(L, -3);
-    lua_setfield(L, -3, "message");
+    lua_insert(L, -4);
+    lua_setfield(L, -4, "message");
+    lua_setfield(L, -3, "where");
     lua_setfield(L, -2, "node");
     lua_pushstring(L, name);
     lua_setfield(L, -2, "code");
     lua_pushinteger(L, status);
     lua_setfield(L, -2, "status");
-    push_where(L);
-    lua_setfield(L, -2, "where");
     lua_pushlightuserdata(L, (void *)&errors_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
     lua_setmetatable(L, -2);
     return lua_error(L);
+}
+
+/* Raises the message on the top of the stack with the node's text below it (or nil). */
+static int raise(lua_State *L, int status)
+{
+    push_where(L);
+    lua_insert(L, -2);
+    return raise_at(L, status);
+}
+
+int raise_from_there(lua_State *L, int status)
+{
+    luaL_checkstack(L, 10, "error");
+    if (lua_isnil(L, -2)) {
+        push_where(L);
+        lua_replace(L, -3);
+    }
+    lua_insert(L, -3);
+    lua_insert(L, -2); /* node, place, message */
+    return raise_at(L, status);
 }
 
 int raise_message(lua_State *L, int status)

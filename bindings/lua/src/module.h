@@ -149,6 +149,8 @@ int raise_argument(lua_State *L, const char *format, ...);
 int raise_thread(lua_State *L, int status);
 /* Raises the message on the top of the stack. */
 int raise_message(lua_State *L, int status);
+/* The same with message, place and node, which are the three values on the top of the stack (or nil). */
+int raise_from_there(lua_State *L, int status);
 int open_errors(lua_State *L);
 /* Raises why `db` takes no calls. */
 int raise_unusable(lua_State *L, database *db);

@@ -82,18 +82,18 @@ static int run_there(lua_State *L)
     return 1;
 }
 
-/* tools.fail(code, message): raises an error of this module. */
+/* tools.fail(code, message[, where, node]): raises an error of this module. */
 static int fail(lua_State *L)
 {
     const char *code = luaL_checkstring(L, 1);
     luaL_checkstring(L, 2);
-    lua_settop(L, 2);
+    lua_settop(L, 4);
     for (int status = -1; status > -256; status--) {
         const char *name = perilune_status_name(status);
         if (strncmp(name, "PERILUNE_", 9) == 0 && strcmp(name + 9, code) == 0)
-            return raise_message(L, status);
+            return raise_from_there(L, status);
     }
-    return raise_message(L, PERILUNE_INTERNAL);
+    return raise_from_there(L, PERILUNE_INTERNAL);
 }
 
 /* perilune.ship(f): what sends functions; called as f(tools, db, options, tx, must, with_tx, f, count, ...). */

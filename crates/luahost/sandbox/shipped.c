@@ -5,11 +5,16 @@
  */
 #include "sandbox.h"
 
+#include <string.h>
+
 static const char shipped[] = {
 #include "shipped.inc"
 };
 static const char surroundings[] = {
 #include "surroundings.inc"
+};
+static const char documents[] = {
+#include "documents.inc"
 };
 
 /* compile(text, name): a function, or nil and why not. */
@@ -33,6 +38,52 @@ static void load_part(lua_State *L, const char *part, size_t length)
         lua_error(L);
 }
 
+/* where(): the place in the program's function, as "file:line: ". */
+static int where_asked(lua_State *L)
+{
+    lua_Debug frame;
+    for (int level = 1; lua_getstack(L, level, &frame); level++) {
+        lua_getinfo(L, "Sl", &frame);
+        if (frame.currentline > 0 && strcmp(frame.source, "=perilune") != 0) {
+            lua_pushfstring(L, "%s:%d: ", frame.short_src, frame.currentline);
+            return 1;
+        }
+    }
+    lua_pushliteral(L, "");
+    return 1;
+}
+
+static int mark_text(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    return 1;
+}
+
+/* Puts a value that is only itself into the table at the top of the stack. */
+static void add_mark(lua_State *L, const char *name, const char *text)
+{
+    lua_newuserdata(L, 1);
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, text);
+    lua_pushcclosure(L, mark_text, 1);
+    lua_setfield(L, -2, "__tostring");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -2, name);
+}
+
+/* Pushes the values that are no plain ones: the module of programs has them, too (bindings/lua/src/values.c). */
+static void push_marks(lua_State *L)
+{
+    lua_createtable(L, 0, 4);
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "null");
+    add_mark(L, "empty_list", "[]");
+    add_mark(L, "empty_map", "{}");
+    add_mark(L, "DELETE", "perilune.DELETE");
+}
+
 /* Keeps the function that runs requests; the globals of scripts are at `globals`. */
 void open_shipped(sandbox *S, int globals)
 {
@@ -46,7 +97,10 @@ void open_shipped(sandbox *S, int globals)
     lua_pushcfunction(L, ask_node);
     lua_pushvalue(L, globals);
     lua_pushvalue(L, -4);
-    lua_call(L, 3, 1);
+    push_marks(L);
+    lua_pushcfunction(L, where_asked);
+    load_part(L, documents, sizeof documents);
+    lua_call(L, 6, 1);
     lua_call(L, 5, 1);
     S->shipped = luaL_ref(L, LUA_REGISTRYINDEX);
 }

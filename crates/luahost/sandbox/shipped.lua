@@ -7,12 +7,12 @@
 -- - A request is not trusted: one that is none is answered so.
 -- - Nothing of a run is kept but compiled text, which sees the globals of its own run only.
 --
--- It does not do: locks, watches, messages, documents: these are left to the program (surroundings.lua).
+-- It does not do: locks, watches, messages: these are left to the program (surroundings.lua, documents.lua).
 local compile, setfenv, globals, run, seen = ...
 local type, pairs, next, select, error, pcall, setmetatable = type, pairs, next, select, error, pcall, setmetatable
 local rawget, rawset, rawequal, tonumber, tostring, unpack = rawget, rawset, rawequal, tonumber, tostring, unpack
 local concat, format, sub, find, byte = table.concat, string.format, string.sub, string.find, string.byte
-local getmetatable = getmetatable
+local getmetatable, ipairs = getmetatable, ipairs
 local STOP, leave, parts, base, node_of, class_of = seen.STOP, seen.leave, seen.parts, seen.base, seen.node_of, seen.class_of
 local maker, failures, known, own_meta, global = seen.maker, seen.failures, seen.known, seen.own_meta, seen.global
 local LIBRARIES = seen.LIBRARIES
@@ -162,6 +162,7 @@ function readers.F()
       cell = {}
       run.cells[number] = cell
       cells[upvalue] = cell
+      run.upvalues[upvalue] = true
       cell.value = read()
       cell.former = cell.value
     end
@@ -219,7 +220,9 @@ function writers.table(value)
     return
   end
   local meta = getmetatable(value)
-  if meta ~= nil and run.numbers[meta] == nil then leave('u', 'a table with a metatable of its own comes back') end
+  if meta ~= nil and run.numbers[meta] == nil and run.names[meta] == nil then
+    leave('u', 'a table with a metatable of its own comes back')
+  end
   define(value)
   put 'T'
   write(meta)
@@ -228,10 +231,11 @@ end
 
 function write(value)
   local kind = type(value)
-  local number = (kind == 'table' or kind == 'function') and run.numbers[value]
+  local is_object = kind == 'table' or kind == 'function' or kind == 'userdata'
+  local number = is_object and run.numbers[value]
   if number then
     put('r', number, ';')
-  elseif (kind == 'table' or kind == 'function') and (run.names[value] or known[value]) then
+  elseif is_object and (run.names[value] or known[value]) then
     local name = run.names[value] or known[value]
     put('L', #name, ';', name)
   elseif writers[kind] then
@@ -277,6 +281,14 @@ local function put_results(count, ...)
   put_changes()
 end
 
+-- An error of Lua itself names a variable of a function's surroundings as a global one.
+local function as_there(failure)
+  if type(failure) ~= 'string' then return failure end
+  return (failure:gsub("global ('([%a_][%w_]*)' %(an? %a+ value%))$", function(rest, name)
+    return run.upvalues[name] and 'upvalue ' .. rest
+  end))
+end
+
 local function finish(good, ...)
   if run.left then error(STOP, 0) end
   out = {}
@@ -290,10 +302,10 @@ local function finish(good, ...)
     put 'e'
     local failure = (...)
     if failure ~= nil and failures[failure] then
-      put('s', #failure.code, ';', failure.code, 's', #failure.message, ';', failure.message)
+      for _, field in ipairs {'code', 'message', 'where', 'node'} do write(failure[field]) end
     else
       put 'n'
-      write(failure)
+      write(as_there(failure))
     end
     put_changes()
   end
@@ -314,11 +326,11 @@ local function serve()
   finish(pcall(f, unpack(arguments, 1, count)))
 end
 
-local EMPTIED = {'objects', 'numbers', 'formers', 'cells', 'globals', 'libraries', 'names'}
+local EMPTIED = {'objects', 'numbers', 'formers', 'cells', 'globals', 'libraries', 'names', 'upvalues'}
 
 return function(request)
   packet, position = request, 1
-  run.level, run.count, run.left, run.doomed, run.value = 1, 0, nil, nil, nil
+  run.level, run.count, run.left, run.doomed, run.value, run.failed = 1, 0, nil, nil, nil, nil
   for i = 1, #EMPTIED do run[EMPTIED[i]] = {} end
   local good, why = pcall(serve)
   local left = run.left

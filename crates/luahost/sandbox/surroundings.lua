@@ -3,7 +3,7 @@
 -- It is what they would see in the program (bindings/lua), as far as it goes. Invariants
 -- - A run that cannot be as it would be in the program is given up, whatever the function catches: `leave`.
 -- - Tables that a function can write into are made anew for each run.
-local ask, globals, run = ... -- `run` is the state of the run under way
+local ask, globals, run, marks, where, open_documents = ... -- `run` is the state of the run under way
 local type, pairs, select, error, pcall, setmetatable = type, pairs, select, error, pcall, setmetatable
 local rawequal, rawset, tostring, unpack, sub = rawequal, rawset, tostring, unpack, string.sub
 
@@ -20,10 +20,24 @@ local function check()
 end
 
 local failures = setmetatable({}, {__mode = 'k'})
-local errors = {__tostring = function(e) return 'perilune: ' .. tostring(e.message) end, __name = 'perilune.error',
-  __metatable = false}
+local errors = {__name = 'perilune.error', __metatable = false}
 
--- Asks the host about a node; its errors are as in the program, or the program is to find them itself.
+function errors.__tostring(e)
+  local at = e.node and ' (at ' .. tostring(e.node) .. ')' or ''
+  return tostring(e.where or '') .. 'perilune: ' .. tostring(e.message) .. at
+end
+
+local MARKS = {['0'] = marks.null, ['1'] = marks.empty_list, ['2'] = marks.empty_map}
+
+-- A value as the host has answered it: numbers that are no integers, and what JSON has beside, are wrapped.
+local function plain(value)
+  if type(value) ~= 'table' then return value end
+  if value.big_number then return MARKS[value.big_number] end
+  return value.double
+end
+
+-- Asks the host about a node; its errors are as in the program, or the program is to find them itself: whoever
+-- catches one may look at all that it has.
 local function query(operation, list, ...)
   if run.left or run.doomed then error(STOP, 0) end
   local count = #list
@@ -32,11 +46,17 @@ local function query(operation, list, ...)
   local more = select('#', ...)
   for i = 1, more do words[count + 2 + i] = (select(i, ...)) end
   local good, answer = pcall(ask, unpack(words, 1, count + 2 + more))
-  if good then return answer end
+  if good then
+    if type(answer) == 'table' and answer.big_number then return MARKS[answer.big_number] end
+    return answer
+  end
   local code, message = tostring(answer):match '^([A-Z_]+) (.*)$'
   if code == 'LEAVE' then leave('u', message) end
-  if run.exact then leave('x', 'an operation failed: ' .. tostring(message)) end
-  local failure = setmetatable({code = code, message = message}, errors)
+  if code == nil then leave('x', 'an operation failed: ' .. tostring(answer)) end
+  run.failed = message
+  local known, node = pcall(ask, 'text', unpack(words, 2, count + 2))
+  local failure = {code = code, message = message, where = where(), node = known and node or nil}
+  setmetatable(failure, errors)
   failures[failure] = true
   error(failure, 0)
 end
@@ -132,12 +152,16 @@ function base.get(node, default)
   return value
 end
 
+local SETS = {[marks.null] = 'null', [marks.empty_list] = 'empty_list', [marks.empty_map] = 'empty_map'}
+
 function base.set(node, value)
   local kind = type(value)
   if value == nil then
     query('delete', list_of(node))
   elseif kind == 'string' or kind == 'boolean' or (kind == 'number' and value - value == 0) then
     query('set', list_of(node), value)
+  elseif SETS[value] then
+    query(SETS[value], list_of(node))
   else
     leave('x', 'a node is set to a ' .. kind)
   end
@@ -155,55 +179,11 @@ function base.kill(node) query('kill', list_of(node)) end
 local function step(operation, list, at)
   local found = query(operation, list, at)
   if found == nil then return nil end
-  local value = found[2]
-  if type(value) == 'table' then value = value.double end
-  return type(found[1]) == 'table' and found[1].double or found[1], value
+  return plain(found[1]), plain(found[2])
 end
 
 function base.next(node, after) return step('after', list_of(node), after) end
 function base.previous(node, before) return step('before', list_of(node), before) end
-
-local function walk(node, range)
-  if range ~= nil and type(range) ~= 'boolean' then leave('u', 'a walk has a range') end
-  return list_of(node), range and 'before' or 'after'
-end
-
-function base.subscripts(node, range)
-  local list, operation = walk(node, range)
-  local at
-  return function()
-    at = step(operation, list, at)
-    return at
-  end
-end
-
-function base.pairs(node, range)
-  local list, operation = walk(node, range)
-  local at, value
-  return function()
-    at, value = step(operation, list, at)
-    return at, value
-  end
-end
-
-function base.children(node, range)
-  local list, operation = walk(node, range)
-  local class, at, value = part_of(node).class, nil, nil
-  return function()
-    at, value = step(operation, list, at)
-    if at ~= nil then return node_of(class, with(list, at)), value, at end
-  end
-end
-
-function base.count(node, what)
-  if what ~= nil and what ~= 'children' then leave('u', 'nodes of a tree are counted') end
-  local count, list, at = 0, list_of(node), nil
-  repeat
-    at = step('after', list, at)
-    if at ~= nil then count = count + 1 end
-  until at == nil
-  return count
-end
 
 function base.varname(node) return list_of(node)[1] end
 function base.depth(node) return #list_of(node) - 1 end
@@ -221,13 +201,6 @@ function base.subsarray(node)
   local list, subscripts = list_of(node), {}
   for i = 1, #list - 1 do subscripts[i] = subscript_at(list, i) end
   return subscripts
-end
-
-function base.parent(node, depth)
-  local part = part_of(node)
-  if depth ~= nil then leave('u', 'an ancestor is asked for by its depth') end
-  if #part.list == 1 then return nil end
-  return node_of(part.class, {unpack(part.list, 1, #part.list - 1)})
 end
 
 local function maker(class)
@@ -283,6 +256,9 @@ local function restart()
   error(STOP, 0)
 end
 
+local many = open_documents(base, {leave = leave, parts = parts, node_of = node_of, with = with, list_of = list_of,
+  subscript_at = subscript_at, transaction = transaction, plain = plain}, run, query, marks)
+
 local of_transactions = {transaction = transaction, rollback = rollback, restart = restart,
   restarts = function() return query('restarts', {'^level'}) end, level = function() return run.level end}
 
@@ -320,6 +296,7 @@ function made.db(own)
     data = function(_, ...) return query('data', at(...)) end,
     set = function(...) return base.set(last(...)) end,
     incr = function(...) return base.incr(last(...)) end,
+    get_many = many.get_many, set_many = many.set_many, set_each = many.set_each,
   })
 end
 
@@ -328,9 +305,16 @@ function made.tx(own)
     __newindex = function() leave('u', 'a transaction is written into') end})
 end
 
+-- What marks a table as a list.
+function made.mark() return {__name = 'perilune.list'} end
+
 function made.perilune(own)
-  return fields({}, 'perilune.', {node = own.node, isnode = function(x) return parts[x] ~= nil end,
+  return fields(marks, 'perilune.', {node = own.node, isnode = function(x) return parts[x] ~= nil end,
     rollback = function(value) rollback(nil, value) end, restart = restart,
+    list = function(t)
+      if type(t) ~= 'table' then leave('x', 'perilune.list takes a table') end
+      return setmetatable(t, own.mark)
+    end,
     use = function(other) if other ~= nil then leave('u', 'perilune.use sets a database') end return own.db end})
 end
 
@@ -369,25 +353,21 @@ for library, functions in pairs(LIBRARIES) do
   end
 end
 
--- What a function catches is not what ends a run.
-function PLAIN.pcall(...)
-  local function caught(...)
-    check()
-    return ...
-  end
-  return caught(pcall(...))
+for name, mark in pairs(marks) do known[mark] = 'perilune.' .. name end
+
+-- What a function catches is not what ends a run; and an error of ours has less here than in the program.
+local function caught(good, ...)
+  check()
+  if not good and run.exact and run.failed then leave('x', 'an operation failed: ' .. run.failed) end
+  return good, ...
 end
+
+function PLAIN.pcall(...) return caught(pcall(...)) end
 
 known[PLAIN.pcall] = 'pcall'
 
 local xpcall = globals.xpcall
-function PLAIN.xpcall(...)
-  local function caught(...)
-    check()
-    return ...
-  end
-  return caught(xpcall(...))
-end
+function PLAIN.xpcall(...) return caught(xpcall(...)) end
 
 known[PLAIN.xpcall] = 'xpcall'
 

@@ -1,11 +1,11 @@
 //! Nodes and levels of transactions inside functions that programs send: what `shipped.lua` asks for.
 //!
 //! Invariants
-//! - An answer is what the program's own Lua would see; where that cannot be said here - JSON's null, integers
-//!   that no double is - the error `LEAVE` gives the run back to the program.
+//! - An answer is what the program's own Lua would see; where that cannot be said here - integers that no double
+//!   is - the error `LEAVE` gives the run back to the program.
 //! - Other errors begin with the name of their kind.
 
-use perilune::{Error, Node, Session, Subscript, TransactionOptions, ValueRef};
+use perilune::{Error, IntoValue, Node, Session, Subscript, TransactionOptions, Value, ValueRef};
 use perilune_luahost::sandbox::Texts;
 use perilune_resp::{Protocol, Replies};
 
@@ -15,11 +15,21 @@ use crate::failure::{refuse, Failure, Result};
 /// Integers up to here are doubles.
 const EXACT: u64 = 1 << 53;
 
-/// What a function asks about: an operation, how many arguments name the node, those, and a value.
+/// What a function asks about: an operation, how many arguments name the node, those, and others.
 struct Asked<'a> {
     operation: &'a [u8],
     node: Node,
     value: Given<'a>,
+    texts: Texts<'a>,
+    /// Where `value` is in `texts`.
+    at: usize,
+}
+
+impl<'a> Asked<'a> {
+    /// The argument so many behind the value.
+    fn more(&self, index: usize) -> Result<Given<'a>> {
+        given(self.texts.get(self.at + index).unwrap_or(b"n"))
+    }
 }
 
 fn asked<'a>(texts: &Texts<'a>) -> Result<Asked<'a>> {
@@ -28,17 +38,23 @@ fn asked<'a>(texts: &Texts<'a>) -> Result<Asked<'a>> {
         return refuse("INVALID a count is missing");
     };
     let count = usize::try_from(count).unwrap_or(0).min(texts.len());
-    let Given::Bytes(name) = given(texts.get(2).unwrap_or_default())? else {
+    let (node, at) = (named(texts, 2, count)?, 2 + count);
+    Ok(Asked { operation, node, value: given(texts.get(at).unwrap_or(b"n"))?, texts: *texts, at })
+}
+
+/// The node whose name and subscripts are `count` texts from `start` on.
+fn named(texts: &Texts<'_>, start: usize, count: usize) -> Result<Node> {
+    let Given::Bytes(name) = given(texts.get(start).unwrap_or_default())? else {
         return refuse("INVALID a name is a string");
     };
     let Some(name) = std::str::from_utf8(name).ok().filter(|name| name.starts_with('^')) else {
         return refuse("LEAVE a name without ^ is private to the program");
     };
     let mut node = Node::new(name)?;
-    for index in 3..2 + count {
+    for index in start + 1..start + count {
         node = push(node, &given(texts.get(index).unwrap_or_default())?)?;
     }
-    Ok(Asked { operation, node, value: given(texts.get(2 + count).unwrap_or(b"n"))? })
+    Ok(node)
 }
 
 /// Answers a question of shipped.lua in the wire format, an error too.
@@ -59,7 +75,18 @@ pub(crate) fn answer(session: &mut Session, texts: Texts<'_>, answer: &mut Vec<u
 }
 
 fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let Asked { operation, node, value } = asked(texts)?;
+    let asked = asked(texts)?;
+    match asked.operation {
+        b"step" => return step(session, &asked, replies),
+        b"copy" | b"merge" => return graft(session, &asked, replies),
+        b"cas" => {
+            let (expected, new) = (value_of(asked.more(0)?), value_of(asked.more(1)?));
+            replies.integer(session.compare_and_set(&asked.node, expected, new)?.into());
+            return Ok(());
+        }
+        _ => {}
+    }
+    let Asked { operation, node, value, .. } = asked;
     match operation {
         b"get" => tell(session.get_ref(&node)?, replies)?,
         b"data" => replies.integer(i64::from(session.data(&node)?.number())),
@@ -68,6 +95,22 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
         b"delete" => replies.truth(session.delete_value(&node)?),
         b"after" | b"before" => neighbour(session, node, &value, operation == b"after", replies)?,
         b"restarts" => replies.integer(session.restarts().into()),
+        b"count" => {
+            let count = match value {
+                Given::Truth(true) => session.count_valued(&node)?,
+                _ => session.count_children(&node)?,
+            };
+            replies.integer(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        b"null" | b"empty_list" | b"empty_map" => {
+            let value = match operation {
+                b"null" => Value::Null,
+                b"empty_list" => Value::EmptyList,
+                _ => Value::EmptyMap,
+            };
+            session.set(&node, value)?;
+            replies.null();
+        }
         b"kill" => {
             session.delete_tree(&node)?;
             replies.null();
@@ -126,7 +169,70 @@ fn neighbour(
     tell(session.get_ref(&found)?, replies)
 }
 
-/// A value as the program's Lua would see it.
+/// A step of a walk over children, from the value on: forward, at which subscript, whether that one counts, up
+/// to which, whether that one counts. The subscript, the value and what lies there.
+fn step(session: &mut Session, asked: &Asked<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let forward = matches!(asked.value, Given::Truth(true));
+    let (from, end) = (asked.more(1)?, asked.more(3)?);
+    let mut found = None;
+    if matches!(asked.more(2)?, Given::Truth(true)) && !matches!(from, Given::Nothing) {
+        let first = push(asked.node.clone(), &from)?;
+        found = (session.data(&first)?.number() > 0).then_some(first);
+    }
+    if found.is_none() {
+        found = child_beside(session, asked.node.clone(), &from, forward)?;
+    }
+    if let (Some(at), false) = (&found, matches!(end, Given::Nothing)) {
+        let end = push(asked.node.clone(), &end)?;
+        let counts = matches!(asked.more(4)?, Given::Truth(true));
+        let order = at.cmp(&end);
+        let beyond = if forward { order.is_gt() } else { order.is_lt() };
+        found = found.filter(|_| !beyond && (counts || order.is_ne()));
+    }
+    let Some(found) = found else {
+        replies.null();
+        return Ok(());
+    };
+    let data = session.data(&found)?.number();
+    replies.array(3);
+    subscript(&found, replies)?;
+    tell(session.get_ref(&found)?, replies)?;
+    replies.integer(i64::from(data));
+    Ok(())
+}
+
+/// Copies the node's tree to another, whose name and subscripts are the rest.
+fn graft(session: &mut Session, asked: &Asked<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let to = named(&asked.texts, asked.at, asked.texts.len().saturating_sub(asked.at))?;
+    if asked.operation == b"copy" {
+        session.copy(&asked.node, &to)?;
+    } else {
+        session.merge(&asked.node, &to)?;
+    }
+    replies.null();
+    Ok(())
+}
+
+/// An argument as a value; none: there is none.
+struct Sent<'a>(Given<'a>);
+
+impl IntoValue for Sent<'_> {
+    fn encode_to(self, out: &mut Vec<u8>) -> perilune::Result<()> {
+        match self.0 {
+            Given::Bytes(bytes) => bytes.encode_to(out),
+            Given::Int(number) => number.encode_to(out),
+            Given::Double(number) => number.encode_to(out),
+            Given::Truth(truth) => truth.encode_to(out),
+            Given::Nothing => Ok(()),
+        }
+    }
+}
+
+fn value_of(given: Given<'_>) -> Option<Sent<'_>> {
+    (!matches!(given, Given::Nothing)).then_some(Sent(given))
+}
+
+/// A value as the program's Lua would see it. What JSON has beside is a number of surroundings.lua.
 fn tell(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) -> Result<()> {
     match value {
         None => replies.null(),
@@ -146,9 +252,9 @@ fn tell(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) -> Result<()> {
                 replies.bulk(&text);
             }
         }
-        Some(ValueRef::Null | ValueRef::EmptyList | ValueRef::EmptyMap) => {
-            return refuse("LEAVE a value of JSON was read: null, an empty list or map")
-        }
+        Some(ValueRef::Null) => replies.raw(b"(0\r\n"),
+        Some(ValueRef::EmptyList) => replies.raw(b"(1\r\n"),
+        Some(ValueRef::EmptyMap) => replies.raw(b"(2\r\n"),
     }
     Ok(())
 }
