@@ -117,11 +117,11 @@ impl Session {
 
     /// Runs `body` once as a transaction that reads and writes few nodes, at a fraction of what
     /// [`Session::transaction`] costs. `None`: it has done nothing; run the same as a transaction. So it is when
-    /// `body` does much, reads what it has written, removes trees, takes locks or posts; when others are at the same
+    /// `body` does much, removes what it has written, removes trees, takes locks or posts; when others are at the same
     /// nodes; and inside a transaction.
     ///
-    /// `body` may see halves of two states, as long as it ends: what it answers then does not count, nor does its
-    /// error. It must not write local nodes, which are not taken back.
+    /// `body` may see halves of two states, as long as it ends ([`Session::validate`] tells): what it answers then does
+    /// not count, nor does its error. It must not write local nodes, which are not taken back.
     ///
     /// # Errors
     /// The body's; else as [`Session::set`].

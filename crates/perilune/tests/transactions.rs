@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use std::ops::Bound;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc;
 use std::thread;
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use fixture::Scratch;
 use perilune::{
-    node, Cursor, Data, Error, ErrorCode, Node, NodeWrite, Result, Session, TransactionOptions, Value,
+    node, Cursor, Data, Error, ErrorCode, Node, NodeRef, NodeWrite, Result, Session, TransactionOptions,
+    Value,
 };
 
 #[test]
@@ -445,10 +447,10 @@ fn attempts_are_whole_or_nothing() -> Result<()> {
     })?;
     assert_eq!(both, Some(false));
     assert_eq!(session.get_many([&a, &b])?, [Some(Value::Int(1)), Some(Value::Int(2))]);
-    // What is beyond its means: reading what it wrote, long values, trees, levels, many nodes.
+    // What is beyond its means: removing what it wrote, long values, trees, levels, many nodes.
     type Body<'b> = &'b dyn Fn(&mut Session) -> Result<()>;
     let beyond: [Body<'_>; 6] = [
-        &|session| session.get(&a).map(drop),
+        &|session| session.delete_value(&a).map(drop),
         &|session| session.set(&b, "x".repeat(100_000)),
         &|session| session.delete_tree(&b),
         &|session| session.transaction(|session| session.set(&b, 3)),
@@ -481,6 +483,56 @@ fn attempts_are_whole_or_nothing() -> Result<()> {
         session.set(&a, 6)
     })?;
     assert_eq!(session.get_int(&a)?, Some(6));
+    Ok(())
+}
+
+/// A brief transaction reads what it has written, among what was there, and writes it again; the last counts.
+#[test]
+fn attempts_see_what_they_wrote() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (a, b, c) = (node!("^a", 1)?, node!("^a", 2)?, node!("^a", 3)?);
+    session.set(&a, "first")?;
+    session.set(&c, "last")?;
+    let done = session.attempt(|session| {
+        for value in ["x", "y", "longer"] {
+            session.set(&b, value)?;
+            assert_eq!(session.get(&b)?, Some(Value::String(value.into())));
+            assert!(session.data(&b)?.has_value());
+            let all: Bound<NodeRef<'_>> = Bound::Excluded(NodeRef::from(&a));
+            let next = session
+                .first_entry(&node!("^a")?, all)?
+                .map(|(node, value)| (node.to_node(), value.to_owned_value()));
+            let Some((node, found)) = next else { panic!("the new one is there") };
+            assert_eq!((node?, found), (b.clone(), Value::String(value.into())));
+        }
+        session.set(&a, "second")?;
+        assert_eq!(session.first_child(&node!("^a")?)?, Some(a.clone()));
+        assert_eq!(session.sibling_after(&b)?, Some(c.clone()));
+        session.validate()?;
+        session.get(&a)
+    })?;
+    assert_eq!(done, Some(Some(Value::String("second".into()))));
+    let values = ["second", "longer", "last"].map(|value| Some(Value::String(value.into())));
+    assert_eq!(session.get_many([&a, &b, &c])?, values);
+    Ok(())
+}
+
+/// What a brief transaction has read is no longer one state: it is told when it asks, before it goes on.
+#[test]
+fn attempts_learn_before_their_end_that_they_fail() -> Result<()> {
+    let scratch = Scratch::new();
+    let (mut session, mut other) = (scratch.session(), scratch.session());
+    let a = node!("^a")?;
+    session.set(&a, 0)?;
+    let lost = session.attempt(|session| {
+        session.get(&a)?;
+        session.validate()?;
+        other.set(&a, 7)?;
+        assert!(session.validate().is_err());
+        Ok(())
+    })?;
+    assert_eq!(lost, None);
     Ok(())
 }
 

@@ -373,6 +373,9 @@ impl StoreSession for Session {
 
     fn validate(&mut self) -> Result<()> {
         self.here()?;
+        if self.brief.is_open() {
+            return self.access.validate_brief(&mut self.brief);
+        }
         match &mut self.running {
             Some(running) => running.txn.validate(&self.access),
             None => Ok(()),

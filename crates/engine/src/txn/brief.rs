@@ -7,7 +7,7 @@
 //!
 //! Invariants
 //! - Nothing shared is written before the end; a failed one has done nothing.
-//! - What the body has seen need not have been one state until the end says so.
+//! - What the body has seen need not have been one state until the end, or a check before it, says so.
 //! - Latches are only tried, never waited for, so that their order means nothing.
 //!
 //! What if we are killed? As in a commit: before the record is published nothing has happened, after that
@@ -98,13 +98,14 @@ impl Brief {
         &self.bytes[write.key.clone()]
     }
 
-    /// Whether one of its own writes lies in `from..end`.
-    fn wrote_within(&self, from: &[u8], end: &[u8]) -> bool {
-        self.writes.iter().any(|write| from <= self.key(write) && (end.is_empty() || self.key(write) < end))
+    /// Its own writes in `from..end`.
+    fn written_within<'a>(&'a self, from: &'a [u8], end: &'a [u8]) -> impl Iterator<Item = &'a Write> {
+        let lies = move |key: &[u8]| from <= key && (end.is_empty() || key < end);
+        self.writes.iter().filter(move |write| lies(self.key(write)))
     }
 
-    fn wrote(&self, key: &[u8]) -> bool {
-        self.writes.iter().any(|write| self.key(write) == key)
+    fn written(&self, key: &[u8]) -> Option<usize> {
+        self.writes.iter().position(|write| self.key(write) == key)
     }
 
     fn checked(&mut self, found: bool) -> Result<bool> {
@@ -114,17 +115,20 @@ impl Brief {
         Ok(found)
     }
 
-    /// As [`Access::get`]; its own writes cannot be read.
+    /// As [`Access::get`]; its own writes are seen.
     #[inline]
     pub(crate) fn get(&mut self, access: &Access, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        if self.wrote(key) {
-            return self.fail();
+        if let Some(own) = self.written(key) {
+            let own = &self.writes[own];
+            out.clear();
+            out.extend_from_slice(&self.bytes[own.value.clone()]);
+            return Ok(own.kind == Kind::Set);
         }
         let found = access.get(Which::Main, key, out, self)?;
         self.checked(found)
     }
 
-    /// As [`Access::neighbour`].
+    /// As [`Access::neighbour`]; values that it has set are seen, but not those before `from`.
     #[inline]
     pub(crate) fn neighbour(
         &mut self,
@@ -133,31 +137,63 @@ impl Brief {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
+        mut value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
-        let own = match side {
-            Neighbour::Previous => self.wrote_within(bound, from),
-            _ => self.wrote_within(from, bound),
-        };
-        if own {
+        let (low, high) = if side == Neighbour::Previous { (bound, from) } else { (from, bound) };
+        let blind = |own: &Write| side == Neighbour::Previous || own.kind != Kind::Set;
+        if self.written_within(low, high).any(blind) {
             return self.fail();
         }
-        let found = access.neighbour(Which::Main, from, side, bound, key, value, self)?;
-        self.checked(found)
+        let found = access.neighbour(Which::Main, from, side, bound, key, value.as_deref_mut(), self)?;
+        let found = self.checked(found)?;
+        if side == Neighbour::Previous || self.writes.is_empty() {
+            return Ok(found);
+        }
+        let behind = |own: &&Write| side == Neighbour::AtOrNext || self.key(own) != from;
+        let own = self
+            .written_within(low, high)
+            .filter(behind)
+            .min_by(|one, other| self.key(one).cmp(self.key(other)));
+        let Some(own) = own.filter(|own| !found || self.key(own) <= key.as_slice()) else { return Ok(found) };
+        key.clear();
+        key.extend_from_slice(self.key(own));
+        if let Some(value) = value {
+            value.clear();
+            value.extend_from_slice(&self.bytes[own.value.clone()]);
+        }
+        Ok(true)
     }
 
     /// Notes a value; `None` removes it.
     #[inline]
     pub(crate) fn write(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         let long = value.is_some_and(|value| value.len() > INLINE_MAX);
-        if long || self.writes.len() >= BRIEF_WRITES || self.wrote(key) {
+        if long || self.bytes.len() > RECORD_INLINE_MAX {
+            return self.fail();
+        }
+        let kind = if value.is_some() { Kind::Set } else { Kind::Remove };
+        let bytes = value.unwrap_or(&[]);
+        if let Some(own) = self.written(key) {
+            let own = &mut self.writes[own];
+            // What it takes back may never have been there.
+            if kind != Kind::Set || own.kind != Kind::Set {
+                return self.fail();
+            }
+            if own.value.len() == bytes.len() {
+                self.bytes[own.value.clone()].copy_from_slice(bytes);
+            } else {
+                own.value = self.bytes.len()..self.bytes.len() + bytes.len();
+                self.bytes.extend_from_slice(bytes);
+            }
+            return Ok(());
+        }
+        if self.writes.len() >= BRIEF_WRITES {
             return self.fail();
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let middle = self.bytes.len();
-        self.bytes.extend_from_slice(value.unwrap_or(&[]));
-        let kind = if value.is_some() { Kind::Set } else { Kind::Remove };
+        self.bytes.extend_from_slice(bytes);
         let (key, value) = (start..middle, middle..self.bytes.len());
         self.writes.push(Write { kind, key, value, near: self.last });
         Ok(())
@@ -165,7 +201,7 @@ impl Brief {
 
     /// Removes a value; true when there was one.
     pub(crate) fn remove(&mut self, access: &Access, key: &[u8]) -> Result<bool> {
-        if self.wrote(key) {
+        if self.written(key).is_some() {
             return self.fail();
         }
         let there = access.has_value(Which::Main, key, self)?;
@@ -224,6 +260,17 @@ impl<'a> Held<'a> {
 }
 
 impl Access {
+    /// Checks that all that a brief transaction has read until now is one state.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not: it has failed.
+    pub(crate) fn validate_brief(&self, brief: &mut Brief) -> Result<()> {
+        if brief.failed || !brief.holds(&self.seat, &Held::new(&self.seat)) {
+            return brief.fail();
+        }
+        Ok(())
+    }
+
     /// Ends a brief transaction, with its writes if they are to be kept; false: it has done nothing, and
     /// what it saw may never have been one state.
     ///
