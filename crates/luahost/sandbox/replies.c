@@ -182,9 +182,11 @@ void write_error(sandbox *S, lua_State *L, buffer *b, text message)
 
 static void write_head(sandbox *S, lua_State *L, char kind, long long number)
 {
-    char head[32];
-    int length = snprintf(head, sizeof head, "%c%lld\r\n", kind, number);
-    buffer_put(S, L, &S->out, head, (size_t)length);
+    char *head = buffer_room(S, L, &S->out, WHOLE_DIGITS + 3);
+    size_t length = write_whole(head + 1, number);
+    head[0] = kind;
+    memcpy(head + 1 + length, "\r\n", 2);
+    S->out.length += length + 3;
 }
 
 static void write_bulk(sandbox *S, lua_State *L, text t)

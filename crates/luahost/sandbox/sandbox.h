@@ -131,6 +131,8 @@ void check_depth(sandbox *S, lua_State *L);
 char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more);
 void buffer_put(sandbox *S, lua_State *L, buffer *b, const void *bytes, size_t length);
 void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte);
+/* Writes a whole number, without a zero behind it: at most WHOLE_DIGITS bytes; how many. */
+size_t write_whole(char *place, long long number);
 /* Asks the host; raises if the script must end. */
 text ask(sandbox *S, lua_State *L, int question, size_t count, const text *arguments);
 /* Arguments first..last of the stack as texts, numbers as Redis writes them; 0 if one is neither. */
@@ -165,6 +167,7 @@ void seed_chance(sandbox *S, uint32_t seed);
 void reset_json(sandbox *S);
 
 enum {
+    WHOLE_DIGITS = 20,
     SOURCE_BYTES = 1 << 20,   /* of one script or module */
     STEPS_UNCHECKED = 4096,   /* between two looks at the stop flag */
     STACK_BYTES = 512 << 10,  /* of the C stack that functions calling back into Lua may use */

@@ -212,6 +212,21 @@ text ask(sandbox *S, lua_State *L, int question, size_t count, const text *argum
     return answer;
 }
 
+size_t write_whole(char *place, long long number)
+{
+    char digits[WHOLE_DIGITS];
+    size_t at = sizeof digits, sign = number < 0;
+    unsigned long long rest = sign ? 0 - (unsigned long long)number : (unsigned long long)number;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest != 0);
+    if (sign)
+        place[0] = '-';
+    memcpy(place + sign, digits + at, sizeof digits - at);
+    return sign + sizeof digits - at;
+}
+
 int collect(sandbox *S, lua_State *L, int first, int last)
 {
     size_t count = last < first ? 0 : (size_t)(last - first + 1);
@@ -233,11 +248,11 @@ int collect(sandbox *S, lua_State *L, int first, int last)
             char *place = S->scratch.bytes + S->scratch.length;
             lua_Number number = lua_tonumber(L, index);
             long long whole = number > -1e15 && number < 1e15 ? (long long)number : 0;
-            int written = whole != 0 && (lua_Number)whole == number ? snprintf(place, 32, "%lld", whole)
-                                                                     : snprintf(place, 32, "%.17g", number);
             slice->bytes = place;
-            slice->length = (size_t)written;
-            S->scratch.length += (size_t)written;
+            slice->length = whole != 0 && (lua_Number)whole == number
+                                ? write_whole(place, whole)
+                                : (size_t)snprintf(place, 32, "%.17g", number);
+            S->scratch.length += slice->length;
         } else {
             return 0;
         }

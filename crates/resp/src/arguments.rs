@@ -55,7 +55,10 @@ impl<'a> Arguments<'a> {
     /// A copy with a buffer of its own.
     #[must_use]
     pub fn to_owned(&self) -> ArgumentsBuf {
-        self.iter().collect()
+        let bytes = self.spans.iter().map(|(start, end)| end - start).sum();
+        let mut all = ArgumentsBuf::with_capacity(self.len(), bytes);
+        self.iter().for_each(|argument| all.push(argument));
+        all
     }
 }
 
@@ -78,6 +81,12 @@ pub struct ArgumentsBuf {
 }
 
 impl ArgumentsBuf {
+    /// None yet, with memory for so many of so many bytes together.
+    #[must_use]
+    pub fn with_capacity(arguments: usize, bytes: usize) -> ArgumentsBuf {
+        ArgumentsBuf { bytes: Vec::with_capacity(bytes), spans: Vec::with_capacity(arguments) }
+    }
+
     /// Adds an argument behind the others.
     pub fn push(&mut self, argument: &[u8]) {
         let start = self.bytes.len();

@@ -228,7 +228,7 @@ impl Raw {
     pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers) -> Outcome<'_> {
         let keys: Vec<Text> = run.keys.iter().map(|key| Text::of(key)).collect();
         let arguments: Vec<Text> = run.arguments.iter().map(|argument| Text::of(argument)).collect();
-        let mut bridge = Bridge { host, answer: Vec::new(), panic: None };
+        let mut bridge = Bridge { host, answer: Vec::with_capacity(200), panic: None };
         let raw = RawRun {
             host: (&raw mut bridge).cast(),
             ask: ask_host,

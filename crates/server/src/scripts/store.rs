@@ -2,7 +2,9 @@
 //!
 //! Servers keep what they have compiled as long as that number stays.
 
-use perilune::{node, Session};
+use std::sync::OnceLock;
+
+use perilune::{node, Node, Session};
 use sha1::{Digest, Sha1};
 
 /// The SHA-1 of `source`, as 40 digits.
@@ -12,7 +14,15 @@ pub(crate) fn sha(source: &[u8]) -> String {
 
 /// How often scripts were dropped.
 pub(crate) fn generation(session: &mut Session) -> perilune::Result<i64> {
-    Ok(session.get_int(&node!("^redis", "script")?)?.unwrap_or(0))
+    static PLACE: OnceLock<Node> = OnceLock::new();
+    let place = match PLACE.get() {
+        Some(place) => place,
+        None => PLACE.get_or_init({
+            let place = node!("^redis", "script")?;
+            || place
+        }),
+    };
+    Ok(session.get_int(place)?.unwrap_or(0))
 }
 
 /// Keeps a script; one that is there stays as it is.
