@@ -195,14 +195,24 @@ fn runaways_are_stopped() {
     on_a_large_stack(stop_runaways);
 }
 
+/// How long this thread has had a processor.
+fn busy_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("the thread's times");
+    // Behind the name, which is in brackets: user and system time are the 12th and 13th, in hundredths of a second.
+    let behind = &stat[stat.rfind(')').expect("a name") + 1..];
+    let ticks = |field: &str| field.parse::<u64>().expect("a time");
+    Duration::from_millis(10 * behind.split_whitespace().skip(11).take(2).map(ticks).sum::<u64>())
+}
+
 fn stop_runaways() {
     const LIMIT: Duration = Duration::from_millis(100);
     const LATE: Duration = Duration::from_millis(50);
+    const PATIENCE: Duration = Duration::from_secs(5);
     let mut worst = (Duration::ZERO, "");
     for source in RUNAWAYS {
         let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
         let stopper = sandbox.stopper();
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), busy_time());
         let warden = thread::spawn(move || {
             thread::sleep(LIMIT);
             while stopper.stop(1) {
@@ -210,7 +220,7 @@ fn stop_runaways() {
             }
         });
         let reply = run_in(&mut sandbox, 1, source);
-        let took = start.elapsed();
+        let (took, busy) = (start.elapsed(), busy_time().saturating_sub(busy));
         warden.join().expect("the warden");
         assert!(
             reply == "Stopped" || reply.starts_with('-') || took < LIMIT + LATE,
@@ -219,12 +229,14 @@ fn stop_runaways() {
         if std::env::var("SHOW").is_ok() {
             println!("{took:?} {source}: {reply:.60}");
         }
-        if took > worst.0 {
-            worst = (took, source);
+        if busy > worst.0 {
+            worst = (busy, source);
         }
+        assert!(took < PATIENCE, "{took:?}: {source}");
         // The sandbox is as good as before.
         assert_eq!(run_in(&mut sandbox, 2, "return #redis.call('x')"), ":1~", "after {source}");
     }
-    // Three times the bound, since the machine has others to serve.
+    // Three times the bound, since whoever stops it may be late; by the time of its own thread, which waits for nobody
+    // but a machine that has others to serve.
     assert!(worst.0 < LIMIT + 3 * LATE, "{:?}: {}", worst.0, worst.1);
 }
