@@ -561,6 +561,51 @@ fn scripts_of_two_servers_are_atomic() {
     assert_eq!(client.line("GET a"), Answer::Bulk((-4 * ROUNDS).to_string().into_bytes()));
 }
 
+/// Scripts are tried in brief transactions first: what is beyond those happens all the same, once, and so does what
+/// is asked for again in a run that only the whole one keeps.
+#[test]
+fn a_script_that_is_tried_twice_happens_once() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    let mut expect = |script: &str, reply: &str| {
+        // More often than a script is kept from brief transactions.
+        for _ in 0..40 {
+            client.call(words(&["FLUSHDB"]));
+            client.call(words(&["SET", "text", "x"]));
+            assert_eq!(shown(&client.call(words(&["EVAL", script, "0"]))), reply, "{script}");
+        }
+    };
+    // Its own writes, an error that is caught behind one, a message, an expiry, many keys, a removed tree.
+    expect(
+        "redis.call('SET', 'a', 1) redis.call('INCR', 'a') redis.call('APPEND', 'a', 'x') return redis.call('GET', 'a')",
+        &shown(&Answer::Bulk(b"2x".to_vec())),
+    );
+    expect(
+        "redis.call('RPUSH', 'list', 'a') local e = redis.pcall('RPUSH', 'text', 'b') redis.call('RPUSH', 'list', 'c') \
+         return e.err and redis.call('LLEN', 'list')",
+        &shown(&Answer::Integer(2)),
+    );
+    expect(
+        "redis.call('INCR', 'n') redis.call('PUBLISH', 'c', 'x') redis.call('PEXPIRE', 'n', 100000) \
+         return redis.call('INCR', 'n')",
+        &shown(&Answer::Integer(2)),
+    );
+    expect(
+        "for i = 1, 100 do redis.call('SET', i, i) redis.call('HSET', 'h' .. i, i, i) end return redis.call('DBSIZE')",
+        &shown(&Answer::Integer(201)),
+    );
+    expect(
+        "redis.call('RPUSH', 'l', 1, 2) redis.call('DEL', 'l') redis.call('RPUSH', 'l', 3) \
+         return redis.call('LLEN', 'l')",
+        &shown(&Answer::Integer(1)),
+    );
+    expect(
+        "redis.call('SELECT', 1) redis.call('SET', 'other', 1) redis.call('PING') return redis.call('DBSIZE')",
+        &shown(&Answer::Integer(1)),
+    );
+}
+
 #[test]
 fn replies_keep_their_order_around_scripts() {
     let place = Place::new();

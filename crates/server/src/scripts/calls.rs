@@ -16,11 +16,12 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
 use crate::journal::Level;
+use crate::keyspace::Keys;
 use crate::memory;
 use crate::scripts::{nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
-use crate::table::{self, Command, GROWS, NOSCRIPT, WRITE};
+use crate::table::{self, Command, Run as Work, GROWS, KEEPS, NOSCRIPT, POSTS, WRITE};
 
 /// Bytes of a module's file at most.
 const MODULE_BYTES: u64 = 1 << 20;
@@ -36,6 +37,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) read_only: bool,
     /// There is a transaction around all calls.
     pub(crate) atomic: bool,
+    /// It is a brief one: what is beyond its means ends the script with a conflict.
+    pub(crate) brief: bool,
     /// Memory is short, and it may not need more.
     pub(crate) is_full: bool,
     /// It has written: then it may go on.
@@ -77,11 +80,12 @@ impl<'c> Caller<'c> {
             now,
             read_only: false,
             atomic: true,
+            brief: false,
             is_full: false,
             wrote: false,
             loading: false,
             shipped: false,
-            arguments: ArgumentsBuf::default(),
+            arguments: ArgumentsBuf::with_capacity(8, 200),
             failure: None,
             registered: Vec::new(),
         }
@@ -129,7 +133,12 @@ impl<'c> Caller<'c> {
             context.run(command, arguments, replies);
             return ControlFlow::Continue(());
         }
-        match context.run_inside(command, arguments, self.now, replies) {
+        let outcome = if self.brief {
+            run_briefly(&mut context, command, arguments, self.now, replies)
+        } else {
+            context.run_inside(command, arguments, self.now, replies)
+        };
+        match outcome {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.failure = Some(error);
@@ -215,7 +224,12 @@ impl<'c> Caller<'c> {
         }
         let start = answer.len();
         let outcome = self.may_reach_nodes().and_then(|()| {
-            nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)
+            nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)?;
+            // A script never sees halves of two states: it might not end.
+            if self.brief {
+                self.session.validate()?;
+            }
+            Ok(())
         });
         match outcome {
             Ok(()) => {}
@@ -274,6 +288,44 @@ impl<'c> Caller<'c> {
             self.registered.push(function);
         }
     }
+}
+
+/// Runs a command in a brief transaction, which has no levels: one that fails to write takes all with it, and the
+/// script runs again in a whole transaction.
+fn run_briefly(
+    context: &mut Context<'_>,
+    command: &'static Command,
+    arguments: Arguments<'_>,
+    now: i64,
+    replies: &mut Replies<'_>,
+) -> perilune::Result<()> {
+    let Work::Keys(handler) = command.run else { return Err(perilune::Error::Conflict) };
+    if command.is(POSTS) {
+        return Err(perilune::Error::Conflict);
+    }
+    if memory::counts_uses(context.server) {
+        context.note_uses(command, arguments);
+    }
+    let (start, before) = (replies.position(), context.effects.mark());
+    let writes = command.is(WRITE | KEEPS);
+    let mut keys = Keys::new(context.session, context.effects, context.client.database, now, writes);
+    let outcome = match command.quick {
+        Some(quick) if !writes => match quick(&mut keys, arguments, replies) {
+            Ok(false) => handler(&mut keys, arguments, replies),
+            done => done.map(|_| ()),
+        },
+        _ => handler(&mut keys, arguments, replies),
+    };
+    if let Err(error) = outcome.map_err(perilune::Error::from) {
+        if writes || error.is_retry() {
+            return Err(perilune::Error::Conflict);
+        }
+        context.effects.rewind(before);
+        replies.rewind(start);
+        replies.error(&failure::text_of(&error));
+    }
+    // A script never sees halves of two states: it might not end.
+    context.session.validate()
 }
 
 impl Answers for Caller<'_> {

@@ -17,6 +17,8 @@ use crate::scripts::watch::Watched;
 
 /// Scripts that one state keeps compiled.
 const SCRIPTS: usize = 1_000;
+/// Runs of a script in whole transactions behind one that was beyond a brief one.
+const WHOLE_RUNS: u8 = 32;
 
 /// A script, compiled.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub(crate) struct State {
     by_sha: HashMap<Box<str>, Script>,
     /// Code of LUA, by its text.
     open: HashMap<Box<[u8]>, Code>,
+    /// Runs to come in whole transactions, of code that was beyond a brief one.
+    whole: HashMap<Code, u8>,
     pub(super) libraries: Libraries,
 }
 
@@ -54,6 +58,7 @@ impl State {
             by_source: HashMap::new(),
             by_sha: HashMap::new(),
             open: HashMap::new(),
+            whole: HashMap::new(),
             libraries: Libraries::default(),
         })
     }
@@ -61,6 +66,25 @@ impl State {
     /// Whether it is better thrown away than used again.
     pub(crate) fn is_worn(&self) -> bool {
         self.by_sha.len() + self.open.len() > SCRIPTS || self.sandbox.memory() > self.memory / 4
+    }
+
+    /// Whether the next run of `code` is worth an attempt in a brief transaction.
+    pub(crate) fn may_be_brief(&mut self, code: Code) -> bool {
+        if self.whole.is_empty() {
+            return true;
+        }
+        match self.whole.get_mut(&code) {
+            Some(0) | None => true,
+            Some(runs) => {
+                *runs -= 1;
+                false
+            }
+        }
+    }
+
+    /// `code` was beyond a brief transaction.
+    pub(crate) fn is_not_brief(&mut self, code: Code) {
+        self.whole.insert(code, WHOLE_RUNS);
     }
 
     /// Forgets what other servers have dropped.
@@ -74,6 +98,7 @@ impl State {
             for (_, code) in self.open.drain() {
                 self.sandbox.forget(code);
             }
+            self.whole.clear();
             self.generation = generation;
         }
         Ok(())
