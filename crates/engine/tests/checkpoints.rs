@@ -265,3 +265,23 @@ fn several_subtrees_go_in_one_transaction_after_a_checkpoint() {
     }
     database.verify().unwrap();
 }
+
+#[test]
+fn a_transaction_takes_time_in_proportion_to_its_sets() {
+    let scratch = Scratch::new("many");
+    let database = Database::open(&scratch.database(), &options()).unwrap();
+    let mut session = database.session().unwrap();
+    // NB: the second time all leaves are of an earlier generation, the third time all have to be split besides. With an
+    // attempt for each leaf this takes minutes; it has the 10 s of a transaction.
+    for (round, length) in [50, 50, 400].into_iter().enumerate() {
+        session.begin(&TransactionOptions::default()).unwrap();
+        for number in 0..60_000 {
+            session.set(format!("k/{number:09}").as_bytes(), &vec![round as u8; length]).unwrap();
+        }
+        session.commit().unwrap();
+        assert!(database.checkpoint().unwrap());
+    }
+    let mut value = Vec::new();
+    assert!(session.get(b"k/000059999", &mut value).unwrap() && value == [2; 400]);
+    database.verify().unwrap();
+}

@@ -13,7 +13,7 @@ use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
 use crate::limits::{COMMIT_LEAVES_MAX, PAGE, RECORD_INLINE_MAX};
 use crate::log;
-use crate::page::{self, find};
+use crate::page;
 use crate::repair::Patience;
 use crate::session::extent::List;
 use crate::session::record::{record_bytes, Kind, Op};
@@ -24,21 +24,21 @@ use crate::tree::{self, descend, removal_end, Which};
 const LEASE_WAIT: Duration = Duration::from_secs(60);
 
 /// A place to be latched: an operation's key, or all leaves that meet its prefix.
-struct Target<'a> {
-    which: Which,
-    key: &'a [u8],
-    op: usize,
-    range: bool,
+pub(super) struct Target<'a> {
+    pub(super) which: Which,
+    pub(super) key: &'a [u8],
+    pub(super) op: usize,
+    pub(super) range: bool,
 }
 
 /// Leaves latched so far, in order, each with the highest key that was looked for in it.
 #[derive(Default)]
-struct Held {
-    leaves: Vec<u32>,
+pub(super) struct Held {
+    pub(super) leaves: Vec<u32>,
     /// For each of them, the operation that it was latched for.
     wanted_by: Vec<usize>,
     /// The leaf of each operation (of a removal: its first).
-    of_op: Vec<u32>,
+    pub(super) of_op: Vec<u32>,
 }
 
 impl Access {
@@ -119,18 +119,13 @@ impl Access {
                     txn.lease = take_lease(&self.seat, 0, deadline)?;
                 }
                 (Stop::Copy, Some(op)) if ops[op].kind == Kind::RemovePrefix => self.copy_range(&ops[op])?,
-                (Stop::Split, Some(op)) => {
-                    // NB: parting the two keys makes sure of progress even in a leaf without records.
-                    let before = op
-                        .checked_sub(1)
-                        .filter(|before| {
-                            ops[*before].kind != Kind::RemovePrefix && held.of_op[*before] == held.of_op[op]
-                        })
-                        .map(|before| ops[before].key);
-                    let which = which_of(&ops[op]);
-                    if let Err(stop) = tree::split(&self.seat, which, ops[op].key, 0, before) {
-                        self.overcome(stop, which, ops[op].key, &mut patience)?;
-                    }
+                (Stop::Split | Stop::Copy, Some(op)) => {
+                    // What comes before it in the same leaf needs its room as well.
+                    let same = |before: &usize| {
+                        ops[*before].kind != Kind::RemovePrefix && held.of_op[*before] == held.of_op[op]
+                    };
+                    let first = (0..op).rev().take_while(same).last().unwrap_or(op);
+                    self.make_ready(overlay, ops, first, &mut patience)?;
                 }
                 (stop, at) => {
                     let op = &ops[at.unwrap_or(0)];
@@ -210,7 +205,7 @@ impl Access {
     }
 
     /// Latches the leaf that covers `key`, one of a target's, unless we hold it.
-    fn latch_leaf(&self, target: &Target<'_>, key: &[u8], held: &mut Held) -> Attempt<u32> {
+    pub(super) fn latch_leaf(&self, target: &Target<'_>, key: &[u8], held: &mut Held) -> Attempt<u32> {
         let mut patience = Patience::new();
         loop {
             let stop = match tree::locate(&self.seat.image, &self.fingers, target.which, key, self.seat.id) {
@@ -284,35 +279,6 @@ impl Access {
         }
     }
 
-    /// The first operation whose leaf has no room for all that is to be set in it.
-    fn short_of_room(&self, overlay: &Overlay, ops: &[Op<'_>], held: &Held) -> Option<usize> {
-        let mut leaf = 0;
-        let mut need = 0;
-        for (at, op) in ops.iter().enumerate() {
-            if op.kind != Kind::Set {
-                continue;
-            }
-            let page = self.seat.image.page(held.of_op[at]);
-            if held.of_op[at] != leaf {
-                leaf = held.of_op[at];
-                need = 0;
-            }
-            let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
-            let new = page::record_bytes(suffix_len, op.value.len());
-            let found = find(page, op.key);
-            need += if found.equal && !overlay.is_removed(which_of(op), op.key) {
-                let (_, old_len, _) = page::value_place(page, found.index);
-                new.saturating_sub(page::record_bytes(suffix_len, old_len))
-            } else {
-                new + 8
-            };
-            if need > page::leaf_free(page) {
-                return Some(at);
-            }
-        }
-        None
-    }
-
     fn apply_all(&self, ops: &[Op<'_>], held: &Held, generation: u32) {
         let own = tree::own_runs(ops, &self.seat.image);
         for (op, leaf) in ops.iter().zip(&held.of_op) {
@@ -363,7 +329,7 @@ impl Access {
 }
 
 #[inline]
-fn which_of(op: &Op<'_>) -> Which {
+pub(super) fn which_of(op: &Op<'_>) -> Which {
     if op.volatile {
         Which::Volatile
     } else {

@@ -17,6 +17,7 @@ mod brief;
 mod commit;
 mod overlay;
 mod reads;
+mod room;
 #[cfg(test)]
 mod tests;
 
