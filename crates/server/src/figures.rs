@@ -40,6 +40,8 @@ pub(crate) struct Published {
     pub(crate) swept: u64,
     pub(crate) commands_each_second: u64,
     pub(crate) evicted: u64,
+    /// Clients that wait for keys, or for the end of CLIENT PAUSE.
+    pub(crate) blocked: u64,
 }
 
 impl Published {
@@ -59,10 +61,12 @@ impl Published {
             swept: read(&figures.swept),
             commands_each_second: read(&figures.commands_each_second),
             evicted: read(&figures.evicted),
+            blocked: (server.blocked.load(Ordering::Relaxed) + server.held_back.load(Ordering::Relaxed))
+                as u64,
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 10] {
+    fn fields(&mut self) -> [&mut u64; 11] {
         [
             &mut self.process,
             &mut self.port,
@@ -74,6 +78,7 @@ impl Published {
             &mut self.swept,
             &mut self.commands_each_second,
             &mut self.evicted,
+            &mut self.blocked,
         ]
     }
 
@@ -99,6 +104,7 @@ impl Published {
         self.swept += other.swept;
         self.commands_each_second += other.commands_each_second;
         self.evicted += other.evicted;
+        self.blocked += other.blocked;
     }
 }
 

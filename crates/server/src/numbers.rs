@@ -23,6 +23,22 @@ pub(crate) fn positive(argument: &[u8], refusal: &'static str) -> Result<usize> 
     }
 }
 
+/// Elements that one command draws with repetition, at most: their reply is made in memory.
+const DRAWN_AT_ONCE: i64 = 1 << 24;
+
+/// How many elements to draw: so many different ones, or with a negative count so many of any.
+pub(crate) fn drawn(argument: &[u8]) -> Result<i64> {
+    match integer(argument)? {
+        i64::MIN => refuse(
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        ),
+        count if count < -DRAWN_AT_ONCE => refuse(
+            "ERR value is out of range: at most 16777216 elements are drawn at once, ask several times",
+        ),
+        count => Ok(count),
+    }
+}
+
 /// A double, infinities too.
 pub(crate) fn double(argument: &[u8]) -> Result<f64> {
     match double_of(argument) {

@@ -152,6 +152,8 @@ pub(crate) struct Server {
     pauses_all: AtomicBool,
     /// Clients that wait for keys, those among them that are just about to.
     pub(crate) blocked: AtomicUsize,
+    /// Clients that CLIENT PAUSE holds back.
+    pub(crate) held_back: AtomicUsize,
     /// Event loops that have not ended.
     pub(crate) loops: AtomicUsize,
 }
@@ -306,6 +308,7 @@ impl Running {
             paused_until: AtomicI64::new(0),
             pauses_all: AtomicBool::new(false),
             blocked: AtomicUsize::new(0),
+            held_back: AtomicUsize::new(0),
             loops: AtomicUsize::new(settings.threads.max(1)),
             databases: settings.number(Name::Databases).max(1),
             bulk_bytes: usize::try_from(settings.number(Name::ProtoMaxBulkLen)).unwrap_or(usize::MAX),

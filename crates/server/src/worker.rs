@@ -132,6 +132,7 @@ impl Desk {
             let parked = client.park();
             parked.until = Instant::now().checked_add(left);
             parked.paused = true;
+            self.server.held_back.fetch_add(1, Ordering::Relaxed);
             if let Some(until) = parked.until {
                 let ticket = parked.ticket;
                 self.timers.set(until, client.seat.token, ticket);
@@ -168,8 +169,11 @@ impl Desk {
         served
     }
 
-    /// A client no longer waits for keys.
+    /// A client no longer waits, for keys or for the end of a pause.
     fn leave(&mut self, parked: &Parked) {
+        if parked.paused {
+            self.server.held_back.fetch_sub(1, Ordering::Relaxed);
+        }
         if let Some(queued) = &parked.queued {
             self.server.blocked.fetch_sub(1, Ordering::AcqRel);
             for key in &queued.keys {
@@ -599,8 +603,8 @@ impl Worker {
     fn resume(&mut self) {
         for (token, connection) in self.connections.iter_mut().enumerate() {
             let Some(connection) = connection else { continue };
-            if connection.client.parked.as_ref().is_some_and(|parked| parked.paused) {
-                connection.client.parked = None;
+            if let Some(parked) = connection.client.parked.take_if(|parked| parked.paused) {
+                self.desk.leave(&parked);
                 self.given.push(token);
             }
         }
@@ -741,7 +745,9 @@ impl Worker {
             return;
         }
         if parked.paused {
-            connection.client.parked = None;
+            if let Some(parked) = connection.client.parked.take() {
+                self.desk.leave(&parked);
+            }
             self.serve(token);
             return;
         }

@@ -120,9 +120,15 @@ fn a_pause_holds_commands_back() {
     other.send(b"get k\r\nset k 1\r\nget k\r\n");
     assert_eq!(other.receive(), Some(Answer::Null));
     assert_eq!(client.line("get k"), Answer::Null);
+    let blocked = |client: &mut Client| {
+        let clients = client.line("info clients").to_text();
+        clients.lines().find_map(|line| line.strip_prefix("blocked_clients:")).expect("a field").to_owned()
+    };
+    assert_eq!(blocked(&mut client), "1");
     assert_eq!(client.line("client unpause"), ok());
     assert_eq!(other.receive(), Some(ok()));
     assert_eq!(other.receive(), Some(Answer::Bulk(b"1".to_vec())));
+    assert_eq!(blocked(&mut client), "0");
     let start = Instant::now();
     assert_eq!(client.line("client pause 200"), ok());
     assert_eq!(other.line("get k"), Answer::Bulk(b"1".to_vec()));

@@ -5,11 +5,11 @@ use perilune_resp::{Arguments, Protocol, Replies};
 
 use super::pick_some;
 use super::scan::scan_elements;
-use crate::failure::{refuse, refuse_with, Result, NOT_INTEGER};
+use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Names};
 use crate::notify;
-use crate::numbers::{add_decimals, double_of, integer, integer_of, lower};
+use crate::numbers::{add_decimals, double_of, drawn, integer, integer_of, lower};
 use crate::random;
 
 /// A hash, open.
@@ -239,14 +239,14 @@ pub(crate) fn hrandfield(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let count = arguments.get(2).map(integer).transpose()?;
+    let count = arguments.get(2).map(drawn).transpose()?;
     let with_values = match arguments.get(3).map(lower) {
         None => false,
         Some(word) if word == &b"withvalues"[..] && arguments.len() == 4 => true,
         Some(_) => return refuse(crate::failure::SYNTAX),
     };
-    if count.is_some_and(|count| !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
-        return refuse(NOT_INTEGER);
+    if with_values && count.is_some_and(|count| count > i64::MAX / 2) {
+        return refuse("ERR value is out of range");
     }
     let mut hash = Hash::open(keys, &arguments[1])?;
     if count.is_none() {

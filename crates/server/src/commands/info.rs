@@ -60,6 +60,7 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
         "Server" => server_fields(context),
         "Clients" => own(vec![
             ("connected_clients", sum.connected.to_string()),
+            ("blocked_clients", sum.blocked.to_string()),
             ("maxclients", context.server.live.text(Name::MaxClients)),
             ("connected_clients_of_this_server", servers[0].connected.to_string()),
         ]),

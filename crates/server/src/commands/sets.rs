@@ -10,7 +10,7 @@ use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::wrong_number;
 use crate::keyspace::{Entry, Key, Keys, Kind, Names};
 use crate::notify;
-use crate::numbers::{integer, lower, positive};
+use crate::numbers::{drawn, lower, positive};
 use crate::random;
 
 type Members = BTreeSet<Vec<u8>>;
@@ -228,10 +228,7 @@ pub(crate) fn srandmember(
     if arguments.len() > 3 {
         return refuse(SYNTAX);
     }
-    let count = arguments.get(2).map(integer).transpose()?;
-    if count.is_some_and(|count| !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
-        return refuse("ERR value is out of range");
-    }
+    let count = arguments.get(2).map(drawn).transpose()?;
     let mut set = Set::open(keys, &arguments[1])?;
     let Some(count) = count else {
         replies.bulk_or_null(set.pick(keys)?.as_deref());

@@ -8,7 +8,7 @@ use crate::failure::{refuse, refuse_with, Result, NOT_FLOAT, SYNTAX};
 use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Scored, SortedSet};
 use crate::notify;
-use crate::numbers::{double, double_of, integer, lower, positive};
+use crate::numbers::{double, double_of, drawn, lower, positive};
 use crate::random;
 
 /// A sorted set, open.
@@ -345,13 +345,13 @@ pub(crate) fn zrandmember(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let count = arguments.get(2).map(integer).transpose()?;
+    let count = arguments.get(2).map(drawn).transpose()?;
     let with_scores = match arguments.get(3).map(lower) {
         None => false,
         Some(word) if word == &b"withscores"[..] && arguments.len() == 4 => true,
         Some(_) => return refuse(SYNTAX),
     };
-    if count.is_some_and(|count| !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count)) {
+    if with_scores && count.is_some_and(|count| count > i64::MAX / 2) {
         return refuse("ERR value is out of range");
     }
     let mut zset = Zset::open(keys, &arguments[1])?;

@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Command] = &[
         .finder(|arguments| Some(if arguments[1].eq_ignore_ascii_case(b"usage") { vec![2] } else { Vec::new() }))
         .with(&["doctor", "help", "malloc-stats", "purge", "stats", "usage"]),
     on_connection("role", 1, ADMIN | NOSCRIPT | FAST, "server", server::role, "Says that this server is a master"),
-    on_connection("save", 1, ADMIN | NOSCRIPT, "server", server::save, "Takes a checkpoint"),
+    on_connection("save", 1, ADMIN | NOSCRIPT | NO_MULTI, "server", server::save, "Takes a checkpoint"),
     on_connection("shutdown", -1, ADMIN | NOSCRIPT | NO_MULTI, "server", server::shutdown, "Ends this server"),
     on_connection("slowlog", -2, ADMIN, "server", diagnosis::slow, "Says which commands were slow on any server")
         .with(&["get", "help", "len", "reset"]),
