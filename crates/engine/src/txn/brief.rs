@@ -213,8 +213,14 @@ impl Brief {
 
     /// Whether all that was read is still there.
     fn holds(&self, seat: &Seat, held: &Held) -> bool {
-        let same = |seen: &Seen| latch::validate(seat.image.latch(seen.number), seen.word);
-        self.leaves.iter().all(|seen| held.has(seen.number) || same(seen))
+        self.leaves.iter().all(|seen| {
+            let word = seat.image.latch(seen.number);
+            if held.has(seen.number) {
+                // NB: one that was located anew for a write may have been latched later than it was read.
+                return latch::load(word).version() == seen.word.version();
+            }
+            latch::validate(word, seen.word)
+        })
     }
 }
 
