@@ -2,8 +2,10 @@
 //!
 //! A watch is registered in the bucket of its key's hash: a mask of processes, and in the control
 //! line's filter, a 48-bit Bloom filter over the *stems* of keys beside a count of changes. A writer
-//! tests the filter, which is empty where nothing is watched. On a hit it bumps the bucket of the key
-//! and of each of its prefixes, and the bells of the processes in their masks.
+//! tests the filter, which is empty where nothing is watched. On a hit it looks at the *gates* of its stems, three
+//! buckets each whose masks have all processes that watch something by that stem: a bit of 48 is met by chance by each
+//! twelfth key where four things are watched, and then a bucket of 512 by one of its prefixes. If anybody is behind them it
+//! bumps the bucket of the key and of each of its prefixes, and the bells of the processes in their masks.
 //!
 //! A key has two stems: its first component, and its bytes up to and including its second zero byte, or all of
 //! it. What is watched is noted by its longer stem if every key that touches it shares that, else by the shorter
@@ -11,6 +13,7 @@
 //!
 //! What if we are killed? Repair of a session inside an operation rings everything.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use perilune_shm::futex;
@@ -55,11 +58,6 @@ impl KeyHash {
     pub(crate) fn bucket(self) -> usize {
         ((self.0 ^ self.0 >> 32) as usize) % WATCH_BUCKETS
     }
-
-    /// The bit in the control line's filter.
-    pub(crate) fn filter_bit(self) -> u64 {
-        1 << ((self.0 ^ self.0 >> 29) % 48)
-    }
 }
 
 /// The bytes of a key up to and including its first zero byte.
@@ -68,50 +66,129 @@ pub(crate) fn first_component(key: &[u8]) -> &[u8] {
     &key[..end]
 }
 
-/// The filter bits of the stems of `key`, shorter one first; of the shorter one none if it has no zero byte.
-fn stem_bits(key: &[u8]) -> [u64; 2] {
-    let (mut hash, mut first) = (KeyHash::new(), 0);
-    for byte in key {
-        hash.add(*byte);
-        if *byte == 0 {
-            if first != 0 {
-                break;
-            }
-            first = hash.filter_bit();
+/// Buckets in whose masks a stem is noted: by so many of them who watches nothing is seldom taken for one who does.
+const GATES: usize = 3;
+
+/// A stem, or what stands for all stems, hashed.
+#[derive(Clone, Copy)]
+struct Stem(u64);
+
+impl Stem {
+    /// Stands for all of them, where a watch has none.
+    const ANY: Stem = Stem(0);
+
+    /// Eight bytes at a time: each write of a key passes here.
+    #[inline]
+    fn of(stem: &[u8]) -> Stem {
+        let mut hash = stem.len() as u64;
+        let mut chunks = stem.chunks_exact(8);
+        for chunk in &mut chunks {
+            hash = mix(hash ^ u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
+        }
+        let rest = chunks.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+        Stem(mix(hash ^ rest))
+    }
+
+    /// Its bit in the control line's filter.
+    #[inline]
+    fn filter_bit(self) -> u64 {
+        1 << ((self.0 >> 8) % 48)
+    }
+
+    fn gates(self) -> [usize; GATES] {
+        let mut hash = self.0;
+        [(); GATES].map(|()| {
+            hash = mix(hash ^ 0xff);
+            (hash >> 16) as usize % WATCH_BUCKETS
+        })
+    }
+}
+
+#[inline]
+fn mix(hash: u64) -> u64 {
+    let wide = u128::from(hash ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+    (wide as u64) ^ (wide >> 64) as u64
+}
+
+/// Where the stems of a key end: behind its first zero byte, or 0, and behind its second one, or its last byte.
+#[inline]
+fn stem_ends(key: &[u8]) -> (usize, usize) {
+    let behind_zero =
+        |from: usize| key[from..].iter().position(|byte| *byte == 0).map(|zero| from + zero + 1);
+    match behind_zero(0) {
+        None => (0, key.len()),
+        Some(first) => (first, behind_zero(first).unwrap_or(key.len())),
+    }
+}
+
+/// What a watch is noted by, beside its bucket, so that writers look for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// Bits of the filter.
+    pub(crate) filter: u64,
+    /// Buckets that have its process in their masks.
+    pub(crate) gates: [usize; GATES],
+}
+
+impl Notes {
+    /// Those of a watch of `key` alone, or of all that begins with it.
+    pub(crate) fn of(key: &[u8], is_prefix: bool) -> Notes {
+        let (first, second) = stem_ends(key);
+        let noted = |stem: Stem| Notes { filter: stem.filter_bit(), gates: stem.gates() };
+        match key.iter().filter(|byte| **byte == 0).take(2).count() {
+            _ if !is_prefix => noted(Stem::of(&key[..second])),
+            2 => noted(Stem::of(&key[..second])),
+            1 => noted(Stem::of(&key[..first])),
+            // Less than a first component: any may begin with it.
+            _ => Notes { filter: FILTER_BITS, gates: Stem::ANY.gates() },
         }
     }
-    [first, hash.filter_bit()]
 }
 
-/// The filter bits that make writers look for a watch of `key` alone, or of all that begins with it.
-pub(crate) fn watch_bits(key: &[u8], is_prefix: bool) -> u64 {
-    let [first, second] = stem_bits(key);
-    match key.iter().filter(|byte| **byte == 0).take(2).count() {
-        _ if !is_prefix => second,
-        2 => second,
-        1 => first,
-        // Less than a first component: any may begin with it.
-        _ => FILTER_BITS,
+/// The processes that watch something by one of these stems, and few others.
+fn behind_gates(image: &Image, stems: &[Stem]) -> Option<[u64; PROCESSES / 64]> {
+    let (mut processes, mut any) = ([0; PROCESSES / 64], 0);
+    for stem in stems {
+        let gates = stem.gates();
+        for (index, bits) in processes.iter_mut().enumerate() {
+            let noted = |bits: u64, gate: &usize| match bits {
+                0 => 0,
+                bits => bits & mask_word(image, *gate, index).load(Acquire),
+            };
+            *bits |= gates.iter().fold(u64::MAX, noted);
+            any |= *bits;
+        }
     }
+    (any != 0).then_some(processes)
 }
 
-/// The filter bits of the watches that a change of `key` may touch; with `below`, of all that begins with it.
-fn touched_bits(key: &[u8], below: bool) -> u64 {
-    let [first, second] = stem_bits(key);
-    if below && key.iter().filter(|byte| **byte == 0).take(2).count() < 2 {
-        // What is watched below it has stems of its own.
-        return FILTER_BITS;
-    }
-    first | second
+/// A word of the mask of a bucket.
+fn mask_word(image: &Image, bucket: usize, index: usize) -> &AtomicU64 {
+    image.shm.word(WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES + 8 + index * 8)
 }
 
 /// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it).
-#[cold]
 pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
-    let filter = image.control(control::FILTER).load(Acquire);
-    if filter & touched_bits(key, below) == 0 {
+    let filter = image.control(control::FILTER).load(Acquire) & FILTER_BITS;
+    let (first, second) = stem_ends(key);
+    if below && key[first..second].last() != Some(&0) {
+        // What is watched below it has stems of its own.
+        if filter != 0 {
+            ring_all(image);
+        }
         return;
     }
+    let stems = [Stem::of(&key[..first]), Stem::of(&key[..second])];
+    if filter & (stems[0].filter_bit() | stems[1].filter_bit()) != 0 {
+        ring_noted(image, key, below, stems, filter == FILTER_BITS);
+    }
+}
+
+/// The same where the filter knows a stem. `has_any`: there may be watches without stems.
+#[cold]
+fn ring_noted(image: &Image, key: &[u8], below: bool, [first, second]: [Stem; 2], has_any: bool) {
+    let all = [first, second, Stem::ANY];
+    let Some(behind) = behind_gates(image, if has_any { &all } else { &all[..2] }) else { return };
     if below {
         ring_all(image);
         return;
@@ -123,6 +200,7 @@ pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
         bump(image, hash.bucket(), &mut processes);
     }
     bump(image, hash.whole().bucket(), &mut processes);
+    processes.iter_mut().zip(behind).for_each(|(bits, behind)| *bits &= behind);
     ring_bells(image, &processes);
 }
 
@@ -140,7 +218,7 @@ fn bump(image: &Image, bucket: usize, processes: &mut [u64; PROCESSES / 64]) {
     let at = WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES;
     let mut watched = false;
     for (index, bits) in processes.iter_mut().enumerate() {
-        let mask = image.shm.word(at + 8 + index * 8).load(Acquire);
+        let mask = mask_word(image, bucket, index).load(Acquire);
         watched |= mask != 0;
         *bits |= mask;
     }

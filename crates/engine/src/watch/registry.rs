@@ -10,7 +10,7 @@ use perilune_store::{Error, Result, WatchId, WatchRequest, WatchScope};
 use super::{mask, number, process_filter, unknown, FILTER_CHANGE};
 use crate::access::Access;
 use crate::control::{freeze, wait_applied};
-use crate::image::bell::{watch_bits, KeyHash};
+use crate::image::bell::{KeyHash, Notes};
 use crate::image::layout::control;
 use crate::image::{io_error, Image};
 use crate::limits::WATCH_BUCKETS;
@@ -22,8 +22,7 @@ const WATCHES_MAX: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     bucket: usize,
-    /// Bits of the filter.
-    filter: u64,
+    notes: Notes,
 }
 
 impl Place {
@@ -38,7 +37,12 @@ impl Place {
             WatchScope::Key => KeyHash::of(key).whole(),
             WatchScope::Prefix => KeyHash::of(key),
         };
-        Ok(Place { bucket: hash.bucket(), filter: watch_bits(key, scope == WatchScope::Prefix) })
+        Ok(Place { bucket: hash.bucket(), notes: Notes::of(key, scope == WatchScope::Prefix) })
+    }
+
+    /// The buckets whose masks have its process.
+    fn buckets(&self) -> impl Iterator<Item = usize> {
+        self.notes.gates.into_iter().chain([self.bucket])
     }
 }
 
@@ -131,14 +135,16 @@ impl Registry {
         let before = needs.filter();
         let mut is_new = false;
         for place in places {
-            let count = needs.buckets.entry(place.bucket).or_default();
-            *count += 1;
-            if *count == 1 {
-                let (word, bit) = mask(&self.image, place.bucket);
-                word.fetch_or(bit, AcqRel);
-                is_new = true;
+            for bucket in place.buckets() {
+                let count = needs.buckets.entry(bucket).or_default();
+                *count += 1;
+                if *count == 1 {
+                    let (word, bit) = mask(&self.image, bucket);
+                    word.fetch_or(bit, AcqRel);
+                    is_new = true;
+                }
             }
-            needs.count_bits(place.filter, |count| *count += 1);
+            needs.count_bits(place.notes.filter, |count| *count += 1);
         }
         let needed = needs.filter();
         if needed != before {
@@ -153,15 +159,16 @@ impl Registry {
     /// The reverse of [`Registry::need`]. The filter itself is left to the warden: others may need it.
     fn release(&self, needs: &mut Needs, places: &[Place]) {
         for place in places {
-            if let Some(count) = needs.buckets.get_mut(&place.bucket) {
+            for bucket in place.buckets() {
+                let Some(count) = needs.buckets.get_mut(&bucket) else { continue };
                 *count -= 1;
                 if *count == 0 {
-                    needs.buckets.remove(&place.bucket);
-                    let (word, bit) = mask(&self.image, place.bucket);
+                    needs.buckets.remove(&bucket);
+                    let (word, bit) = mask(&self.image, bucket);
                     word.fetch_and(!bit, AcqRel);
                 }
             }
-            needs.count_bits(place.filter, |count| *count = count.saturating_sub(1));
+            needs.count_bits(place.notes.filter, |count| *count = count.saturating_sub(1));
         }
         process_filter(&self.image, self.image.me.slot.into()).store(needs.filter(), SeqCst);
     }

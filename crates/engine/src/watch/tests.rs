@@ -103,7 +103,7 @@ fn writers_beside_what_is_watched_pass_by() {
     word.fetch_or(bit, Relaxed);
     keys.iter().for_each(|key| set(&access, key));
     let raised = number(&bench.image, shared);
-    assert!(raised <= 20, "{raised} of 200 writers were delayed by one bit of 48");
+    assert_eq!(raised, 0, "of 200 writers, though some meet the one bit of 48");
     word.fetch_and(!bit, Relaxed);
     let wakes = |session: &mut SessionWatches, id| {
         let woken = |key: &&Vec<u8>| {
@@ -159,16 +159,17 @@ fn ended_watches_leave_masks_and_filter() {
     let twice = [watch(&mut session, &access, b"a\0", Key), watch(&mut session, &access, b"a\0", Key)];
     watch(&mut other, &access, b"b\0", Key);
     let both = bench.filter();
-    assert_eq!((masks(), both.count_ones()), (2, 2));
+    // Each has a bucket, and three gates.
+    assert_eq!((masks(), both.count_ones()), (8, 2));
     session.unwatch(twice[0]);
     shrink_filter(&bench.image);
-    assert_eq!((masks(), bench.filter()), (2, both), "still watched once");
+    assert_eq!((masks(), bench.filter()), (8, both), "still watched once");
     set(&access, b"a\0");
     assert!(session.wait(twice[1], NOW).unwrap());
     session.unwatch(twice[1]);
     session.unwatch(twice[1]);
     shrink_filter(&bench.image);
-    assert_eq!((masks(), bench.filter().count_ones()), (1, 1));
+    assert_eq!((masks(), bench.filter().count_ones()), (4, 1));
     assert!(matches!(session.wait(twice[1], NOW), Err(Error::Invalid(_))));
     assert!(matches!(session.descriptor(twice[1]), Err(Error::Invalid(_))));
     drop(other);
