@@ -126,23 +126,18 @@ impl RequestParser {
                     }
                     return Ok(self.complete());
                 }
-                State::Count => {
-                    let Some(line) = self.line(bytes, b"\r\n", "too big mbulk count string")? else {
-                        return Ok(Progress::Incomplete);
-                    };
-                    match count(&line[1..], trusted)? {
-                        0 => return Ok(self.complete()),
-                        missing => State::Length { missing },
-                    }
-                }
+                State::Count => match self.count_line(bytes, trusted)? {
+                    None => return Ok(Progress::Incomplete),
+                    Some(0) => return Ok(self.complete()),
+                    Some(missing) => State::Length { missing },
+                },
                 State::Length { missing } => {
                     if let Some(byte) = bytes.get(self.at).filter(|byte| **byte != b'$') {
                         return Err(ProtocolError(format!("expected '$', got '{}'", shown(*byte)).into()));
                     }
-                    let Some(line) = self.line(bytes, b"\r\n", "too big bulk count string")? else {
+                    let Some(bytes) = self.length_line(bytes, trusted)? else {
                         return Ok(Progress::Incomplete);
                     };
-                    let bytes = length(line.get(1..).unwrap_or(&[]), self.bulk_bytes, trusted)?;
                     if self.at + bytes > limits::REQUEST_BYTES {
                         return error("too big request");
                     }
@@ -197,6 +192,29 @@ impl RequestParser {
         Progress::Complete { used: self.at }
     }
 
+    /// How many arguments the line says that begins here, if all of it has come.
+    #[inline]
+    fn count_line(&mut self, bytes: &[u8], trusted: bool) -> Result<Option<usize>, ProtocolError> {
+        if let Some((number, behind)) = small(bytes, self.at + 1) {
+            self.at = behind;
+            return counted(number, trusted).map(Some);
+        }
+        let line = self.line(bytes, b"\r\n", "too big mbulk count string")?;
+        line.map(|line| count(&line[1..], trusted)).transpose()
+    }
+
+    /// How long the line says that the argument behind it is, if all of it has come.
+    #[inline]
+    fn length_line(&mut self, bytes: &[u8], trusted: bool) -> Result<Option<usize>, ProtocolError> {
+        let most = self.bulk_bytes;
+        if let Some((number, behind)) = small(bytes, self.at + 1) {
+            self.at = behind;
+            return allowed(number, most, trusted).map(Some);
+        }
+        let line = self.line(bytes, b"\r\n", "too big bulk count string")?;
+        line.map(|line| length(line.get(1..).unwrap_or(&[]), most, trusted)).transpose()
+    }
+
     /// The line from the mark of the state on, without its end, if all of it has come. Lines are short,
     /// so that looking from their start again costs nothing worth a field.
     fn line<'a>(
@@ -221,25 +239,56 @@ impl RequestParser {
     }
 }
 
+/// A number of up to eight digits at `at` with the end of its line, and where that is behind it: nearly all lines are
+/// like that. None says nothing.
+#[inline]
+fn small(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let digits = bytes.get(at..)?;
+    let mut number = usize::from(digits.first()?.wrapping_sub(b'0'));
+    // The digit that a longer number does not begin with, and what is none.
+    let most = if number == 0 { 1 } else { 8 };
+    if number > 9 {
+        return None;
+    }
+    for (place, byte) in digits.iter().enumerate().skip(1).take(most) {
+        match byte {
+            b'0'..=b'9' => number = number * 10 + usize::from(byte - b'0'),
+            b'\r' if digits.len() > place + 1 => return Some((number, at + place + 2)),
+            _ => return None,
+        }
+    }
+    None
+}
+
 fn count(text: &[u8], trusted: bool) -> Result<usize, ProtocolError> {
     match parse_integer(text) {
-        Some(count) if count > limits::ARGUMENTS as i64 => error("invalid multibulk length"),
-        Some(count) if count > limits::ARGUMENTS_STRANGER as i64 && !trusted => {
-            error("unauthenticated multibulk length")
-        }
-        Some(count) => Ok(usize::try_from(count).unwrap_or(0)),
+        Some(count) => counted(usize::try_from(count).unwrap_or(0), trusted),
         None => error("invalid multibulk length"),
+    }
+}
+
+/// A number of arguments, if the client may send so many.
+fn counted(count: usize, trusted: bool) -> Result<usize, ProtocolError> {
+    match count {
+        count if count > limits::ARGUMENTS => error("invalid multibulk length"),
+        count if count > limits::ARGUMENTS_STRANGER && !trusted => error("unauthenticated multibulk length"),
+        count => Ok(count),
     }
 }
 
 fn length(text: &[u8], most: usize, trusted: bool) -> Result<usize, ProtocolError> {
     match parse_integer(text).and_then(|length| usize::try_from(length).ok()) {
-        Some(length) if length > most => error("invalid bulk length"),
-        Some(length) if length > limits::BULK_BYTES_STRANGER && !trusted => {
-            error("unauthenticated bulk length")
-        }
-        Some(length) => Ok(length),
+        Some(length) => allowed(length, most, trusted),
         None => error("invalid bulk length"),
+    }
+}
+
+/// The length of an argument, if the client may send one so long.
+fn allowed(length: usize, most: usize, trusted: bool) -> Result<usize, ProtocolError> {
+    match length {
+        length if length > most => error("invalid bulk length"),
+        length if length > limits::BULK_BYTES_STRANGER && !trusted => error("unauthenticated bulk length"),
+        length => Ok(length),
     }
 }
 
