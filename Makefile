@@ -155,6 +155,12 @@ bench-lua:
 	$(MAKE) -s -C bindings/lua LUA=5.4
 	bench/record-lua '$(TARGET_DIR)/release/perilune' '$(LUA_RUN)' lua5.4
 
+## check-dockerfile: the steps of bench/Dockerfile in a clean root of Debian in CHECK=/tmp/...: root, debootstrap, 5 GB, 15 minutes
+CHECK ?= /tmp/perilune-dockerfile
+.PHONY: check-dockerfile
+check-dockerfile:
+	mkdir -p '$(CHECK)' && bench/check-dockerfile '$(CHECK)'
+
 ## install: the program, man pages, completions, libperilune, perilune.h, perilune.pc, perilune.conf and a unit of systemd under PREFIX (DESTDIR)
 install:
 	$(CARGO) build --profile $(PROFILE) -p perilune-capi -p perilune-cli
