@@ -10,6 +10,41 @@ use crate::machine::Facts;
 use crate::report::Table;
 use crate::subject::Result;
 
+/// The title above what does not count.
+const PROBLEMS: &str = "\n## Results that do not count\n\n";
+
+/// What a run says of itself in words: its command, what it ran on, and what does not count.
+pub(crate) struct Said {
+    pub(crate) command: String,
+    pub(crate) facts: Facts,
+    pub(crate) problems: Vec<String>,
+}
+
+/// Reads what [`write_run`] has written in words.
+///
+/// # Errors
+/// There is no run.
+pub(crate) fn read_words(directory: &Path) -> Result<Said> {
+    let read = |name: &str| {
+        let path = directory.join(name);
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let (readme, summary) = (read("README.md")?, read("summary.md")?);
+    let command = readme.lines().find_map(|line| line.strip_prefix("    perilune-bench "));
+    let fact = |line: &str| {
+        let (name, value) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+        Some((name.to_owned(), value.replace("\\|", "|")))
+    };
+    let facts = readme.lines().filter_map(fact).filter(|(name, _)| !["what", "---"].contains(&name.as_str()));
+    let problems =
+        summary.split_once(PROBLEMS).map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
+    Ok(Said {
+        command: command.unwrap_or_default().to_owned(),
+        facts: facts.collect(),
+        problems: problems.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect(),
+    })
+}
+
 /// Writes rows as JSON Lines.
 ///
 /// # Errors
@@ -52,10 +87,18 @@ pub(crate) fn write_run<R: Serialize>(
         .push_str("\nRaw rows are in [raw.jsonl](raw.jsonl), tables in [summary.md](summary.md); what they ");
     readme.push_str("mean is in [the guide](../../../docs/guide/benchmarks.md).\n");
     fs::write(directory.join("README.md"), readme)?;
+    write_summary(directory, tables, problems)
+}
+
+/// Writes the tables of a run, and what does not count.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_summary(directory: &Path, tables: &[Table], problems: &[String]) -> Result<()> {
     let sections: Vec<String> = tables.iter().map(Table::markdown).collect();
     let mut summary = format!("# Results\n\n{}", sections.join("\n"));
     if !problems.is_empty() {
-        summary.push_str("\n## Results that do not count\n\n");
+        summary.push_str(PROBLEMS);
         for problem in problems {
             summary.push_str(&format!("- {problem}\n"));
         }

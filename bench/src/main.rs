@@ -376,7 +376,8 @@ fn server(arguments: &ServerArguments) -> Result<ExitCode> {
     }
     if let Some(path) = &arguments.run_dir {
         archive::write_run(path, "the server", &facts, &results.rows, &tables, &results.problems)?;
-        server::draw(&results, &facts, &tables, path)?;
+        let command: Vec<String> = std::env::args().skip(1).collect();
+        server::draw(&results, &command.join(" "), &facts, &tables, path)?;
     }
     Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
 }

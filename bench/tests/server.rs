@@ -46,6 +46,19 @@ fn every_section_has_rows_of_both_servers_and_nothing_is_left() {
     assert!(fs::read(run.join("charts/throughput.png")).unwrap().starts_with(b"\x89PNG"));
     let page = fs::read_to_string(run.join("index.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("<h2>Goals</h2>"), "a page without charts or goals");
+    // Drawn again from what was written, it is the same.
+    for file in ["summary.md", "charts/throughput.svg"] {
+        let before = fs::read_to_string(run.join(file)).unwrap();
+        fs::remove_file(run.join(file)).unwrap();
+        if file == "summary.md" {
+            fs::write(run.join(file), "").unwrap();
+        }
+        let output = bench(&["report"]).arg(&run).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(fs::read_to_string(run.join(file)).unwrap(), before, "{file}");
+    }
+    let again = fs::read_to_string(run.join("index.html")).unwrap();
+    assert_eq!(again.lines().count(), page.lines().count(), "another page");
     let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["run"]);
 }

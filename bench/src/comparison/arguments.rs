@@ -159,12 +159,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!run.notes.problems.is_empty())))
 }
 
-/// Writes tables and charts of a run again, and what else is asked for.
+/// Writes tables and charts of a run again, and what else is asked for; of a server's run the page as well.
 ///
 /// # Errors
 /// There is no run, or a file cannot be written.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode> {
     let directory = &arguments.directory;
+    if crate::server::redraw(directory)? {
+        println!("{}", directory.join("index.html").display());
+        return Ok(ExitCode::SUCCESS);
+    }
     let run = Run::read(directory)?;
     publish::write(&run, directory)?;
     println!("{}", directory.join("summary.md").display());

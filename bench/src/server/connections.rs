@@ -26,6 +26,9 @@ pub(super) const CONNECT: &str = "connecting";
 /// Levels of one server process, and of several.
 const LEVELS: [usize; 15] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 19_000];
 const QUICK: [usize; 4] = [1, 10, 100, 400];
+/// Levels up to here have so many rounds at most; of those above, whose neighbours show the noise, one is drawn.
+const SHORT: usize = 1_000;
+const ROUNDS: usize = 3;
 const BEYOND: [usize; 2] = [32_000, 64_000];
 /// Server processes beyond a process' files, and client processes of each server.
 const SERVERS: usize = 4;
@@ -53,6 +56,13 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
         for (serving, crowd) in turned(&mut pairs, index) {
             let rows = measure(run, serving, crowd, *level, 1)?;
             rows.into_iter().for_each(|row| run.push(row));
+        }
+        let rounds = if *level <= SHORT { run.wish.rounds.min(ROUNDS) } else { 1 };
+        for round in 1..rounds {
+            for (serving, crowd) in turned(&mut pairs, round) {
+                let row = requests(run, serving, crowd, *level)?;
+                run.push(Row { round, ..row });
+            }
         }
     }
     let most = levels.last().copied().unwrap_or(0);
@@ -116,15 +126,7 @@ fn measure(
     let (begun, cpu) = (clock::now(), serving.cpu());
     crowd.connect(level).map_err(named)?;
     let (wall, connecting) = ((clock::now() - begun) as f64 / 1e9, serving.cpu() - cpu);
-    let requests = run.wish.quick(4_000, 100_000);
-    // Each connection once, so that none is new.
-    crowd.work((level as u64).max(requests / 10)).map_err(named)?;
-    let cpu = serving.cpu();
-    let done = crowd.work(requests).map_err(named)?;
-    let cpu = serving.cpu() - cpu;
-    let curve = percentiles().into_iter().map(|percent| (percent, done.latencies.percentile(percent)));
-    let row = Row::rate(SECTION, STUDY, side, done.operations, &done, cpu);
-    let row = Row { connections: level, servers, curve: curve.collect(), ..row };
+    let row = Row { servers, ..requests(run, serving, crowd, level).map_err(named)? };
     let connect = Row {
         connections: level,
         servers,
@@ -133,6 +135,19 @@ fn measure(
         ..Row::figure(SECTION, CONNECT, side, "s", wall)
     };
     Ok(vec![connect, row])
+}
+
+/// One round of the requests of a level.
+fn requests(run: &Run<'_>, serving: &Serving, crowd: &mut Crowd, level: usize) -> Result<Row> {
+    let requests = run.wish.quick(4_000, 100_000);
+    // Each connection once, so that none is new.
+    crowd.work((level as u64).max(requests / 10))?;
+    let cpu = serving.cpu();
+    let done = crowd.work(requests)?;
+    let cpu = serving.cpu() - cpu;
+    let curve = percentiles().into_iter().map(|percent| (percent, done.latencies.percentile(percent)));
+    let row = Row::rate(SECTION, STUDY, serving.side, done.operations, &done, cpu);
+    Ok(Row { connections: level, curve: curve.collect(), ..row })
 }
 
 /// A part of the connections works, the others are idle.

@@ -158,11 +158,38 @@ pub(crate) fn tables(rows: &[Row]) -> (Vec<Table>, Score) {
 ///
 /// # Errors
 /// They cannot be written.
-pub(crate) fn draw(results: &Results, facts: &Facts, tables: &[Table], directory: &Path) -> Result<()> {
+pub(crate) fn draw(
+    results: &Results,
+    command: &str,
+    facts: &Facts,
+    tables: &[Table],
+    directory: &Path,
+) -> Result<()> {
     let drawings = pictures::drawings(&results.rows);
     pictures::write(&drawings, directory)?;
-    let page = page::html(results, facts, tables, &drawings)?;
+    let page = page::html(results, command, facts, tables, &drawings)?;
     Ok(std::fs::write(directory.join("index.html"), page)?)
+}
+
+/// Writes tables, charts and the page of a run again, from its rows and the words of its README, which stays; false if
+/// the directory holds a run of something else.
+///
+/// # Errors
+/// There is no run, or a file cannot be written.
+pub(crate) fn redraw(directory: &Path) -> Result<bool> {
+    let path = directory.join("raw.jsonl");
+    let named = |error| format!("{} holds no run: {}: {error}", directory.display(), path.display());
+    let raw = std::fs::read_to_string(&path).map_err(named)?;
+    if !raw.starts_with("{\"suite\":\"server\"") {
+        return Ok(false);
+    }
+    let said = crate::archive::read_words(directory)?;
+    let rows = raw.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?;
+    let results = Results { rows, problems: said.problems };
+    let (tables, _) = tables(&results.rows);
+    crate::archive::write_summary(directory, &tables, &results.problems)?;
+    draw(&results, &said.command, &said.facts, &tables, directory)?;
+    Ok(true)
 }
 
 /// A run under way.

@@ -18,6 +18,7 @@ use super::Results;
 /// A row cannot be written as JSON.
 pub(super) fn html(
     results: &Results,
+    command: &str,
     facts: &Facts,
     tables: &[Table],
     drawings: &[Picture],
@@ -38,9 +39,8 @@ pub(super) fn html(
     rows.extend(facts.iter().map(|(name, value)| vec![name.clone(), value.clone()]));
     body.push_str(&section(&Table::new("Machine, versions and settings", rows)));
     let lines = results.rows.iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;
-    let command: Vec<String> = std::env::args().skip(1).collect();
     Ok(include_str!("../comparison/page.html")
-        .replace("{{command}}", &escaped(&command.join(" ")))
+        .replace("{{command}}", &escaped(command))
         .replace("{{body}}", &body)
         .replace("{{raw}}", &escaped(&lines.join("\n"))))
 }

@@ -128,8 +128,11 @@ fn bars_of(rows: &[Row], section: &str, pipeline: usize, by_cpu: bool) -> Vec<Ba
 fn one_side(study: &[&Row], side: Side, many: bool, value: fn(&Row) -> f64) -> Series {
     let mut points: Vec<(f64, f64)> = Vec::new();
     let mut name = side.name().to_owned();
-    for row in study.iter().filter(|row| row.backend == side.name() && (row.servers > 1) == many) {
-        points.push((row.connections as f64, value(row)));
+    let mine: Vec<&&Row> =
+        study.iter().filter(|row| row.backend == side.name() && (row.servers > 1) == many).collect();
+    for row in mine.iter().filter(|row| row.round == 0) {
+        let rounds = mine.iter().filter(|other| other.connections == row.connections);
+        points.push((row.connections as f64, median(&rounds.map(|row| value(row)).collect::<Vec<_>>())));
         if many {
             name = format!("{} x {} processes", side.name(), row.servers);
         }

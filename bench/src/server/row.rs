@@ -1,6 +1,6 @@
 //! A row of the server suite, as it goes to `raw.jsonl`.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::crowd::Done;
 use super::sides::Side;
@@ -8,14 +8,25 @@ use super::sides::Side;
 /// The percentiles of a row's latencies.
 pub(crate) const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
+/// A word that lasts: one of the program's, or one of a run that was read again, of which there are few.
+pub(crate) type Word = &'static str;
+
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
+    Ok(Box::leak(String::deserialize(from)?.into_boxed_str()))
+}
+
 /// One side's result in one round.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
-    pub(crate) suite: &'static str,
-    pub(crate) section: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub(crate) suite: Word,
+    #[serde(deserialize_with = "word")]
+    pub(crate) section: Word,
     pub(crate) workload: String,
-    pub(crate) backend: &'static str,
-    pub(crate) class: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub(crate) backend: Word,
+    #[serde(deserialize_with = "word")]
+    pub(crate) class: Word,
     /// Threads of each server process that serve clients.
     pub(crate) threads: usize,
     /// Server processes.
@@ -23,7 +34,8 @@ pub(crate) struct Row {
     pub(crate) connections: usize,
     pub(crate) pipeline: usize,
     pub(crate) round: usize,
-    pub(crate) unit: &'static str,
+    #[serde(deserialize_with = "word")]
+    pub(crate) unit: Word,
     pub(crate) value: f64,
     pub(crate) operations: u64,
     pub(crate) wall_seconds: f64,
@@ -32,7 +44,7 @@ pub(crate) struct Row {
     /// Microseconds: 50, 90, 99, 99.9 and 100 % of the operations; a batch's for each of its requests.
     pub(crate) latency_us: Vec<f64>,
     /// Percent and microseconds, where a surface is drawn.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) curve: Vec<(f64, f64)>,
 }
 

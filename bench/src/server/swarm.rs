@@ -28,6 +28,10 @@ const PATIENCE: u64 = 60_000_000_000;
 /// Bytes read from a connection at once.
 const BUFFER: usize = 1 << 16;
 
+/// Ports of clients: those from which Linux takes them too.
+const FIRST_PORT: u16 = 32_768;
+const PORTS: u16 = 28_232;
+
 /// What the suite asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
@@ -85,6 +89,8 @@ pub(crate) fn serve(port: u16, source: Ipv4Addr) -> Result<()> {
         source,
         poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
         connections: Vec::new(),
+        // Others of this machine begin elsewhere.
+        port: (std::process::id() % 7 * 4_000) as u16,
         requests: Job::Get.requests(1),
         next: 0,
     };
@@ -118,6 +124,8 @@ struct Swarm {
     source: Ipv4Addr,
     poll: rustix::fd::OwnedFd,
     connections: Vec<Connection>,
+    /// The port that was taken last, from [`FIRST_PORT`] on.
+    port: u16,
     requests: Requests,
     /// The batch that is sent next.
     next: usize,
@@ -144,7 +152,7 @@ impl Swarm {
         // Nothing of a connection stays in the kernel when it is closed: there are few ports.
         sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
         sockopt::set_tcp_nodelay(&socket, true)?;
-        rustix::net::bind(&socket, &SocketAddr::from((self.source, 0)))?;
+        self.bind(&socket)?;
         rustix::net::connect(&socket, &SocketAddr::V4(self.server))?;
         let stream = TcpStream::from(socket);
         stream.set_nonblocking(true)?;
@@ -153,6 +161,19 @@ impl Swarm {
         let rest = Vec::new();
         self.connections.push(Connection { stream, begun: 0, batch: 0, replies: 0, exchanges: 0, rest });
         Ok(())
+    }
+
+    /// Gives a socket the next free port of this process' address: the kernel's own search for one takes longer and
+    /// longer, the more of them are taken.
+    fn bind(&mut self, socket: &rustix::fd::OwnedFd) -> Result<()> {
+        for _ in 0..PORTS {
+            self.port = (self.port + 1) % PORTS;
+            match rustix::net::bind(socket, &SocketAddr::from((self.source, FIRST_PORT + self.port))) {
+                Err(rustix::io::Errno::ADDRINUSE) => {}
+                bound => return Ok(bound?),
+            }
+        }
+        Err(format!("{} has no free port", self.source).into())
     }
 
     fn work(&mut self, work: &Work) -> Result<Outcome> {
