@@ -36,7 +36,7 @@ fn change(runs: &[&Path], options: &[&str], workload: &str) -> (f64, f64, f64) {
 }
 
 /// The sides that take part here.
-const SIDES: [&str; 13] = [
+const SIDES: [&str; 14] = [
     "perilune",
     "lmdb",
     "lmdb-published",
@@ -50,6 +50,7 @@ const SIDES: [&str; 13] = [
     "redis-published",
     "tarantool",
     "gtm",
+    "example",
 ];
 
 /// Every peer of Debian passes its correctness suite and is measured in some cell; nothing is left behind.

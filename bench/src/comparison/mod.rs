@@ -203,7 +203,7 @@ fn entrants(wish: &Wish, cells: &[Cell], notes: &mut Notes) -> Result<Vec<Entran
     all.retain(|entrant| {
         let name = entrant.side.name;
         let asked = wish.peers.iter().any(|wanted| wanted == name);
-        (asked || wish.peers.is_empty() && name != subjects::perilune::TWIN)
+        (asked || wish.peers.is_empty() && !subjects::ASKED.contains(&name))
             && cells.iter().any(|cell| cell.suits(&entrant.side))
     });
     all.retain(|entrant| {

@@ -6,65 +6,18 @@
 //! - What is written into a record of the mixed workloads depends on the record alone, so that answers are
 //!   known however many players write.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::Bound;
 
-use crate::globals::mapped::{Entry, Mapped, Store};
+use crate::globals::mapped::Mapped;
 use crate::globals::{Globals, Path, Sub};
+use crate::peers::subjects::example::Example;
 use crate::player::replay::escaped;
 use crate::player::Random;
 use crate::subject::Result;
 
-/// A map in memory.
-#[derive(Default)]
-struct Map(BTreeMap<Vec<u8>, Vec<u8>>);
-
-fn take(found: Option<(&Vec<u8>, &Vec<u8>)>, into: &mut Entry) -> bool {
-    found.map(|(key, value)| *into = Entry { key: key.clone(), value: value.clone() }).is_some()
-}
-
-impl Store for Map {
-    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        let found = self.0.get(key);
-        value.extend_from_slice(found.map_or(&[], Vec::as_slice));
-        Ok(found.is_some())
-    }
-
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.0.insert(key.to_vec(), value.to_vec());
-        Ok(())
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<()> {
-        self.0.remove(key);
-        Ok(())
-    }
-
-    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
-        Ok(take(self.0.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).next(), found))
-    }
-
-    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
-        Ok(take(self.0.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(to))).next_back(), found))
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn abort(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
 /// Writes down operations with the answers of a model.
 struct Recorder {
-    model: Mapped<Map>,
+    model: Mapped<Example>,
     name: &'static str,
     phase: String,
     text: String,
@@ -80,7 +33,7 @@ fn joined(subs: &[Sub]) -> String {
 
 impl Recorder {
     fn new(name: &'static str) -> Recorder {
-        Recorder { model: Mapped::new(Map::default()), name, phase: String::new(), text: String::new() }
+        Recorder { model: Mapped::new(Example::default()), name, phase: String::new(), text: String::new() }
     }
 
     fn phase(&mut self, name: &str) {

@@ -35,11 +35,19 @@ pub(crate) trait Store {
 
     fn remove(&mut self, key: &[u8]) -> Result<()>;
 
+    /// Finds the first entry at or behind a key, or the last before it. False if there is none; then nobody looks at
+    /// what is in `found`.
+    fn search(&mut self, at: &[u8], before: bool, found: &mut Entry) -> Result<bool>;
+
     /// Finds the first entry at or behind a key.
-    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool>;
+    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
+        self.search(from, false, found)
+    }
 
     /// Finds the last entry before a key.
-    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool>;
+    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
+        self.search(to, true, found)
+    }
 
     /// Begins a transaction that writes.
     fn begin(&mut self) -> Result<()>;

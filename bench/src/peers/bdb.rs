@@ -1,18 +1,16 @@
 //! Berkeley DB 5.3: its handles and the methods that the suite calls, found at run time.
 //!
 //! Methods are function pointers inside the handles. Their places are those of db.h of 5.3 on 64-bit
-//! machines, which is one fixed interface: version 5.3 has had no other since 2013; [`functions`] asks
-//! the library for its version first. Deliberately no more than is used.
+//! machines, which is one fixed interface: version 5.3 has had no other since 2013; [`version`] is
+//! looked at first. Deliberately no more than is used.
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
-
-use libloading::Library;
 
 use crate::globals::mapped::{Conflict, Entry};
+use crate::peers::library::{append, library};
 use crate::subject::Result;
 
 type Handle = *mut c_void;
@@ -74,47 +72,27 @@ const CURSOR_CLOSE: usize = 352;
 const TXN_COMMIT: usize = 240;
 const TXN_ABORT: usize = 232;
 
-struct Functions {
-    env: unsafe extern "C" fn(*mut Handle, c_uint) -> c_int,
-    db: unsafe extern "C" fn(*mut Handle, Handle, c_uint) -> c_int,
-    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
-    version: String,
+library! {
+    "libdb-5.3.so", "libdb5.3";
+    version: "db_version" fn(*mut c_int, *mut c_int, *mut c_int) -> *const c_char;
+    env: "db_env_create" fn(*mut Handle, c_uint) -> c_int;
+    db: "db_create" fn(*mut Handle, Handle, c_uint) -> c_int;
+    strerror: "db_strerror" fn(c_int) -> *const c_char;
 }
 
-fn functions() -> Result<&'static Functions> {
-    static LOADED: OnceLock<std::result::Result<Functions, String>> = OnceLock::new();
-    let load = || -> std::result::Result<Functions, libloading::Error> {
-        // SAFETY: the library of the system has no constructors that ask anything of us; the types are
-        // those of db.h; it is never unloaded.
-        unsafe {
-            let library = Library::new("libdb-5.3.so")?;
-            type Version = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> *const c_char;
-            let version = *library.get::<Version>(b"db_version\0")?;
-            let text = version(ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            let functions = Functions {
-                env: *library.get(b"db_env_create\0")?,
-                db: *library.get(b"db_create\0")?,
-                strerror: *library.get(b"db_strerror\0")?,
-                version: CStr::from_ptr(text).to_string_lossy().into_owned(),
-            };
-            std::mem::forget(library);
-            Ok(functions)
-        }
-    };
-    let loaded = LOADED.get_or_init(|| match load() {
-        Ok(found) if found.version.contains(" 5.3.") && cfg!(target_pointer_width = "64") => Ok(found),
-        Ok(other) => Err(format!("the suite knows Berkeley DB 5.3 on 64 bits only, not {}", other.version)),
-        Err(error) => Err(format!("install libdb5.3: {error}")),
-    });
-    loaded.as_ref().map_err(|error| error.clone().into())
-}
-
-/// The version of the library.
+/// The version of the library: one whose handles are as they are known here.
 ///
 /// # Errors
-/// It is not installed.
+/// It is not installed, or is another.
 pub(crate) fn version() -> Result<String> {
-    Ok(functions()?.version.clone())
+    let f = functions()?;
+    let null = ptr::null_mut;
+    // SAFETY: nothing is asked for but the text, which is the library's own.
+    let text = unsafe { CStr::from_ptr((f.version)(null(), null(), null())).to_string_lossy().into_owned() };
+    if text.contains(" 5.3.") && cfg!(target_pointer_width = "64") {
+        return Ok(text);
+    }
+    Err(format!("the suite knows Berkeley DB 5.3 on 64 bits only, not {text}").into())
 }
 
 fn check(code: c_int) -> Result<()> {
@@ -153,6 +131,7 @@ impl Table {
     /// # Errors
     /// Berkeley DB's own.
     pub(crate) fn open(directory: &Path, shared: bool, logged: bool, cache: c_uint) -> Result<Table> {
+        version()?;
         let f = functions()?;
         let home = CString::new(directory.as_os_str().as_bytes())?;
         let file = CString::new(directory.join("bench.bdb").as_os_str().as_bytes())?;
@@ -219,7 +198,8 @@ impl Table {
             return Ok(false);
         }
         check(code)?;
-        append(&found, value);
+        // SAFETY: Berkeley DB answers `size` readable bytes that last until the next call.
+        unsafe { append(found.data.cast(), found.size as usize, value) };
         Ok(true)
     }
 
@@ -268,8 +248,8 @@ impl Table {
             if code == 0 {
                 found.key.clear();
                 found.value.clear();
-                append(&key, &mut found.key);
-                append(&value, &mut found.value);
+                append(key.data.cast(), key.size as usize, &mut found.key);
+                append(value.data.cast(), value.size as usize, &mut found.value);
             }
             method::<Plain>(cursor, CURSOR_CLOSE)(cursor);
             if code == NOT_FOUND {
@@ -316,14 +296,5 @@ impl Table {
     pub(crate) fn sync(&self) -> Result<()> {
         // SAFETY: the table is open.
         check(unsafe { method::<Method1>(self.db, DB_SYNC)(self.db, 0) })
-    }
-}
-
-fn append(found: &Thing, to: &mut Vec<u8>) {
-    if found.size > 0 {
-        // SAFETY: Berkeley DB answers `size` readable bytes that last until the next call.
-        to.extend_from_slice(unsafe {
-            std::slice::from_raw_parts(found.data.cast::<u8>(), found.size as usize)
-        });
     }
 }

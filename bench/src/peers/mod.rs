@@ -8,11 +8,11 @@
 mod bdb;
 mod btree;
 #[allow(unsafe_code)]
+mod library;
+#[allow(unsafe_code)]
 mod lmdb;
 pub(crate) mod perilune;
 mod redb;
-#[allow(unsafe_code)]
-mod rocks;
 #[allow(unsafe_code)]
 mod sqlite;
 #[allow(unsafe_code)]

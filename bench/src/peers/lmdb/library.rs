@@ -3,10 +3,8 @@
 //! Declared by hand after lmdb.h of version 0.9; deliberately no more than is used.
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
-use std::sync::OnceLock;
 
-use libloading::Library;
-
+use crate::peers::library::library;
 use crate::subject::Result;
 
 /// `MDB_val`: a byte string.
@@ -32,60 +30,29 @@ pub(crate) const NEXT: c_uint = 8;
 pub(crate) const COPY_COMPACT: c_uint = 1;
 pub(crate) const SET_RANGE: c_uint = 17;
 
-macro_rules! functions {
-    ($($field:ident: $symbol:literal fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        /// The functions, by their names without `mdb_`.
-        pub(crate) struct Functions {
-            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-        }
-
-        fn load(library: &Library) -> std::result::Result<Functions, libloading::Error> {
-            // SAFETY: the types are those of lmdb.h; the library is never unloaded.
-            Ok(unsafe { Functions { $($field: *library.get($symbol)?,)* } })
-        }
-    };
-}
-
-functions! {
-    version: b"mdb_version\0" fn(*mut c_int, *mut c_int, *mut c_int) -> *const c_char;
-    strerror: b"mdb_strerror\0" fn(c_int) -> *const c_char;
-    env_create: b"mdb_env_create\0" fn(*mut Env) -> c_int;
-    env_set_mapsize: b"mdb_env_set_mapsize\0" fn(Env, usize) -> c_int;
-    env_open: b"mdb_env_open\0" fn(Env, *const c_char, c_uint, c_uint) -> c_int;
-    env_copy2: b"mdb_env_copy2\0" fn(Env, *const c_char, c_uint) -> c_int;
-    env_close: b"mdb_env_close\0" fn(Env);
-    txn_begin: b"mdb_txn_begin\0" fn(Env, Txn, c_uint, *mut Txn) -> c_int;
-    txn_commit: b"mdb_txn_commit\0" fn(Txn) -> c_int;
-    txn_abort: b"mdb_txn_abort\0" fn(Txn);
-    txn_reset: b"mdb_txn_reset\0" fn(Txn);
-    txn_renew: b"mdb_txn_renew\0" fn(Txn) -> c_int;
-    dbi_open: b"mdb_dbi_open\0" fn(Txn, *const c_char, c_uint, *mut c_uint) -> c_int;
-    get: b"mdb_get\0" fn(Txn, c_uint, *const Bytes, *mut Bytes) -> c_int;
-    put: b"mdb_put\0" fn(Txn, c_uint, *const Bytes, *mut Bytes, c_uint) -> c_int;
-    del: b"mdb_del\0" fn(Txn, c_uint, *const Bytes, *const Bytes) -> c_int;
-    env_sync: b"mdb_env_sync\0" fn(Env, c_int) -> c_int;
-    cursor_open: b"mdb_cursor_open\0" fn(Txn, c_uint, *mut CursorPointer) -> c_int;
-    cursor_renew: b"mdb_cursor_renew\0" fn(Txn, CursorPointer) -> c_int;
-    cursor_close: b"mdb_cursor_close\0" fn(CursorPointer);
-    cursor_get: b"mdb_cursor_get\0" fn(CursorPointer, *mut Bytes, *mut Bytes, c_uint) -> c_int;
-}
-
-/// The functions, loaded at the first call.
-///
-/// # Errors
-/// The library is not installed.
-pub(crate) fn functions() -> Result<&'static Functions> {
-    static LOADED: OnceLock<std::result::Result<Functions, String>> = OnceLock::new();
-    let loaded = LOADED.get_or_init(|| {
-        // SAFETY: the library of the system has no constructors that ask anything of us.
-        let library = unsafe { Library::new("liblmdb.so.0") };
-        let library = library.map_err(|error| format!("install liblmdb0: {error}"))?;
-        let found = load(&library).map_err(|error| format!("this liblmdb is not version 0.9: {error}"));
-        // The functions are used until the process ends.
-        std::mem::forget(library);
-        found
-    });
-    loaded.as_ref().map_err(|error| error.clone().into())
+library! {
+    "liblmdb.so.0", "liblmdb0";
+    version: "mdb_version" fn(*mut c_int, *mut c_int, *mut c_int) -> *const c_char;
+    strerror: "mdb_strerror" fn(c_int) -> *const c_char;
+    env_create: "mdb_env_create" fn(*mut Env) -> c_int;
+    env_set_mapsize: "mdb_env_set_mapsize" fn(Env, usize) -> c_int;
+    env_open: "mdb_env_open" fn(Env, *const c_char, c_uint, c_uint) -> c_int;
+    env_copy2: "mdb_env_copy2" fn(Env, *const c_char, c_uint) -> c_int;
+    env_close: "mdb_env_close" fn(Env);
+    txn_begin: "mdb_txn_begin" fn(Env, Txn, c_uint, *mut Txn) -> c_int;
+    txn_commit: "mdb_txn_commit" fn(Txn) -> c_int;
+    txn_abort: "mdb_txn_abort" fn(Txn);
+    txn_reset: "mdb_txn_reset" fn(Txn);
+    txn_renew: "mdb_txn_renew" fn(Txn) -> c_int;
+    dbi_open: "mdb_dbi_open" fn(Txn, *const c_char, c_uint, *mut c_uint) -> c_int;
+    get: "mdb_get" fn(Txn, c_uint, *const Bytes, *mut Bytes) -> c_int;
+    put: "mdb_put" fn(Txn, c_uint, *const Bytes, *mut Bytes, c_uint) -> c_int;
+    del: "mdb_del" fn(Txn, c_uint, *const Bytes, *const Bytes) -> c_int;
+    env_sync: "mdb_env_sync" fn(Env, c_int) -> c_int;
+    cursor_open: "mdb_cursor_open" fn(Txn, c_uint, *mut CursorPointer) -> c_int;
+    cursor_renew: "mdb_cursor_renew" fn(Txn, CursorPointer) -> c_int;
+    cursor_close: "mdb_cursor_close" fn(CursorPointer);
+    cursor_get: "mdb_cursor_get" fn(CursorPointer, *mut Bytes, *mut Bytes, c_uint) -> c_int;
 }
 
 /// What LMDB answers, as a result.

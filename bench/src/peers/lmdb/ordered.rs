@@ -128,28 +128,6 @@ impl Lmdb {
             code => check(self.f, code).map(|()| false),
         }
     }
-
-    fn search(&self, at: &[u8], found: &mut Entry, before: bool) -> Result<bool> {
-        self.read(|txn, cursor| {
-            if txn == self.reader {
-                // SAFETY: the cursor was made in this reader, which is open.
-                check(self.f, unsafe { (self.f.cursor_renew)(txn, cursor) })?;
-            }
-            let (mut key, mut value) = (bytes(at), bytes(&[]));
-            let mut stands = self.step(cursor, SET_RANGE, &mut key, &mut value)?;
-            if before {
-                let way = if stands { PREVIOUS } else { LAST };
-                stands = self.step(cursor, way, &mut key, &mut value)?;
-            }
-            found.key.clear();
-            found.value.clear();
-            if stands {
-                append(&key, &mut found.key);
-                append(&value, &mut found.value);
-            }
-            Ok(stands)
-        })
-    }
 }
 
 impl Store for Lmdb {
@@ -183,12 +161,26 @@ impl Store for Lmdb {
         })
     }
 
-    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
-        self.search(from, found, false)
-    }
-
-    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
-        self.search(to, found, true)
+    fn search(&mut self, at: &[u8], before: bool, found: &mut Entry) -> Result<bool> {
+        self.read(|txn, cursor| {
+            if txn == self.reader {
+                // SAFETY: the cursor was made in this reader, which is open.
+                check(self.f, unsafe { (self.f.cursor_renew)(txn, cursor) })?;
+            }
+            let (mut key, mut value) = (bytes(at), bytes(&[]));
+            let mut stands = self.step(cursor, SET_RANGE, &mut key, &mut value)?;
+            if before {
+                let way = if stands { PREVIOUS } else { LAST };
+                stands = self.step(cursor, way, &mut key, &mut value)?;
+            }
+            found.key.clear();
+            found.value.clear();
+            if stands {
+                append(&key, &mut found.key);
+                append(&value, &mut found.value);
+            }
+            Ok(stands)
+        })
     }
 
     fn begin(&mut self) -> Result<()> {

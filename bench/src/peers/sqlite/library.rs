@@ -6,10 +6,8 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
-use std::sync::OnceLock;
 
-use libloading::Library;
-
+use crate::peers::library::{append, library};
 use crate::subject::Result;
 
 type Db = *mut c_void;
@@ -22,50 +20,24 @@ const DONE: c_int = 101;
 const OPEN_FLAGS: c_int = 0x2 | 0x4 | 0x8000;
 const BUSY_MILLISECONDS: c_int = 60_000;
 
-macro_rules! functions {
-    ($($field:ident: $symbol:literal fn($($argument:ty),*) -> $result:ty;)*) => {
-        struct Functions {
-            $($field: unsafe extern "C" fn($($argument),*) -> $result,)*
-        }
-
-        fn load(library: &Library) -> std::result::Result<Functions, libloading::Error> {
-            // SAFETY: the types are those of sqlite3.h; the library is never unloaded.
-            Ok(unsafe { Functions { $($field: *library.get($symbol)?,)* } })
-        }
-    };
-}
-
-functions! {
-    libversion: b"sqlite3_libversion\0" fn() -> *const c_char;
-    open_v2: b"sqlite3_open_v2\0" fn(*const c_char, *mut Db, c_int, *const c_char) -> c_int;
-    close: b"sqlite3_close\0" fn(Db) -> c_int;
-    busy_timeout: b"sqlite3_busy_timeout\0" fn(Db, c_int) -> c_int;
-    errmsg: b"sqlite3_errmsg\0" fn(Db) -> *const c_char;
-    prepare_v2: b"sqlite3_prepare_v2\0"
+library! {
+    "libsqlite3.so.0", "libsqlite3-0";
+    libversion: "sqlite3_libversion" fn() -> *const c_char;
+    open_v2: "sqlite3_open_v2" fn(*const c_char, *mut Db, c_int, *const c_char) -> c_int;
+    close: "sqlite3_close" fn(Db) -> c_int;
+    busy_timeout: "sqlite3_busy_timeout" fn(Db, c_int) -> c_int;
+    errmsg: "sqlite3_errmsg" fn(Db) -> *const c_char;
+    prepare_v2: "sqlite3_prepare_v2"
         fn(Db, *const c_char, c_int, *mut Prepared, *mut *const c_char) -> c_int;
-    bind_int64: b"sqlite3_bind_int64\0" fn(Prepared, c_int, i64) -> c_int;
-    bind_blob: b"sqlite3_bind_blob\0" fn(Prepared, c_int, *const c_void, c_int, *const c_void) -> c_int;
-    column_blob: b"sqlite3_column_blob\0" fn(Prepared, c_int) -> *const c_void;
-    column_bytes: b"sqlite3_column_bytes\0" fn(Prepared, c_int) -> c_int;
-    step: b"sqlite3_step\0" fn(Prepared) -> c_int;
-    reset: b"sqlite3_reset\0" fn(Prepared) -> c_int;
-    column_count: b"sqlite3_column_count\0" fn(Prepared) -> c_int;
-    column_int64: b"sqlite3_column_int64\0" fn(Prepared, c_int) -> i64;
-    finalize: b"sqlite3_finalize\0" fn(Prepared) -> c_int;
-}
-
-fn functions() -> Result<&'static Functions> {
-    static LOADED: OnceLock<std::result::Result<Functions, String>> = OnceLock::new();
-    let loaded = LOADED.get_or_init(|| {
-        // SAFETY: the library of the system has no constructors that ask anything of us.
-        let library = unsafe { Library::new("libsqlite3.so.0") };
-        let library = library.map_err(|error| format!("install libsqlite3-0: {error}"))?;
-        let found = load(&library).map_err(|error| format!("this libsqlite3 is too old: {error}"));
-        // The functions are used until the process ends.
-        std::mem::forget(library);
-        found
-    });
-    loaded.as_ref().map_err(|error| error.clone().into())
+    bind_int64: "sqlite3_bind_int64" fn(Prepared, c_int, i64) -> c_int;
+    bind_blob: "sqlite3_bind_blob" fn(Prepared, c_int, *const c_void, c_int, *const c_void) -> c_int;
+    column_blob: "sqlite3_column_blob" fn(Prepared, c_int) -> *const c_void;
+    column_bytes: "sqlite3_column_bytes" fn(Prepared, c_int) -> c_int;
+    step: "sqlite3_step" fn(Prepared) -> c_int;
+    reset: "sqlite3_reset" fn(Prepared) -> c_int;
+    column_count: "sqlite3_column_count" fn(Prepared) -> c_int;
+    column_int64: "sqlite3_column_int64" fn(Prepared, c_int) -> i64;
+    finalize: "sqlite3_finalize" fn(Prepared) -> c_int;
 }
 
 /// The version of the library.
@@ -254,10 +226,7 @@ impl Statement {
                         // SAFETY: the row has this column; its bytes last until the statement goes on.
                         unsafe {
                             let length = (f.column_bytes)(self.prepared, column) as usize;
-                            let start = (f.column_blob)(self.prepared, column).cast::<u8>();
-                            if length > 0 {
-                                place.extend_from_slice(std::slice::from_raw_parts(start, length));
-                            }
+                            append((f.column_blob)(self.prepared, column).cast(), length, place);
                         }
                     }
                     break Ok(true);

@@ -1,6 +1,6 @@
 //! Berkeley DB: one B-tree, with transactions where processes share it or where they are durable.
 
-use super::{Mapping, Side, Site, ALL_PARTS, PUBLISHED_PARTS};
+use super::{Mapping, Side, Site, EMBEDDED, PUBLISHED_PARTS};
 use crate::globals::mapped::{Entry, Mapped, Store};
 use crate::globals::published::Published;
 use crate::peers::bdb::{version, Table};
@@ -10,19 +10,13 @@ const CACHE: u32 = 512 << 20;
 
 const D4: Side = Side {
     name: "bdb",
-    class: Class::D4,
-    mapping: Mapping::Best,
-    client: "Rust",
     settings: "cache 512 MiB; one process: no environment; several: transactions with the log in memory",
-    parts: ALL_PARTS,
-    processes: true,
     version,
-    serve: None,
     open: |site| {
         let table = Table::open(&site.directory, site.processes > 1, false, CACHE)?;
         Ok(Box::new(Mapped::new(Bdb(table))))
     },
-    player: None,
+    ..EMBEDDED
 };
 
 pub(crate) const SIDES: &[Side] = &[
@@ -58,12 +52,8 @@ impl Store for Bdb {
         self.0.remove(key)
     }
 
-    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
-        self.0.search(from, found, false)
-    }
-
-    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
-        self.0.search(to, found, true)
+    fn search(&mut self, at: &[u8], before: bool, found: &mut Entry) -> Result<bool> {
+        self.0.search(at, found, before)
     }
 
     fn begin(&mut self) -> Result<()> {

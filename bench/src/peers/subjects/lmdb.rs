@@ -1,6 +1,6 @@
 //! LMDB: the settings of its classes; the table is `peers/lmdb/ordered.rs`.
 
-use super::{Mapping, Side, ALL_PARTS, PUBLISHED_PARTS};
+use super::{Mapping, Side, EMBEDDED, PUBLISHED_PARTS};
 use crate::globals::mapped::Mapped;
 use crate::globals::published::Published;
 use crate::globals::Globals;
@@ -9,16 +9,10 @@ use crate::subject::Class;
 
 const D4: Side = Side {
     name: "lmdb",
-    class: Class::D4,
-    mapping: Mapping::Best,
-    client: "Rust",
     settings: "MDB_NOSYNC | MDB_WRITEMAP | MDB_NOTLS; the reader renewed for each operation",
-    parts: ALL_PARTS,
-    processes: true,
     version: crate::peers::lmdb::version,
-    serve: None,
     open: |site| open(site).map(|store| Box::new(Mapped::new(store)) as Box<dyn Globals>),
-    player: None,
+    ..EMBEDDED
 };
 const D1: Side = Side { class: Class::D1, settings: "flags 0 (fdatasync at every commit), MDB_NOTLS", ..D4 };
 

@@ -5,6 +5,7 @@
 //! player of its own in another language.
 
 mod bdb;
+pub(crate) mod example;
 mod gtm;
 mod lmdb;
 mod lua;
@@ -96,6 +97,25 @@ pub(crate) struct Side {
     pub(crate) player: Option<fn(&Site) -> Result<Command>>,
 }
 
+/// What databases that are opened in a player of ours have in common: volatile, for several processes, called from
+/// Rust. Whatever differs is said by each.
+pub(crate) const EMBEDDED: Side = Side {
+    name: "",
+    class: Class::D4,
+    mapping: Mapping::Best,
+    client: "Rust",
+    settings: "",
+    parts: ALL_PARTS,
+    processes: true,
+    version: || Ok(String::new()),
+    serve: None,
+    open: elsewhere,
+    player: None,
+};
+
+/// Sides that take part only where they are asked for by name.
+pub(crate) const ASKED: [&str; 2] = [perilune::TWIN, example::NAME];
+
 /// Every side of every class.
 pub(crate) fn all() -> Vec<Side> {
     let files = [
@@ -113,6 +133,7 @@ pub(crate) fn all() -> Vec<Side> {
         sqlite::SIDES,
         rocksdb::SIDES,
         redb::SIDES,
+        example::SIDES,
     ];
     files.into_iter().flatten().copied().collect()
 }

@@ -4,7 +4,7 @@ use ::redb::{
     Builder, Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
 };
 
-use super::{Mapping, Side, Site, ALL_PARTS};
+use super::{Side, Site, EMBEDDED};
 use crate::globals::mapped::{Entry, Mapped, Store};
 use crate::subject::{Class, Result};
 
@@ -12,16 +12,11 @@ const TABLE: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("g");
 
 const D4: Side = Side {
     name: "redb",
-    class: Class::D4,
-    mapping: Mapping::Best,
-    client: "Rust",
     settings: "Durability::None, cache 1 GiB; one process",
-    parts: ALL_PARTS,
     processes: false,
     version: || Ok(crate::peers::locked_version("redb")),
-    serve: None,
     open: |site| Ok(Box::new(Mapped::new(open(site)?))),
-    player: None,
+    ..EMBEDDED
 };
 
 pub(crate) const SIDES: &[Side] =
@@ -104,13 +99,8 @@ impl Store for Redb {
         self.write(|table| Ok(table.remove(key).map(|_| ())?))
     }
 
-    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
-        let entry = self.read(|table| table.search(from, false))?;
-        Ok(entry.map(|entry| *found = entry).is_some())
-    }
-
-    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
-        let entry = self.read(|table| table.search(to, true))?;
+    fn search(&mut self, at: &[u8], before: bool, found: &mut Entry) -> Result<bool> {
+        let entry = self.read(|table| table.search(at, before))?;
         Ok(entry.map(|entry| *found = entry).is_some())
     }
 

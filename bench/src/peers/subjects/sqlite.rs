@@ -1,6 +1,6 @@
 //! SQLite: one table of byte strings without row numbers, its statements prepared once.
 
-use super::{Mapping, Side, Site, ALL_PARTS};
+use super::{Side, Site, EMBEDDED};
 use crate::globals::mapped::{Entry, Mapped, Store};
 use crate::globals::Globals;
 use crate::peers::sqlite::library::{version, Connection, Statement};
@@ -8,16 +8,10 @@ use crate::subject::{Class, Result};
 
 const D4: Side = Side {
     name: "sqlite",
-    class: Class::D4,
-    mapping: Mapping::Best,
-    client: "Rust",
     settings: "WITHOUT ROWID, journal_mode=WAL, synchronous=OFF, mmap 1 GiB, cache 256 MiB",
-    parts: ALL_PARTS,
-    processes: true,
     version,
-    serve: None,
     open,
-    player: None,
+    ..EMBEDDED
 };
 const D1: Side = Side { class: Class::D1, settings: "as D4, synchronous=FULL", ..D4 };
 
@@ -100,12 +94,9 @@ impl Store for Sqlite {
         self.remove.first(&[key], &mut []).map(|_| ())
     }
 
-    fn seek(&mut self, from: &[u8], found: &mut Entry) -> Result<bool> {
-        self.seek.first(&[from], &mut [&mut found.key, &mut found.value])
-    }
-
-    fn seek_before(&mut self, to: &[u8], found: &mut Entry) -> Result<bool> {
-        self.before.first(&[to], &mut [&mut found.key, &mut found.value])
+    fn search(&mut self, at: &[u8], before: bool, found: &mut Entry) -> Result<bool> {
+        let statement = if before { &mut self.before } else { &mut self.seek };
+        statement.first(&[at], &mut [&mut found.key, &mut found.value])
     }
 
     fn begin(&mut self) -> Result<()> {
