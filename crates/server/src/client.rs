@@ -1,5 +1,6 @@
 //! What the server remembers of a client between its commands.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -64,6 +65,12 @@ pub(crate) struct Client {
     /// What it is parked on, until it is begun.
     pub(crate) aside: Option<Box<(&'static Command, ArgumentsBuf)>>,
 }
+
+/// Clients that this process has had.
+static TICKETS: AtomicU64 = AtomicU64::new(0);
+/// Parkings of one client, before its tickets are like those of the next one: no two clients have the same, since timers
+/// know a connection by its place alone, which another one may have by then.
+const TICKET_BITS: u32 = 28;
 
 /// Why a connection waits, and for how long.
 #[derive(Debug)]
@@ -147,7 +154,7 @@ impl Client {
             nodes: None,
             closing: false,
             parked: None,
-            last_ticket: 0,
+            last_ticket: TICKETS.fetch_add(1, Ordering::Relaxed) << TICKET_BITS,
             aside: None,
         }
     }

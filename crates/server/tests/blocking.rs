@@ -278,3 +278,29 @@ fn nothing_is_lost_and_nobody_hangs() -> perilune::Result<()> {
     second.wait();
     Ok(())
 }
+
+/// Timers are not taken back, and know a connection by its place; the next one there is not theirs.
+#[test]
+fn a_client_that_left_ends_nobody_elses_waiting() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings { threads: 1, ..Settings::default() });
+    let mut session = ours.database.session().unwrap();
+    let mut pusher = Client::connect(&ours.socket);
+    for round in 0..3 {
+        let mut first = Client::connect(&ours.socket);
+        first.send(b"blpop k 0.2\r\n");
+        until_blocked(&mut session, "k", 1);
+        let left = Instant::now();
+        drop(first);
+        until_blocked(&mut session, "k", 0);
+        let mut second = Client::connect(&ours.socket);
+        second.send(b"blpop k 0\r\n");
+        until_blocked(&mut session, "k", 1);
+        // The timer of the first one has rung when a later one has.
+        let mut third = Client::connect(&ours.socket);
+        assert_eq!(third.line("blpop other 0.4"), Answer::Null);
+        assert!(left.elapsed() >= Duration::from_millis(400));
+        assert_eq!(pusher.line(&format!("rpush k {round}")), Answer::Integer(1));
+        assert_eq!(second.receive(), pair("k", &round.to_string()));
+    }
+}
