@@ -353,7 +353,10 @@ impl Connection {
         if self.client.reply_mode == ReplyMode::On || self.client.parked.is_some() {
             return;
         }
-        self.output.truncate(start.max(self.sent));
+        // That a subscription begins or ends is no reply but a message, as Redis has it.
+        if !self.client.command.is_some_and(|(name, _)| name.ends_with("subscribe")) {
+            self.output.truncate(start.max(self.sent));
+        }
         self.client.reply_mode = match self.client.reply_mode {
             ReplyMode::SkipsNext => ReplyMode::Skips,
             ReplyMode::Skips => ReplyMode::On,

@@ -28,7 +28,7 @@ use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
 use crate::table::{
-    self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, LONG, POSTS, SUBSCRIBED, WRITE,
+    self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, LONG, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
 
 /// What a command works with that is not about keys.
@@ -121,6 +121,10 @@ impl Context<'_> {
             self.refuse_for_memory(command, &mut replies);
             return;
         }
+        if self.client.queue.is_some() && command.is(NO_MULTI) {
+            self.refused(Some(command), "ERR Command not allowed inside a transaction", &mut replies);
+            return;
+        }
         match &mut self.client.queue {
             Some(queue) if !command.is(IMMEDIATE) => {
                 let arguments = arguments.to_owned();
@@ -202,7 +206,15 @@ impl Context<'_> {
     #[inline]
     fn show(&mut self, command: &Command, arguments: Arguments<'_>) {
         if !self.server.monitors.is_empty() && !command.is(ADMIN | ADMITTED) {
-            clients::show(self, arguments);
+            clients::show(self, arguments, false);
+        }
+    }
+
+    /// The same of a command that a script calls; what is shown of a script that is atomic is so once it has committed.
+    #[inline]
+    pub(crate) fn show_call(&mut self, arguments: Arguments<'_>) {
+        if !self.server.monitors.is_empty() {
+            clients::show(self, arguments, true);
         }
     }
 

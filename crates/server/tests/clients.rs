@@ -154,6 +154,10 @@ fn monitors_see_what_runs() {
     assert!(
         shown[1..].contains(&"\"multi\"".to_owned()) && shown[1..].contains(&"\"incr\" \"n\"".to_owned())
     );
+    client.call([&b"eval"[..], b"redis.call('set', KEYS[1], ARGV[1])", b"1", b"foo", b"bar"]);
+    let shown = [(); 2].map(|()| monitor.receive().expect("a line").to_text());
+    assert!(shown[0].contains("\"eval\""), "{shown:?}");
+    assert!(shown[1].ends_with("[0 lua] \"set\" \"foo\" \"bar\""), "{shown:?}");
     assert_eq!(monitor.line("reset"), Answer::Simple(b"RESET".to_vec()));
     client.line("get k");
     assert_eq!(monitor.line("ping"), Answer::Simple(b"PONG".to_vec()));
@@ -202,6 +206,7 @@ fn client_is_answered_as_by_redis() {
         "client reply skip|set a 1|get a",
         "client reply off|set a 1|get nosuch|client reply on",
         "client reply off|client reply skip|get a|client reply on",
+        "client reply off|subscribe c|unsubscribe c|client reply on",
         "monitor|reset|ping",
         "quit",
     ];

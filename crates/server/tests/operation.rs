@@ -166,6 +166,11 @@ fn checkpoints_memory_and_the_table_answer() {
     let mut client = Client::connect(&ours.socket);
     client.line("rpush l a b c");
     assert_eq!(client.line("save"), ok());
+    for refused in ["save", "shutdown nosave"] {
+        assert_eq!(client.line("multi"), ok());
+        assert_eq!(text(client.line(refused)), "ERR Command not allowed inside a transaction");
+        assert!(text(client.line("exec")).starts_with("EXECABORT"));
+    }
     assert_eq!(text(client.line("bgsave")), "Background saving started");
     assert_eq!(text(client.line("bgrewriteaof")), "Background append only file rewriting started");
     let Answer::Integer(second) = client.line("lastsave") else { panic!("an integer") };

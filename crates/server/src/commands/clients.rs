@@ -203,12 +203,13 @@ pub(crate) fn monitor(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut
     Ok(())
 }
 
-/// Shows monitors a command that is about to run.
+/// Shows monitors a command that is about to run, for its client or for a script of it.
 #[cold]
-pub(crate) fn show(context: &mut Context<'_>, arguments: Arguments<'_>) {
+pub(crate) fn show(context: &mut Context<'_>, arguments: Arguments<'_>, by_script: bool) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let client = &context.client;
     let from = match client.address.strip_suffix(":0") {
+        _ if by_script => "lua".to_owned(),
         Some(path) => format!("unix:{path}"),
         None => client.address.clone(),
     };

@@ -133,6 +133,7 @@ impl<'c> Caller<'c> {
             context.run(command, arguments, replies);
             return ControlFlow::Continue(());
         }
+        context.show_call(arguments);
         let outcome = if self.brief {
             run_briefly(&mut context, command, arguments, self.now, replies)
         } else {
