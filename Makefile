@@ -80,6 +80,12 @@ TIMES ?= 20
 hostility:
 	PERILUNE_HOSTILITY=$(TIMES) timeout 3600 $(CARGO) test --release -p perilune-server --test hostility -- --nocapture
 
+## redis-suite: the test suite of Redis 7.0 (Debian's source) against this server, a quarter of an hour; UNITS='type/list multi'
+.PHONY: redis-suite
+redis-suite:
+	$(CARGO) build --release -p perilune-cli
+	PERILUNE='$(abspath $(TARGET_DIR))/release/perilune' crates/server/suite/run $(UNITS)
+
 ## tidy: only the checks of names, sizes, import order, unsafe code and links
 tidy:
 	@$(CARGO) xtask tidy

@@ -118,7 +118,11 @@ impl Desk {
     #[cold]
     fn hold_back(&mut self, client: &mut Client, arguments: Arguments<'_>, until: i64, all: bool) -> bool {
         let Some(command) = table::find(&arguments[0]) else { return false };
-        let writes = |command: &Command| command.is(WRITE | POSTS);
+        // A script may write whatever it does.
+        let writes = |command: &Command| {
+            command.is(WRITE | POSTS)
+                || matches!(command.name, "eval" | "evalsha" | "fcall" | "lua" | "luafunc" | "perilune.run")
+        };
         let queued =
             || client.queue.iter().flat_map(|queue| &queue.commands).any(|(command, _)| writes(command));
         let held = match command.name {

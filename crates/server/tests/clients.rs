@@ -125,9 +125,16 @@ fn a_pause_holds_commands_back() {
         clients.lines().find_map(|line| line.strip_prefix("blocked_clients:")).expect("a field").to_owned()
     };
     assert_eq!(blocked(&mut client), "1");
+    let mut third = Client::connect(&ours.socket);
+    third.send(b"eval 'return 3' 0\r\n");
+    let start = Instant::now();
+    while blocked(&mut client) != "2" {
+        assert!(start.elapsed() < Duration::from_secs(20), "a script may write, and is not held back");
+    }
     assert_eq!(client.line("client unpause"), ok());
     assert_eq!(other.receive(), Some(ok()));
     assert_eq!(other.receive(), Some(Answer::Bulk(b"1".to_vec())));
+    assert_eq!(third.receive(), Some(Answer::Integer(3)));
     assert_eq!(blocked(&mut client), "0");
     let start = Instant::now();
     assert_eq!(client.line("client pause 200"), ok());

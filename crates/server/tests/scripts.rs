@@ -301,6 +301,7 @@ fn commands_of_scripts_answer_as_in_redis() {
         &["EVAL", "return 1", "1"],
         &["EVAL_RO", "return redis.call('set', 'k', 'v')", "0"],
         &["EVAL_RO", "return redis.call('get', 'k')", "1", "k"],
+        &["EVAL_RO", "return redis.call('publish', 'c', 'm')", "0"],
         &["MULTI"],
         &["EVAL", "return redis.call('incr', 'n')", "0"],
         &["EVAL", "error('x')", "0"],

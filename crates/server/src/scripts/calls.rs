@@ -164,7 +164,7 @@ impl<'c> Caller<'c> {
         if command.is(NOSCRIPT) {
             return Err("ERR This Redis command is not allowed from script");
         }
-        if self.read_only && command.is(WRITE) {
+        if self.read_only && command.is(WRITE | POSTS) {
             return Err("ERR Write commands are not allowed from read-only scripts.");
         }
         if self.is_full && !self.wrote && command.is(GROWS) {
