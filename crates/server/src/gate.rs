@@ -121,11 +121,10 @@ impl Context<'_> {
             self.refuse_for_memory(command, &mut replies);
             return;
         }
-        if self.client.queue.is_some() && command.is(NO_MULTI) {
-            self.refused(Some(command), "ERR Command not allowed inside a transaction", &mut replies);
-            return;
-        }
         match &mut self.client.queue {
+            Some(_) if command.is(NO_MULTI) => {
+                self.refused(Some(command), "ERR Command not allowed inside a transaction", &mut replies);
+            }
             Some(queue) if !command.is(IMMEDIATE) => {
                 let arguments = arguments.to_owned();
                 queue.bytes += arguments.bytes();
