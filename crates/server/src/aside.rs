@@ -173,8 +173,21 @@ impl Loops {
     }
 }
 
+/// Ends the process if the thread that holds it panics. A server without one of its threads would live on, keep its clients
+/// waiting, and let no other take its place; as it is, nothing more is lost than when it is killed.
+pub(crate) struct Vital;
+
+impl Drop for Vital {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// What a thread with a loop does until the server ends or it has lost its loop and is not needed any more.
 pub(crate) fn serve(mut worker: Box<Worker>) {
+    let _vital = Vital;
     let server = worker.server();
     let mut events = Events::with_capacity(EVENTS);
     while worker.round(&mut events) {

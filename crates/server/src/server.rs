@@ -13,7 +13,7 @@ use perilune::{node, Database, Limits, LockMode, Session};
 use perilune_luahost::sandbox::SCRIPT_STACK;
 
 use crate::acl::{hashed, Acl};
-use crate::aside::{self, Loops};
+use crate::aside::{self, Loops, Vital};
 use crate::commands;
 use crate::commands::nodes::Waiters;
 use crate::effects::Effects;
@@ -316,18 +316,14 @@ impl Running {
         });
         let mut threads = start_loops(&server, database, listeners)?;
         let shared = Arc::clone(&server);
-        threads
-            .push(thread::Builder::new().name("settings".to_owned()).spawn(move || follower.run(&shared))?);
+        threads.push(vital("settings", move || follower.run(&shared))?);
         let (session, shared) = (database.session()?, Arc::clone(&server));
-        let watcher = thread::Builder::new().name("scripts".to_owned());
-        threads.push(watcher.spawn(move || watch::run(&shared, session))?);
+        threads.push(vital("scripts", move || watch::run(&shared, session))?);
         let (session, shared) = (database.session()?, Arc::clone(&server));
-        threads
-            .push(thread::Builder::new().name("expiry".to_owned()).spawn(move || expire(&shared, session))?);
+        threads.push(vital("expiry", move || expire(&shared, session))?);
         if number != 0 {
             let shared = Arc::clone(&server);
-            let listen = move || peers::listen(&shared, post);
-            threads.push(thread::Builder::new().name("peers".to_owned()).spawn(listen)?);
+            threads.push(vital("peers", move || peers::listen(&shared, post))?);
         }
         let metrics_at: Vec<_> = metrics.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let metrics_threads = metrics::serve(&server, metrics)?;
@@ -356,7 +352,7 @@ impl Running {
     /// Waits until the server has ended, by [`Stopper::stop`] or SHUTDOWN.
     pub fn wait(self) {
         for thread in self.threads {
-            // A thread that panicked has said so; the others have their clients to finish.
+            // One that panics ends the process.
             let _ = thread.join();
         }
         self.server.aside.join();
@@ -372,6 +368,14 @@ impl Running {
             self.server.note(Level::Notice, "stopped", &[]);
         }
     }
+}
+
+/// A thread without which the server is none.
+fn vital(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _vital = Vital;
+        body();
+    })
 }
 
 /// The log that the settings name.

@@ -9,6 +9,7 @@ mod peer;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -487,6 +488,21 @@ fn kill_one(servers: &mut [Server], victim: usize, round: usize, told: &[Told]) 
         stop.store(true, SeqCst);
     });
     servers[victim].child.wait().expect("it is dead");
+}
+
+/// It neither lives on without one of its threads, nor takes anything along.
+#[test]
+fn a_server_that_panics_ends() {
+    let place = Place::new();
+    let (mut first, second) = (Server::start(&place, "first.sock"), Server::start(&place, "second.sock"));
+    let (mut client, mut idle) = (first.client(), first.client());
+    assert_eq!(client.line("set k v"), Answer::Simple(b"OK".to_vec()));
+    assert_eq!(idle.line("ping"), pong());
+    client.send(b"debug panic\r\n");
+    assert_eq!((client.receive(), idle.receive()), (None, None));
+    let status = first.child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(6), "SIGABRT");
+    assert_eq!(second.client().line("get k"), Answer::Bulk(b"v".to_vec()));
 }
 
 /// One server of three is killed under load, again and again: clients of the others go on, and of what was

@@ -20,6 +20,8 @@ const HELP: &[&str] = &[
     "    Return <string> as an error.",
     "OBJECT <key>",
     "    Show how a key lies in the tree.",
+    "PANIC",
+    "    End this server as a fault of its own would.",
     "PROTOCOL <type>",
     "    Reply with a value of a type, for tests of clients.",
     "SET-ACTIVE-EXPIRE <0|1>",
@@ -59,6 +61,7 @@ pub(crate) fn debug(
         }
         (b"object", 3) => return object(context, &arguments[2], replies),
         (b"error", 3) => return refuse_with(String::from_utf8_lossy(&arguments[2]).into_owned()),
+        (b"panic", 2) => panic!("DEBUG PANIC"),
         (b"protocol", 3) => return protocol(&arguments[2], replies),
         (b"reload" | b"loadaof" | b"change-repl-id", _)
         | (b"listpack" | b"quicklist-packed-threshold" | b"stringmatch-len", _)

@@ -16,8 +16,9 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, one by one")
         .quick(keys::keys_quick),
     on_connection("debug", -2, ADMIN | NOSCRIPT, "server", debug::debug, "What suites of tests ask for")
-        .with(&["change-repl-id", "error", "help", "jmap", "listpack", "loadaof", "object", "protocol", "quicklist-packed-threshold",
-            "reload", "replicate", "set-active-expire", "set-disable-deny-scripts", "sleep", "stringmatch-len"]),
+        .with(&["change-repl-id", "error", "help", "jmap", "listpack", "loadaof", "object", "panic", "protocol",
+            "quicklist-packed-threshold", "reload", "replicate", "set-active-expire", "set-disable-deny-scripts", "sleep",
+            "stringmatch-len"]),
     on_keys("flushall", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of all databases"),
     on_keys("flushdb", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of the database"),
     on_connection("info", -1, DANGEROUS, "server", info::info, "Says what there is to know of the server"),
