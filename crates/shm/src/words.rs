@@ -14,7 +14,6 @@
 //! Deliberately absent: latches, validation, knowledge of what the bytes mean.
 
 use std::cmp::Ordering;
-use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -179,7 +178,8 @@ pub fn append<const N: usize>(block: &Block<N>, offset: usize, len: usize, out: 
         } else {
             unaligned(block, offset + 8 * index)
         };
-        to.copy_from_slice(&word.to_le_bytes().map(MaybeUninit::new));
+        // SAFETY: `to` has 8 bytes, which may be anything before. NB: mapping them one by one takes 90 instructions.
+        unsafe { to.as_mut_ptr().cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
     // SAFETY: at least `len + 8` bytes were reserved behind `start`, and the loop has written the first
     // `len` of them, rounded up to 8.
