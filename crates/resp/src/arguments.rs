@@ -18,18 +18,21 @@ impl<'a> Arguments<'a> {
     }
 
     /// How many there are, with the command's name.
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
     /// Whether there is not even a name.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     /// The argument at `index`, 0 being the name.
+    #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         self.spans.get(index).map(|&(start, end)| &self.bytes[start..end])
@@ -67,6 +70,7 @@ impl Index<usize> for Arguments<'_> {
 
     /// # Panics
     /// If there is no such argument: the caller has counted them.
+    #[inline]
     fn index(&self, index: usize) -> &[u8] {
         let (start, end) = self.spans[index];
         &self.bytes[start..end]

@@ -91,6 +91,7 @@ impl<'a> Replies<'a> {
     }
 
     /// A byte string.
+    #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len() as i64);
         self.out.extend_from_slice(bytes);
@@ -191,7 +192,16 @@ impl<'a> Replies<'a> {
         self.out.extend_from_slice(replies);
     }
 
+    #[inline]
     fn header(&mut self, kind: u8, number: i64) {
+        match number {
+            0..=9 => return self.out.extend_from_slice(&[kind, b'0' + number as u8, b'\r', b'\n']),
+            10..=99 => {
+                let (tens, ones) = (number as u8 / 10, number as u8 % 10);
+                return self.out.extend_from_slice(&[kind, b'0' + tens, b'0' + ones, b'\r', b'\n']);
+            }
+            _ => {}
+        }
         self.out.push(kind);
         write_integer(number, self.out);
         self.out.extend_from_slice(b"\r\n");

@@ -63,6 +63,11 @@ pub struct RequestParser {
     bulk_bytes: usize,
 }
 
+/// Arguments for which memory is kept between requests.
+const SPANS_KEPT: usize = 16;
+/// Arguments of a request that is looked at as a whole.
+const FEW: usize = 64;
+
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
     /// At the first byte of a request.
@@ -108,6 +113,11 @@ impl RequestParser {
     pub fn parse(&mut self, bytes: &[u8], trusted: bool) -> Result<Progress, ProtocolError> {
         if matches!(self.state, State::Done) {
             self.start();
+        }
+        if matches!(self.state, State::Start) {
+            if let Some(progress) = self.whole(bytes, trusted) {
+                return Ok(progress);
+            }
         }
         loop {
             self.state = match self.state {
@@ -159,7 +169,32 @@ impl RequestParser {
         }
     }
 
+    /// A request as nearly all are: it has come as a whole, and has few and short arguments. None says nothing.
+    #[inline]
+    fn whole(&mut self, bytes: &[u8], trusted: bool) -> Option<Progress> {
+        let (count, mut at) = bytes.first().filter(|byte| **byte == b'*').and_then(|_| small(bytes, 1))?;
+        if count == 0 || count > if trusted { FEW } else { limits::ARGUMENTS_STRANGER } {
+            return None;
+        }
+        let most = self.bulk_bytes.min(limits::BULK_BYTES_STRANGER);
+        for _ in 0..count {
+            let line = bytes.get(at).filter(|byte| **byte == b'$').and_then(|_| small(bytes, at + 1));
+            let Some((start, end)) = line
+                .filter(|(length, start)| *length <= most && start + length + 2 <= bytes.len())
+                .map(|(length, start)| (start, start + length))
+            else {
+                self.spans.clear();
+                return None;
+            };
+            self.spans.push((start, end));
+            at = end + 2;
+        }
+        self.at = at;
+        Some(self.complete())
+    }
+
     /// The arguments of the request that was found last; `bytes` as given to [`RequestParser::parse`].
+    #[inline]
     #[must_use]
     pub fn arguments<'a>(&'a self, bytes: &'a [u8]) -> Arguments<'a> {
         Arguments::new(if self.text.is_empty() { bytes } else { &self.text }, &self.spans)
@@ -175,9 +210,12 @@ impl RequestParser {
     }
 
     /// Gives memory back that only large requests need.
+    #[inline]
     pub fn shrink(&mut self) {
-        self.spans.shrink_to(16);
-        self.text.shrink_to(0);
+        if self.spans.capacity() > SPANS_KEPT || self.text.capacity() > 0 {
+            self.spans.shrink_to(SPANS_KEPT);
+            self.text.shrink_to(0);
+        }
     }
 
     fn start(&mut self) {
@@ -244,6 +282,13 @@ impl RequestParser {
 #[inline]
 fn small(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let digits = bytes.get(at..)?;
+    match *digits {
+        [digit @ b'0'..=b'9', b'\r', _, ..] => return Some((usize::from(digit - b'0'), at + 3)),
+        [tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', _, ..] => {
+            return Some((10 * usize::from(tens - b'0') + usize::from(ones - b'0'), at + 4));
+        }
+        _ => {}
+    }
     let mut number = usize::from(digits.first()?.wrapping_sub(b'0'));
     // The digit that a longer number does not begin with, and what is none.
     let most = if number == 0 { 1 } else { 8 };
