@@ -83,7 +83,7 @@ pub(crate) enum Run {
 }
 
 /// One command.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     /// Arguments with the name; negative: at least so many.
@@ -99,6 +99,8 @@ pub(crate) struct Command {
     pub(crate) quick: Option<Quick>,
     /// The words that may follow it, if it is a container of commands.
     pub(crate) words: &'static [&'static str],
+    /// Its place in the index: the same as long as the program runs, and below `NUMBERS`.
+    pub(super) number: usize,
 }
 
 impl Command {
@@ -221,6 +223,7 @@ pub(super) const fn on_keys(
         run,
         quick: None,
         words: &[],
+        number: 0,
     }
 }
 
@@ -245,6 +248,7 @@ pub(super) const fn on_connection(
         run,
         quick: None,
         words: &[],
+        number: 0,
     }
 }
 
