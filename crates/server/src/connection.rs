@@ -324,7 +324,7 @@ impl Connection {
                 }
             }
         }
-        desk.server.figures.commands.fetch_add(commands, std::sync::atomic::Ordering::Relaxed);
+        desk.server.statistics.count_commands(self.client.seat.thread, commands);
         used
     }
 

@@ -19,7 +19,6 @@ pub(crate) struct Figures {
     pub(crate) connected: AtomicU64,
     pub(crate) connections: AtomicU64,
     pub(crate) rejected: AtomicU64,
-    pub(crate) commands: AtomicU64,
     pub(crate) swept: AtomicU64,
     pub(crate) evicted: AtomicU64,
     /// Commands in the last second.
@@ -57,7 +56,7 @@ impl Published {
             connected: read(&figures.connected),
             connections: read(&figures.connections),
             rejected: read(&figures.rejected),
-            commands: read(&figures.commands),
+            commands: server.statistics.commands(),
             swept: read(&figures.swept),
             commands_each_second: read(&figures.commands_each_second),
             evicted: read(&figures.evicted),
@@ -123,7 +122,7 @@ impl Publisher {
     /// Publishes this server's figures, if they have changed. A database that takes no writes has none.
     pub(crate) fn publish(&mut self, server: &Server, session: &mut Session) {
         let figures = &server.figures;
-        let commands = figures.commands.load(Ordering::Relaxed);
+        let commands = server.statistics.commands();
         let seconds = self.at.elapsed().as_secs_f64().max(0.001);
         let rate = (commands.saturating_sub(self.last.commands) as f64 / seconds).round() as u64;
         self.at = Instant::now();

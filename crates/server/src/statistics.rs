@@ -40,6 +40,11 @@ struct Counters {
     steps: [AtomicU64; STEPS],
 }
 
+/// The commands of one event loop's clients, in a line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Commands(AtomicU64);
+
 /// The same, of all event loops.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
@@ -70,8 +75,15 @@ pub(crate) struct Delays {
 pub(crate) struct Statistics {
     /// By event loop and by the number of the command.
     loops: Vec<Vec<OnceLock<Box<Counters>>>>,
+    commands: Vec<Commands>,
     errors: Mutex<BTreeMap<String, u64>>,
     delays: Mutex<BTreeMap<&'static str, Delays>>,
+}
+
+/// One thread adds, others read: no need of an atomic addition.
+#[inline]
+fn add(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,27 +95,39 @@ impl Statistics {
         let row = || (0..table::NUMBERS).map(|_| OnceLock::new()).collect();
         Statistics {
             loops: (0..loops).map(|_| row()).collect(),
+            commands: (0..loops).map(|_| Commands::default()).collect(),
             errors: Mutex::default(),
             delays: Mutex::default(),
         }
     }
 
+    /// Counts commands of clients of event loop `thread`.
+    #[inline]
+    pub(crate) fn count_commands(&self, thread: usize, commands: u64) {
+        if let Some(Commands(counter)) = self.commands.get(thread) {
+            add(counter, commands);
+        }
+    }
+
+    /// How many commands clients have sent.
+    pub(crate) fn commands(&self) -> u64 {
+        self.commands.iter().map(|Commands(counter)| counter.load(Ordering::Relaxed)).sum()
+    }
+
     /// Counts a command that ran in event loop `thread`.
+    #[inline]
     pub(crate) fn count(&self, thread: usize, command: &Command, took: Duration, end: End) {
         let Some(row) = self.loops.get(thread) else { return };
         let counters = row[table::number(command)].get_or_init(Box::default);
-        // One thread adds, others read: no need of an atomic addition.
-        let add = |counter: &AtomicU64, by: u64| {
-            counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
-        };
         match end {
             End::Rejected => return add(&counters.rejected, 1),
             End::Failed => add(&counters.failed, 1),
             End::Good => {}
         }
+        let nanoseconds = took.as_secs() * 1_000_000_000 + u64::from(took.subsec_nanos());
         add(&counters.calls, 1);
-        add(&counters.nanoseconds, took.as_nanos() as u64);
-        let microseconds = (took.as_nanos() as u64).div_ceil(1_000).max(1);
+        add(&counters.nanoseconds, nanoseconds);
+        let microseconds = nanoseconds.div_ceil(1_000).max(1);
         let step = (microseconds.next_power_of_two().trailing_zeros() as usize).min(STEPS - 1);
         add(&counters.steps[step], 1);
     }
@@ -173,6 +197,7 @@ impl Statistics {
     /// As if the server had just started.
     pub(crate) fn reset(&self) {
         locked(&self.errors).clear();
+        self.commands.iter().for_each(|Commands(counter)| counter.store(0, Ordering::Relaxed));
         for counters in self.loops.iter().flatten().filter_map(OnceLock::get) {
             let single = [&counters.calls, &counters.nanoseconds, &counters.failed, &counters.rejected];
             single.into_iter().chain(&counters.steps).for_each(|counter| counter.store(0, Ordering::Relaxed));
