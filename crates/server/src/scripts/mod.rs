@@ -93,14 +93,14 @@ impl Scripts {
         }
     }
 
-    /// The thread that looks after scripts has nothing to do until one begins.
-    fn sleep(&self) {
+    /// The thread that looks after scripts has nothing to do until one begins; whether one has.
+    fn sleep(&self) -> bool {
         self.awake.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.watched().iter().all(|watched| watched.is_idle()) {
             thread::park_timeout(Duration::from_secs(1));
         }
-        self.awake.store(true, Ordering::Release);
+        self.awake.swap(true, Ordering::AcqRel)
     }
 
     fn empty_trash(&self) {
@@ -132,5 +132,28 @@ impl Drop for Loan<'_> {
             let to = if state.is_worn() { &self.scripts.worn } else { &self.scripts.free };
             lock(to).push(state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The thread looked around each millisecond for 200 of them after each second of sleep, on a server without scripts.
+    #[test]
+    fn who_looks_after_scripts_is_woken_by_them_only() {
+        let scripts = Scripts::default();
+        assert!(!scripts.sleep(), "nothing has begun");
+        thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
+                let _ = scripts.watcher.set(thread::current());
+                while !scripts.sleep() {}
+            });
+            // It may be about to sleep; a run that begins wakes it from that, too.
+            while !sleeper.is_finished() {
+                scripts.wake();
+                thread::yield_now();
+            }
+        });
     }
 }

@@ -127,8 +127,8 @@ pub(crate) fn run(server: &Arc<Server>, mut session: Session) {
             }
             idle += 1;
             if idle > IDLE_TICKS {
-                scripts.sleep();
-                idle = 0;
+                // Woken by nothing it goes on sleeping.
+                idle = if scripts.sleep() { 0 } else { IDLE_TICKS };
                 continue;
             }
         } else {
