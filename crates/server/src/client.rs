@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use perilune_resp::{ArgumentsBuf, Protocol};
 
@@ -36,8 +36,8 @@ pub(crate) struct Client {
     pub(crate) since: Instant,
     /// When its last command ended, or the visit began that the next one belongs to.
     pub(crate) active: Instant,
-    /// When that visit began, by both clocks.
-    visit: (Instant, i64),
+    /// When that visit began, in milliseconds since 1970, and how long its commands have taken since.
+    visit: (i64, Duration),
     /// The last command, and the word behind it if it is a container.
     pub(crate) command: Option<(&'static str, &'static str)>,
     /// It sees all commands of this server.
@@ -141,7 +141,7 @@ impl Client {
             acl_version: 0,
             since: now,
             active: now,
-            visit: (now, clock()),
+            visit: (clock(), Duration::ZERO),
             command: None,
             monitors: false,
             keeps_memory: false,
@@ -172,15 +172,31 @@ impl Client {
 
     /// Begins to run commands of this client one after another: each begins when the one before it ends.
     pub(crate) fn begin_visit(&mut self) {
-        self.active = Instant::now();
-        self.visit = (self.active, clock());
+        self.begin_visit_at(Instant::now(), clock());
+    }
+
+    /// The same at a time that is known by both clocks.
+    #[inline]
+    pub(crate) fn begin_visit_at(&mut self, now: Instant, clock: i64) {
+        self.active = now;
+        self.visit = (clock, Duration::ZERO);
+    }
+
+    /// The command that ran ends now; how long it took. The next one begins.
+    #[inline]
+    pub(crate) fn end_command(&mut self) -> Duration {
+        let now = Instant::now();
+        let took = now.saturating_duration_since(self.active);
+        self.active = now;
+        self.visit.1 += took;
+        took
     }
 
     /// When the command that runs began, in milliseconds since 1970.
+    #[inline]
     pub(crate) fn time(&self) -> i64 {
-        let (begun, clock) = self.visit;
-        let since = self.active.saturating_duration_since(begun).as_millis();
-        clock.saturating_add(i64::try_from(since).unwrap_or(i64::MAX))
+        let (begun, since) = self.visit;
+        begun.saturating_add(since.as_secs() as i64 * 1_000 + i64::from(since.subsec_millis()))
     }
 
     /// Its user, with the rules of now; none if there is no such user any more.
@@ -191,6 +207,12 @@ impl Client {
             self.acl_version = version;
         }
         self.user.as_deref()
+    }
+
+    /// Whether its user may do everything, by rules that have not changed since they were looked at.
+    #[inline]
+    pub(crate) fn is_unlimited(&self, acl: &Acl) -> bool {
+        self.acl_version == acl.version() && self.user.as_ref().is_some_and(|user| user.is_unlimited())
     }
 
     /// Parks the connection behind the command that runs; an answer names the ticket.

@@ -197,7 +197,7 @@ impl Connection {
             return Ok(Outcome::Waits);
         }
         // Replies of a pipeline that was interrupted by a command aside go together.
-        if !self.unrun || self.pending() > PENDING_BYTES {
+        if self.pending() > 0 && (!self.unrun || self.pending() > PENDING_BYTES) {
             self.send()?;
         }
         if self.pending() > PENDING_BYTES {
@@ -291,7 +291,8 @@ impl Connection {
         self.borrow(&mut desk.lent);
         let (mut used, mut commands) = (0, 0);
         self.unrun = false;
-        self.client.begin_visit();
+        let (now, clock) = desk.clocks.read();
+        self.client.begin_visit_at(now, clock);
         while used < bytes.len() && !self.client.closing {
             if self.client.parked.is_some() || self.pending() > PENDING_BYTES {
                 self.unrun = true;
@@ -413,6 +414,14 @@ impl Connection {
 
     /// Keeps what is left in `bytes`, and gives the thread its buffer back.
     fn keep(&mut self, bytes: &mut Vec<u8>, left: Range<usize>, lent: &mut Lent) {
+        if left.is_empty() {
+            let bytes = std::mem::take(bytes);
+            if lent.input.is_empty() {
+                lent.input = bytes;
+            }
+            self.parser.shrink();
+            return;
+        }
         if lent.input.is_empty() {
             self.input = bytes[left].to_vec();
             // NB: it stays as long as it is; to fill it with zeros each time would cost more than a command.
@@ -421,10 +430,6 @@ impl Connection {
             bytes.truncate(left.end);
             bytes.drain(..left.start);
             self.input = std::mem::take(bytes);
-        }
-        if self.input.is_empty() {
-            self.input = Vec::new();
-            self.parser.shrink();
         }
     }
 

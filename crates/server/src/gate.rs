@@ -160,10 +160,11 @@ impl Context<'_> {
         replies: &mut Replies<'_>,
     ) {
         // EXEC is shown behind what it runs.
-        if command.name != "exec" {
+        let is_exec = command.name == "exec";
+        if !is_exec {
             self.show(command, arguments);
         }
-        let (start, begun) = (replies.position(), self.client.active);
+        let start = replies.position();
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
@@ -176,29 +177,35 @@ impl Context<'_> {
             self.server.statistics.count_error(&text);
             replies.error(&text);
         }
-        self.client.active = Instant::now();
-        let took = self.client.active.saturating_duration_since(begun);
+        let took = self.client.end_command();
         self.server.statistics.count(self.client.seat.thread, command, took, end);
         self.note_delay(command, arguments, took);
+        if is_exec {
+            self.show(command, arguments);
+        }
     }
 
     /// Keeps a command that took long, for SLOWLOG and LATENCY.
+    #[inline]
     fn note_delay(&mut self, command: &Command, arguments: Arguments<'_>, took: Duration) {
         let live = &self.server.live;
         let (slow, delayed) =
             (live.number(Name::SlowlogLogSlowerThan), live.number(Name::LatencyMonitorThreshold));
-        if slow >= 0 && took.as_micros() >= slow as u128 {
-            let most = live.number(Name::SlowlogMaxLen);
-            // A database that takes no writes keeps none.
-            let _ = slowlog::keep(self.session, self.client, command, arguments, took, most);
+        let micros = took.as_secs() as i64 * 1_000_000 + i64::from(took.subsec_micros());
+        if slow >= 0 && micros >= slow {
+            self.keep_slow(command, arguments, took);
         }
-        if delayed > 0 && took.as_millis() >= delayed as u128 {
+        if delayed > 0 && micros / 1_000 >= delayed {
             let event = if command.is(FAST) { "fast-command" } else { "command" };
             self.server.statistics.delayed(event, took);
         }
-        if command.name == "exec" {
-            self.show(command, arguments);
-        }
+    }
+
+    #[cold]
+    fn keep_slow(&mut self, command: &Command, arguments: Arguments<'_>, took: Duration) {
+        let most = self.server.live.number(Name::SlowlogMaxLen);
+        // A database that takes no writes keeps none.
+        let _ = slowlog::keep(self.session, self.client, command, arguments, took, most);
     }
 
     /// Shows a command to those who see all, but what operators do and what has passwords.
@@ -340,7 +347,20 @@ impl Context<'_> {
 
     /// Whether the client's user may run this; `place` is where: toplevel, multi or lua. Refusals are kept for
     /// ACL LOG.
+    #[inline]
     pub(crate) fn permit(
+        &mut self,
+        command: &Command,
+        arguments: Arguments<'_>,
+        place: &'static str,
+    ) -> std::result::Result<(), String> {
+        if self.client.is_unlimited(&self.server.acl) {
+            return Ok(());
+        }
+        self.permit_by_rules(command, arguments, place)
+    }
+
+    fn permit_by_rules(
         &mut self,
         command: &Command,
         arguments: Arguments<'_>,

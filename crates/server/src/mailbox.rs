@@ -94,7 +94,8 @@ impl Mailbox {
 
     /// Takes all letters out.
     pub(crate) fn empty(&self) -> Vec<Letter> {
-        if !self.waiting.swap(false, Ordering::AcqRel) {
+        // A loop looks at each round: the exchange only where there is something.
+        if !self.is_waiting() || !self.waiting.swap(false, Ordering::AcqRel) {
             return Vec::new();
         }
         std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner))

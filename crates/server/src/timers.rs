@@ -1,10 +1,13 @@
-//! When parked connections of a loop are due.
+//! The clocks of a loop, and when its parked connections are due.
 //!
 //! Timers are not taken back: one whose connection is no longer parked on its ticket rings for nobody.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long the clock of the day may be told by the one that only goes on.
+const TOLD: Duration = Duration::from_millis(1);
 
 /// The timers of one loop.
 #[derive(Debug, Default)]
@@ -19,9 +22,9 @@ impl Timers {
     }
 
     /// The next one that is due, as token and ticket.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Option<(usize, u64)> {
+    pub(crate) fn take_due(&mut self) -> Option<(usize, u64)> {
         let Reverse((at, ..)) = self.heap.peek()?;
-        if *at > now {
+        if *at > Instant::now() {
             return None;
         }
         self.heap.pop().map(|Reverse((_, token, ticket))| (token, ticket))
@@ -32,6 +35,58 @@ impl Timers {
         match self.heap.peek() {
             None => most,
             Some(Reverse((at, ..))) => at.saturating_duration_since(Instant::now()).min(most),
+        }
+    }
+}
+
+/// Both clocks, for the price of one: the day's is read anew after a millisecond, so that nobody notices when it is set.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    at: Instant,
+    /// Since 1970.
+    then: Duration,
+}
+
+impl Clocks {
+    pub(crate) fn new() -> Clocks {
+        Clocks { at: Instant::now(), then: since_1970() }
+    }
+
+    /// The time, and milliseconds since 1970.
+    #[inline]
+    pub(crate) fn read(&mut self) -> (Instant, i64) {
+        let now = Instant::now();
+        let mut since = now.saturating_duration_since(self.at);
+        if since >= TOLD {
+            *self = Clocks { at: now, then: since_1970() };
+            since = Duration::ZERO;
+        }
+        let told = self.then + since;
+        (now, told.as_secs() as i64 * 1_000 + i64::from(told.subsec_millis()))
+    }
+}
+
+#[cold]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyspace::clock;
+
+    #[test]
+    fn both_clocks_are_told_as_they_are() {
+        let mut clocks = Clocks::new();
+        let begun = Instant::now();
+        while begun.elapsed() < 20 * TOLD {
+            let before = (Instant::now(), clock());
+            let told = clocks.read();
+            let after = (Instant::now(), clock());
+            assert!(before.0 <= told.0 && told.0 <= after.0);
+            // The two are read one after the other, and the day's may be slewed meanwhile.
+            assert!(before.1 - 1 <= told.1 && told.1 <= after.1 + 1, "{before:?} {told:?} {after:?}");
         }
     }
 }

@@ -42,7 +42,7 @@ use crate::settings::Name;
 use crate::subscribers::{self, Message, Topic};
 use crate::subscriptions::Subscriptions;
 use crate::table::{self, Command, POSTS, WRITE};
-use crate::timers::Timers;
+use crate::timers::{Clocks, Timers};
 use crate::tls::TlsStream;
 use crate::waits::{self, Waits};
 
@@ -65,6 +65,7 @@ pub(crate) struct Desk {
     pub(crate) session: Session,
     pub(crate) lent: Lent,
     pub(crate) effects: Effects,
+    pub(crate) clocks: Clocks,
     subscriptions: Subscriptions,
     waits: Waits,
     timers: Timers,
@@ -286,6 +287,7 @@ impl Worker {
             session,
             lent: Lent::new(),
             effects: Effects::default(),
+            clocks: Clocks::new(),
             subscriptions: Subscriptions::default(),
             waits: Waits::new(poll.registry().try_clone()?),
             timers: Timers::default(),
@@ -732,8 +734,7 @@ impl Worker {
     }
 
     fn ring_timers(&mut self) {
-        let now = Instant::now();
-        while let Some((token, ticket)) = self.desk.timers.take_due(now) {
+        while let Some((token, ticket)) = self.desk.timers.take_due() {
             self.time_out(token, ticket);
         }
     }

@@ -57,6 +57,7 @@ impl Acl {
         Acl { users: RwLock::default(), ..Acl::new() }
     }
 
+    #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }

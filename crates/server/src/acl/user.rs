@@ -173,6 +173,12 @@ impl User {
         self.is_on && (self.no_password || right)
     }
 
+    /// Whether every command is allowed.
+    #[inline]
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.is_unlimited
+    }
+
     /// Whether all of a command is allowed; else what of it is not, of the selector that came nearest.
     pub(crate) fn check(&self, command: &Command, arguments: Arguments<'_>) -> Result<(), Denied> {
         if self.is_unlimited {

@@ -45,6 +45,7 @@ impl Live {
     }
 
     /// A setting that is a number, a choice (its place), or yes (1).
+    #[inline]
     pub(crate) fn number(&self, name: Name) -> i64 {
         self.numbers[name as usize].load(Ordering::Relaxed)
     }
