@@ -97,6 +97,8 @@ pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
 pub(crate) const BRIEF_LEAVES: usize = 12;
 /// See [`BRIEF_LEAVES`].
 pub(crate) const BRIEF_WRITES: usize = 16;
+/// Leaves whose records a brief transaction counts at most: some million keys.
+pub(crate) const BRIEF_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 16_384 };
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
 pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
 /// Levels of nested transactions.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 
-use perilune_store::{Decision, Error, Presence, Result, Session, Store, TransactionOptions};
+use perilune_store::{Decision, Error, Presence, Result, Session, Span, Store, TransactionOptions};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 pub use command::{arb_commands, Bytes, Command, Edit, Expected};
@@ -42,6 +42,8 @@ enum Outcome {
     Value(Option<Bytes>),
     Entry(Option<(Bytes, Option<Bytes>)>),
     Presence(Presence),
+    /// How many, and the last one if there were as many as were wanted.
+    Count(u64, Option<Bytes>),
     /// The change function refused, or no transaction is open.
     Refused,
     NoTransaction,
@@ -80,6 +82,17 @@ impl Model {
             }
             Command::Previous { from, with_value } => {
                 entry(self.map().range(..from.0.clone()).next_back(), *with_value)
+            }
+            Command::Count { low, high, backwards, most } => {
+                let within: Vec<_> =
+                    self.map().keys().filter(|key| **key >= low.0 && **key < high.0).collect();
+                let count = (within.len() as u64).min(*most);
+                let last = match count.checked_sub(1).filter(|_| count == *most) {
+                    None => None,
+                    Some(at) if *backwards => within.iter().nth_back(at as usize),
+                    Some(at) => within.get(at as usize),
+                };
+                Outcome::Count(count, last.map(|key| Bytes((*key).clone())))
             }
             Command::Set(key, value) => {
                 self.put(key, Some(&value.0));
@@ -150,6 +163,11 @@ fn run<S: Session>(session: &mut S, command: &Command, current: Option<&[u8]>) -
             let value = with_value.then_some(&mut found_value);
             let found = session.previous(&from.0, &mut found_key, value)?;
             Outcome::Entry(found.then(|| (Bytes(found_key), with_value.then_some(Bytes(found_value)))))
+        }
+        Command::Count { low, high, backwards, most } => {
+            let span = Span { low: &low.0, high: &high.0, backwards: *backwards, most: *most };
+            let count = session.count(&span, &mut found_key)?;
+            Outcome::Count(count, (count > 0 && count == *most).then_some(Bytes(found_key)))
         }
         Command::Set(key, value) => session.set(&key.0, &value.0).map(|()| Outcome::Done)?,
         Command::Remove(key) => Outcome::Flag(session.remove(&key.0)?),

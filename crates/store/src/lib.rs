@@ -27,6 +27,6 @@ pub use error::{Error, Result};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
 pub use report::{Figure, FigureKind, LockReport, ProcessReport};
-pub use session::{Change, Decision, Limits, Presence, Session, Store, UpdateBuffer};
+pub use session::{count_by_steps, Change, Decision, Limits, Presence, Session, Span, Store, UpdateBuffer};
 pub use transaction::{transact, CommitHook, Durability, TransactionOptions, Write, Writes};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

@@ -64,6 +64,19 @@ pub struct Presence {
     pub descendants: bool,
 }
 
+/// The keys that [`Session::count`] counts: those from `low` on that lie before `high`, from one end, up to a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Span<'a> {
+    /// Where it begins; counts itself.
+    pub low: &'a [u8],
+    /// Where it ends; does not count.
+    pub high: &'a [u8],
+    /// Whether they are counted from `high` downwards.
+    pub backwards: bool,
+    /// So many are counted at most.
+    pub most: u64,
+}
+
 /// What [`Session::update`]'s closure wants done with the value at its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -147,6 +160,16 @@ pub trait Session: Send {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         Ok(self.previous(from, key, value)? && key.as_slice() >= begin)
+    }
+
+    /// Counts the keys of `span`. If there are as many as are counted at most, the last one counted is copied into
+    /// `key`; else `key` may hold anything. Outside of a transaction the answer is that of one moment only if the
+    /// store does not count by steps.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        count_by_steps(self, span, key)
     }
 
     /// Writes `value` at `key`.
@@ -300,4 +323,31 @@ pub trait Session: Send {
     /// Sets (or with None clears) the function that sees each transaction's writes before they are
     /// validated and may add its own; single writes are then transactions of one. No cost when unset.
     fn set_commit_hook(&mut self, hook: Option<CommitHook>);
+}
+
+/// [`Session::count`] by a step for each key, for a store that keeps nothing it could count faster.
+///
+/// # Errors
+/// As [`Session::get`].
+pub fn count_by_steps<S: Session + ?Sized>(
+    session: &mut S,
+    span: &Span<'_>,
+    key: &mut Vec<u8>,
+) -> Result<u64> {
+    let mut at = if span.backwards { span.high } else { span.low }.to_vec();
+    let (mut found, mut count) = (Vec::new(), 0);
+    while count < span.most {
+        let is_there = if span.backwards {
+            session.previous_within(&at, span.low, &mut found, None)?
+        } else {
+            session.next_within(&at, count == 0, span.high, &mut found, None)?
+        };
+        if !is_there {
+            return Ok(count);
+        }
+        count += 1;
+        std::mem::swap(&mut at, &mut found);
+    }
+    std::mem::swap(key, &mut at);
+    Ok(count)
 }

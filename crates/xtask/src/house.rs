@@ -193,7 +193,7 @@ pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("page", "the bytes of one page"),
     ("image", "mapping, page table, control words, growth, taking of pages, bells"),
     ("session", "a thread's undo area, redo ring, records, long values"),
-    ("tree", "descend, read, write, apply, split, merge, copy"),
+    ("tree", "descend, read, count, write, apply, split, merge, copy"),
     ("repair", "the half-done work of a dead process; waiting for the living"),
     ("duty", "what one thread at a time does for everybody: checkpoint, log, cut"),
     ("control", "control words, the publication handshake, generations, lease"),

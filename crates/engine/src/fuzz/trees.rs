@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::words;
+use perilune_store::Span;
 
 use super::{any_page, good_inner, good_leaf, run, Random};
 use crate::error::{Attempt, Stop};
@@ -87,6 +88,15 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
         assert!(seen.len() <= PAGES * HEIGHT_MAX, "an answer rests on {} leaves", seen.len());
         answered += u64::from(attempt.is_ok());
     }
+    let far = [from, &[0x80]].concat();
+    for backwards in [false, true] {
+        for (most, high) in [(3, &far[..]), (u64::MAX, &far), (u64::MAX, &[0xff])] {
+            let (span, mut seen) = (Span { low: from, high, backwards, most }, Vec::new());
+            let attempt = tree::count(image, which, &span, 0, &mut key, &mut seen);
+            assert!(is_end(&attempt), "{attempt:?}");
+            answered += u64::from(attempt.is_ok());
+        }
+    }
     answered
 }
 
@@ -123,6 +133,9 @@ fn a_leaf_that_follows_itself_does_not_hold_up_its_reader() {
     words::copy(&new_root(1, 0, b"m", leaf, leaf), image.page(root));
     image.latch(root).store(latch::LatchWord::unlocked(State::Tree, 1).raw(), Relaxed);
     image.control(control::ROOT).store(root.into(), Relaxed);
+    let span = Span { low: b"a", high: b"z", backwards: false, most: u64::MAX };
+    let attempt = tree::count(&image, Which::Main, &span, 0, &mut Vec::new(), &mut ());
+    assert!(matches!(attempt, Err(Stop::Restart)), "{attempt:?}");
     for side in [Neighbour::Next, Neighbour::AtOrNext] {
         let (fingers, mut key) = (Fingers::default(), Vec::new());
         let attempt =

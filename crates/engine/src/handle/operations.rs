@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    Change, CommitHook, Decision, Error, Presence, Result, Session as StoreSession, TransactionOptions,
-    UpdateBuffer,
+    count_by_steps, Change, CommitHook, Decision, Error, Presence, Result, Session as StoreSession, Span,
+    TransactionOptions, UpdateBuffer,
 };
 
 use super::Session;
@@ -182,6 +182,29 @@ impl StoreSession for Session {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         self.neighbour(from, Neighbour::Previous, begin, key, value)
+    }
+
+    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        self.here()?;
+        let bytes = span.low.len().max(span.high.len());
+        if bytes > USER_KEY_MAX + 1 {
+            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
+        }
+        if self.snapshot.is_some() {
+            return count_by_steps(self, span, key);
+        }
+        if self.brief.is_open() {
+            return self.brief.count(&self.access, span, key);
+        }
+        if self.running.is_none() {
+            return self.access.count(Which::Main, span, key, &mut ());
+        }
+        self.tick()?;
+        let Session { access, running, .. } = self;
+        match running {
+            Some(running) => access.txn_count(&mut running.txn, Which::Main, span, key),
+            None => Ok(0),
+        }
     }
 
     #[inline]

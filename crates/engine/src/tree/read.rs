@@ -19,6 +19,12 @@ const CHUNK: usize = 64 << 10;
 pub(crate) trait Visit {
     /// The answer rests on `leaf` as it was met.
     fn visit(&mut self, leaf: Seen);
+
+    /// For so many leaves an answer may rest on; of more it makes nothing.
+    #[inline(always)]
+    fn room(&self) -> usize {
+        usize::MAX
+    }
 }
 
 impl Visit for () {
@@ -235,21 +241,7 @@ fn beyond(
     me: u16,
     scratch: &mut Vec<u8>,
 ) -> Attempt<Option<Seen>> {
-    let page = image.page(leaf.number);
-    if side == Neighbour::Previous {
-        page::lo_fence(page, scratch);
-    } else {
-        page::hi_fence(page, scratch);
-    }
-    leaf.check(image)?;
-    if scratch.is_empty() {
-        return Ok(None);
-    }
-    if side != Neighbour::Previous {
-        // The smallest key above the inclusive fence.
-        scratch.push(0);
-    }
-    if !side.is_within(scratch, bound) {
+    if !key_beyond(image, leaf, (side, bound), scratch)? {
         return Ok(None);
     }
     let next = descend(image, which, scratch, me)?;
@@ -259,6 +251,30 @@ fn beyond(
         return Err(Stop::Restart);
     }
     Ok(Some(next))
+}
+
+/// Replaces `key` by one that the leaf beside `leaf` covers; false at the edge of the tree or the bound.
+pub(super) fn key_beyond(
+    image: &Image,
+    leaf: Seen,
+    (side, bound): (Neighbour, &[u8]),
+    key: &mut Vec<u8>,
+) -> Attempt<bool> {
+    let page = image.page(leaf.number);
+    if side == Neighbour::Previous {
+        page::lo_fence(page, key);
+    } else {
+        page::hi_fence(page, key);
+    }
+    leaf.check(image)?;
+    if key.is_empty() {
+        return Ok(false);
+    }
+    if side != Neighbour::Previous {
+        // The smallest key above the inclusive fence.
+        key.push(0);
+    }
+    Ok(side.is_within(key, bound))
 }
 
 /// The wanted record, if it stands beside the one that was answered last and its leaf is unchanged.

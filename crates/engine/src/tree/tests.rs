@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::Region;
-use perilune_store::Presence;
+use perilune_store::{Presence, Span};
 
 use super::{Neighbour, Which};
 use crate::access::Access;
@@ -112,6 +114,26 @@ fn compare_all(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u8>>
     assert!(!access.neighbour(which, &from, Neighbour::Previous, &[], &mut key, None, &mut ()).unwrap());
 }
 
+/// Counts between random keys, from either end, up to a number.
+fn compare_counts(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u8>>, random: &mut Random) {
+    let mut key = Vec::new();
+    for _ in 0..200 {
+        let (low, high) =
+            (random.key(), [random.key(), vec![0xff]].into_iter().nth(random.below(2) as usize));
+        let (high, backwards) = (high.unwrap_or_default(), random.below(2) == 0);
+        let within: Vec<&Vec<u8>> = model.keys().filter(|key| low <= **key && **key < high).collect();
+        let most = if random.below(2) == 0 { u64::MAX } else { 1 + random.below(within.len() as u64 + 3) };
+        let span = Span { low: &low, high: &high, backwards, most };
+        let count = access.count(which, &span, &mut key, &mut ()).unwrap();
+        assert_eq!(count, most.min(within.len() as u64), "{span:?}");
+        if count == most {
+            let at = most as usize - 1;
+            let expected = if backwards { within[within.len() - 1 - at] } else { within[at] };
+            assert_eq!(key, *expected, "{span:?}");
+        }
+    }
+}
+
 fn run(seed: u64, which: Which, rounds: usize) {
     let image = scratch(40_000);
     let access = Access::new(Seat::new(image.clone(), 1));
@@ -144,10 +166,12 @@ fn run(seed: u64, which: Which, rounds: usize) {
         }
         if round % 4000 == 0 {
             compare_all(&access, which, &model);
+            compare_counts(&access, which, &model, &mut random);
             verify::verify(&image).unwrap_or_else(|error| panic!("seed {seed} round {round}: {error}"));
         }
     }
     compare_all(&access, which, &model);
+    compare_counts(&access, which, &model, &mut random);
     for key in model.keys().cloned().collect::<Vec<_>>() {
         assert!(access.remove(which, &key).unwrap().existed);
     }
@@ -312,4 +336,51 @@ fn threads_count_on_common_counters() {
         sum += u64::from_le_bytes(value[..].try_into().unwrap());
     }
     assert_eq!(sum, 80_000);
+}
+
+/// Each transaction moves one key to another place, so there are always as many; values of all lengths make leaves split
+/// and merge meanwhile.
+#[test]
+fn a_count_is_that_of_one_moment() {
+    const KEYS: u64 = 3_000;
+    const MOVES: usize = 4_000;
+    let image = scratch(20_000);
+    let access = Access::new(Seat::new(image.clone(), 1));
+    for key in 0..KEYS {
+        access.set(Which::Main, &(2 * key as u32).to_be_bytes(), &[7; 60]).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let counting = scope.spawn(|| {
+            let access = Access::new(Seat::new(image.clone(), 2));
+            let mut rounds = 0;
+            while !is_over.load(Relaxed) || rounds < 10 {
+                for backwards in [false, true] {
+                    let span = Span { low: &[0], high: &[0xff], backwards, most: u64::MAX };
+                    assert_eq!(access.count(Which::Main, &span, &mut Vec::new(), &mut ()).unwrap(), KEYS);
+                }
+                rounds += 1;
+            }
+        });
+        let mut random = Random(77);
+        let mut places: Vec<u32> = (0..KEYS as u32).map(|key| 2 * key).collect();
+        for _ in 0..MOVES {
+            let at = random.below(KEYS) as usize;
+            let (old, new) = (places[at], random.below(4 * KEYS) as u32);
+            if places.contains(&new) {
+                continue;
+            }
+            let value = vec![7; random.below(900) as usize];
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let moved = access.atomically(deadline, |_, txn| {
+                txn.remove(Which::Main, &old.to_be_bytes());
+                txn.set(Which::Main, &new.to_be_bytes(), &value);
+                Ok(())
+            });
+            moved.unwrap();
+            places[at] = new;
+        }
+        is_over.store(true, Relaxed);
+        counting.join().unwrap();
+    });
 }

@@ -18,10 +18,10 @@
 use std::ops::Range;
 
 use perilune_shm::latch;
-use perilune_store::{Error, Result};
+use perilune_store::{Error, Result, Span};
 
 use crate::access::Access;
-use crate::limits::{BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, PAGE, RECORD_INLINE_MAX};
+use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, PAGE, RECORD_INLINE_MAX};
 use crate::page::{self, find, Found};
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Counter, Epoch, Seat};
@@ -44,6 +44,8 @@ pub(crate) struct Brief {
     leaves: Vec<Seen>,
     /// The index of the leaf that was read last.
     last: usize,
+    /// Leaves whose records were counted; some may be among the others, too.
+    counted: Vec<Seen>,
     writes: Vec<Write>,
     bytes: Vec<u8>,
 }
@@ -65,12 +67,35 @@ impl Visit for Brief {
     }
 }
 
+/// Takes the leaves of a count.
+struct Counted<'a> {
+    leaves: &'a mut Vec<Seen>,
+    failed: &'a mut bool,
+}
+
+impl Visit for Counted<'_> {
+    #[inline]
+    fn visit(&mut self, leaf: Seen) {
+        if self.room() > 0 {
+            self.leaves.push(leaf);
+        } else {
+            *self.failed = true;
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        BRIEF_COUNTED - self.leaves.len().min(BRIEF_COUNTED)
+    }
+}
+
 impl Brief {
     pub(crate) fn begin(&mut self) {
         self.open = true;
         self.failed = false;
         self.leaves.clear();
         self.last = 0;
+        self.counted.clear();
         self.writes.clear();
         self.bytes.clear();
     }
@@ -108,11 +133,11 @@ impl Brief {
         self.writes.iter().position(|write| self.key(write) == key)
     }
 
-    fn checked(&mut self, found: bool) -> Result<bool> {
+    fn checked<T>(&mut self, answer: T) -> Result<T> {
         if self.failed {
             return self.fail();
         }
-        Ok(found)
+        Ok(answer)
     }
 
     /// As [`Access::get`]; its own writes are seen.
@@ -164,6 +189,16 @@ impl Brief {
         Ok(true)
     }
 
+    /// As [`Access::count`], where it has written nothing.
+    pub(crate) fn count(&mut self, access: &Access, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        if span.low < span.high && self.written_within(span.low, span.high).next().is_some() {
+            return self.fail();
+        }
+        let mut counted = Counted { leaves: &mut self.counted, failed: &mut self.failed };
+        let count = access.count(Which::Main, span, key, &mut counted)?;
+        self.checked(count)
+    }
+
     /// Notes a value; `None` removes it.
     #[inline]
     pub(crate) fn write(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
@@ -213,7 +248,7 @@ impl Brief {
 
     /// Whether all that was read is still there.
     fn holds(&self, seat: &Seat, held: &Held) -> bool {
-        self.leaves.iter().all(|seen| {
+        self.leaves.iter().chain(&self.counted).all(|seen| {
             let word = seat.image.latch(seen.number);
             if held.has(seen.number) {
                 // NB: one that was located anew for a write may have been latched later than it was read.

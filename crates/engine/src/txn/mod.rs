@@ -15,6 +15,7 @@
 
 mod brief;
 mod commit;
+mod count;
 mod overlay;
 mod reads;
 mod room;

@@ -172,6 +172,20 @@ impl Overlay {
         }
     }
 
+    /// Whether any level writes or removes at a key from `low` on that lies before `high`.
+    pub(crate) fn touches(&self, which: Which, low: &[u8], high: &[u8]) -> bool {
+        let within = (Bound::Included(low), Bound::Excluded(high));
+        let before = (Bound::Unbounded, Bound::Excluded(high));
+        low < high
+            && self.levels.iter().any(|level| {
+                let Writes { values, removals } = &level[which as usize];
+                // As no removal covers another, the last one that begins before `high` ends last.
+                let last = removals.range::<[u8], _>(before).next_back();
+                values.range::<[u8], _>(within).next().is_some()
+                    || last.is_some_and(|prefix| removal_end(prefix)[..] > *low)
+            })
+    }
+
     /// Merges all levels into one.
     pub(crate) fn flatten(&mut self) {
         while self.levels.len() > 1 {

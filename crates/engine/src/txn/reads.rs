@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use perilune_shm::latch::{self, LatchWord};
-use perilune_store::{Error, Result};
+use perilune_store::{Error, Result, Span};
 
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
@@ -32,6 +32,7 @@ pub(crate) enum Ask {
     Existence,
     Key(Neighbour),
     KeyAndValue(Neighbour),
+    Count { backwards: bool, most: u64 },
 }
 
 #[derive(Debug)]
@@ -74,6 +75,13 @@ pub(crate) fn digest(found: bool, parts: [&[u8]; 2]) -> u64 {
         add(chunks.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
     }
     hash
+}
+
+/// A digest of the answer to a count.
+pub(crate) fn count_digest(count: u64, span: &Span<'_>, key: &[u8]) -> u64 {
+    // NB: otherwise the buffer holds what it held before.
+    let last = if count == span.most { key } else { &[] };
+    digest(true, [&count.to_le_bytes(), last])
 }
 
 impl Reads {
@@ -281,6 +289,11 @@ fn ask(
             Ask::KeyAndValue(side) => {
                 let (out, value) = (&mut found_key, Some(&mut value));
                 tree::neighbour(image, fingers, which, key, side, bound, me, out, value, &mut visited)?
+            }
+            Ask::Count { backwards, most } => {
+                let span = Span { low: key, high: bound, backwards, most };
+                let count = tree::count(image, which, &span, me, &mut found_key, &mut visited)?;
+                return Ok(count_digest(count, &span, &found_key));
             }
         };
         if !found {

@@ -2,7 +2,7 @@
 //!
 //! The golden scripts show each anomaly in one fixed order; here threads race for it.
 
-use perilune_store::{transact, Error, Session, Store, TransactionOptions};
+use perilune_store::{transact, Error, Session, Span, Store, TransactionOptions};
 
 use super::rendezvous::Rendezvous;
 use super::{assert_error, begin, keys, session, value};
@@ -24,6 +24,7 @@ pub fn isolation<S: Store>(make: &impl Fn() -> S) {
     write_skew_does_not_happen(&make());
     phantoms_do_not_happen(&make());
     a_phantom_within_a_bound_is_a_conflict(&make());
+    a_count_that_no_longer_holds_is_a_conflict(&make());
     a_starved_transaction_gets_through(&make());
 }
 
@@ -84,6 +85,39 @@ fn a_phantom_within_a_bound_is_a_conflict<S: Store>(store: &S) {
         b.set(b"x\0\x05", b"1").unwrap();
         assert_error!(a.commit(), Error::Conflict, "a commit after a phantom");
         assert!(b.remove(b"x\0\x05").unwrap());
+    }
+}
+
+/// What comes or goes among what was counted is a conflict; what is changed there, or comes elsewhere, is none.
+fn a_count_that_no_longer_holds_is_a_conflict<S: Store>(store: &S) {
+    let (mut a, mut b) = (session(store), session(store));
+    for number in 0..2_000_u16 {
+        b.set(&[&b"x\0"[..], &number.to_be_bytes(), b"x"].concat(), b"1").unwrap();
+    }
+    b.set(b"y\0", b"1").unwrap();
+    let (low, high) = (b"x\0\x01", b"x\0\x05");
+    let (within, before, behind) = (b"x\0\x02\x07", b"x\0\0\xf0y", b"x\0\x05\x10y");
+    for (backwards, most) in [(false, u64::MAX), (true, u64::MAX), (false, 900), (true, 900)] {
+        let span = Span { low, high, backwards, most };
+        let count = |s: &mut S::Session| s.count(&span, &mut Vec::new()).unwrap();
+        begin(&mut a);
+        assert_eq!(count(&mut a), most.min(4 * 256));
+        a.set(b"y\0", b"2").unwrap();
+        b.set(before, b"1").unwrap();
+        b.set(behind, b"1").unwrap();
+        b.set(b"x\0\x02\x07x", b"2").unwrap();
+        a.commit().expect("writes beside what was counted are no conflict");
+        begin(&mut a);
+        count(&mut a);
+        a.set(b"y\0", b"3").unwrap();
+        b.set(within, b"1").unwrap();
+        assert_error!(a.commit(), Error::Conflict, "a commit after a key more");
+        begin(&mut a);
+        count(&mut a);
+        a.set(b"y\0", b"3").unwrap();
+        assert!(b.remove(within).unwrap());
+        assert_error!(a.commit(), Error::Conflict, "a commit after a key less");
+        assert!(b.remove(before).unwrap() && b.remove(behind).unwrap());
     }
 }
 

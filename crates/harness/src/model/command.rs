@@ -91,6 +91,7 @@ pub enum Command {
     Presence(Bytes),
     Next { from: Bytes, inclusive: bool, with_value: bool },
     Previous { from: Bytes, with_value: bool },
+    Count { low: Bytes, high: Bytes, backwards: bool, most: u64 },
     Set(Bytes, Bytes),
     Remove(Bytes),
     RemovePrefix(Bytes),
@@ -146,6 +147,10 @@ fn arb_value() -> impl Strategy<Value = Bytes> {
     })
 }
 
+fn arb_most() -> impl Strategy<Value = u64> {
+    prop_oneof![4 => Just(u64::MAX), 3 => 0_u64..5, 3 => 5_u64..150]
+}
+
 fn arb_edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         1 => Just(Edit::Keep),
@@ -168,6 +173,8 @@ fn arb_command(longest: usize) -> impl Strategy<Value = Command> {
             .prop_map(|(from, inclusive, with_value)| Command::Next { from, inclusive, with_value }),
         6 => (arb_from(longest), any::<bool>())
             .prop_map(|(from, with_value)| Command::Previous { from, with_value }),
+        6 => (arb_from(longest), arb_from(longest), any::<bool>(), arb_most())
+            .prop_map(|(low, high, backwards, most)| Command::Count { low, high, backwards, most }),
         24 => (arb_key(longest), arb_value()).prop_map(|(key, value)| Command::Set(key, value)),
         8 => arb_key(longest).prop_map(Command::Remove),
         1 => arb_prefix(longest).prop_map(Command::RemovePrefix),
