@@ -11,7 +11,7 @@ use perilune_key::ArithmeticError;
 use perilune_store::{
     Change, ChannelOptions, CommitHook, Error as StoreError, Figure, Limits, LockOwner, LockReport,
     LockRequest, Locks, Message, Messages, Presence, ProcessReport, Result as StoreResult,
-    Session as StoreSession, Store, TransactionOptions, Watch, WatchId, WatchRequest,
+    Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId, WatchRequest,
 };
 
 use crate::remote::{is_address, RemoteDatabase, RemoteSession};
@@ -227,6 +227,7 @@ impl StoreSession for BackendSession {
         fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
         #[inline]
         fn previous_within(&mut self, from: &[u8], begin: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
+        fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> StoreResult<u64>;
         #[inline]
         fn set(&mut self, key: &[u8], value: &[u8]) -> StoreResult<()>;
         fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<()>;

@@ -13,7 +13,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use perilune_key::{range, Subscript, SubscriptBuf, Value, ValueRef};
-use perilune_store::Session as StoreSession;
+use perilune_store::{Session as StoreSession, Span};
 
 use crate::node::limit;
 use crate::{Data, Error, IntoSubscript, Node, NodeRef, Result, Session};
@@ -272,6 +272,83 @@ impl Cursor {
             self.value = value;
         }
         Ok(true)
+    }
+
+    /// Steps so many entries forward and answers how many there were; if fewer, the cursor stands behind the end.
+    /// Over nodes with a value the entries between are counted, a page of them at a time, and only the last one is
+    /// read; over children it is as many calls of [`Cursor::next`].
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-skip-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// use perilune::{node, Cursor};
+    ///
+    /// for number in 0..100 {
+    ///     session.set(&node!("^line", number)?, number * number)?;
+    /// }
+    /// let mut cursor = Cursor::subtree(&node!("^line")?);
+    /// assert_eq!(cursor.skip(&mut session, 51)?, 51);
+    /// assert_eq!(cursor.node()?, node!("^line", 50)?);
+    /// assert_eq!(cursor.skip(&mut session, 100)?, 49);
+    /// assert_eq!(cursor.skip_back(&mut session, 100)?, 100);
+    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::get`]; the cursor may have moved.
+    pub fn skip(&mut self, session: &mut Session, entries: u64) -> Result<u64> {
+        self.leap(session, entries, false)
+    }
+
+    /// Steps so many entries back, as [`Cursor::skip`] does forward.
+    ///
+    /// # Errors
+    /// As [`Cursor::skip`].
+    pub fn skip_back(&mut self, session: &mut Session, entries: u64) -> Result<u64> {
+        self.leap(session, entries, true)
+    }
+
+    fn leap(&mut self, session: &mut Session, entries: u64, backwards: bool) -> Result<u64> {
+        let mut done = 0;
+        // What was only counted has no value here.
+        let counted = if self.with_values { entries.saturating_sub(1) } else { entries };
+        if matches!(self.over, Over::Valued) && counted > 0 {
+            done = self.count(session, counted, backwards)?;
+            if done < counted {
+                self.place = if backwards { Place::BeforeFirst } else { Place::AfterLast };
+                return Ok(done);
+            }
+            self.arrive()?;
+            self.has_value = !self.with_values;
+        }
+        while done < entries {
+            let found = if backwards { self.previous(session)? } else { self.next(session)? };
+            if !found {
+                break;
+            }
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// Counts so many entries ahead; if there are as many, the last one's key is what was found.
+    fn count(&mut self, session: &mut Session, most: u64, backwards: bool) -> Result<u64> {
+        let here = match self.place {
+            Place::Fresh if backwards => &self.high,
+            Place::Fresh | Place::BeforeFirst => &self.low,
+            Place::At | Place::Before => &self.key,
+            Place::AfterLast => &self.high,
+        };
+        copy(here, &mut self.seek);
+        if self.place == Place::At && !backwards {
+            // The smallest key above the entry's.
+            self.seek.push(0);
+        }
+        let (low, high) = if backwards { (&self.low, &self.seek) } else { (&self.seek, &self.high) };
+        let span = Span { low, high, backwards, most };
+        Ok(session.trees.of(self.local).count(&span, &mut self.found)?)
     }
 
     /// The node of the entry the cursor stands at.

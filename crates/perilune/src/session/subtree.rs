@@ -1,6 +1,7 @@
 //! Operations on whole subtrees: copy, merge, count. Each is one transaction.
 
 use perilune_key::range;
+use perilune_store::Span;
 
 use crate::{Error, NodeRef, Result, Session};
 
@@ -54,15 +55,12 @@ impl Session {
     pub fn count_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<u64> {
         let node = node.into();
         self.at_one_moment(node.is_local(), |session| {
-            let mut count = 0;
-            let (mut at, mut found, mut end) = (node.encoded().to_vec(), Vec::new(), Vec::new());
-            range::subtree_end(node.encoded(), &mut end);
-            let tree = session.trees.of(node.is_local());
-            while tree.next_within(&at, false, &end, &mut found, None)? {
-                count += 1;
-                std::mem::swap(&mut at, &mut found);
-            }
-            Ok(count)
+            let (mut low, mut high) = (node.encoded().to_vec(), Vec::new());
+            // No code begins with 00: this is behind the node and before its descendants.
+            low.push(0);
+            range::subtree_end(node.encoded(), &mut high);
+            let span = Span { low: &low, high: &high, backwards: false, most: u64::MAX };
+            Ok(session.trees.of(node.is_local()).count(&span, &mut Vec::new())?)
         })
     }
 
