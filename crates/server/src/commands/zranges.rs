@@ -88,21 +88,31 @@ impl Range {
         } else {
             self.enter(keys, zset, backwards)?
         };
+        let is_unbroken = skip > 0 && self.is_unbroken(keys, zset)?;
         let mut found = Vec::new();
         while let Some(scored) = at {
             if left == 0 || self.is_behind(&scored, backwards) {
                 break;
             }
             let inside = !self.is_before(&scored, backwards);
-            at = zset.set.step(keys.session, Some(&scored), backwards)?;
             if inside && skip > 0 {
-                skip -= 1;
-            } else if inside {
+                let passed = if is_unbroken { skip } else { 1 };
+                at = zset.set.nth(keys.session, Some(&scored), passed - 1, backwards)?;
+                skip -= passed;
+                continue;
+            }
+            at = zset.set.step(keys.session, Some(&scored), backwards)?;
+            if inside {
                 found.push(scored);
                 left -= 1;
             }
         }
         Ok(found)
+    }
+
+    /// Whether all members between two of the range are in it.
+    fn is_unbroken(&self, keys: &mut Keys<'_>, zset: &mut Zset<'_>) -> Result<bool> {
+        Ok(!matches!(self, Range::Bytes(..)) || one_score(keys, zset)?.is_some())
     }
 
     /// Where a walk begins that is to meet all members of the range: at the first of them, or not far before it. None if
@@ -130,7 +140,7 @@ impl Range {
         if zset.entry.is_none() {
             return Ok(0);
         }
-        if matches!(self, Range::Bytes(..)) && one_score(keys, zset)?.is_none() {
+        if !self.is_unbroken(keys, zset)? {
             return Ok(self.find(keys, zset, false, ALL)?.len() as i64);
         }
         let Some(first) = self.end(keys, zset, false)? else { return Ok(0) };
@@ -214,7 +224,7 @@ fn gather(
     let mut found: Vec<Scored> = Vec::new();
     while (found.len() as i64) < count {
         let next = match found.last() {
-            None => zset.set.nth(keys.session, skip, backwards)?,
+            None => zset.set.nth(keys.session, None, skip, backwards)?,
             Some(last) => zset.set.step(keys.session, Some(last), backwards)?,
         };
         match next {

@@ -1,17 +1,22 @@
 //! Places of members in the order of a sorted set, by counting on the side where there is less to count.
 //!
-//! The tree keeps no counts, so a rank is counted; but how many members there are is known. Two walks that
-//! take turns, one towards each end, find a rank in twice the steps to the nearer end. How many lie
-//! between two members is counted from both of them inwards or outwards, whichever ends first.
+//! The tree keeps no counts but those of its leaves, so a rank is counted, a leaf at a time; and how many members there
+//! are is known. Two counts that take turns, one towards each end, find a rank in about three times what there is to the nearer
+//! end. How many lie between two members is counted from both of them inwards or outwards, whichever ends first.
 //!
-//! Deliberately absent: counts in the tree, which each ZADD would have to keep, and each program that writes by node.
+//! Deliberately absent: counts in inner pages, which each ZADD would have to keep, and each program that writes by node.
 
-use perilune::{Cursor, Node, Session};
+use std::ops::Bound;
+
+use perilune::{Cursor, Node, NodeRef, Session};
 
 use super::{Scored, SortedSet};
 use crate::failure::Result;
 
-/// A walk from a place of the order to one of its ends.
+/// So many members are counted in the first turn, twice as many in each that follows.
+const FIRST_TURN: u64 = 512;
+
+/// A count from a place of the order to one of its ends.
 struct Steps {
     cursor: Cursor,
     backwards: bool,
@@ -21,7 +26,7 @@ struct Steps {
 impl Steps {
     /// Steps from `place`, which does not count, or from the far end.
     fn from(order: &Node, place: Option<&Node>, backwards: bool) -> Steps {
-        let mut cursor = Cursor::children(order).without_values();
+        let mut cursor = Cursor::subtree(order).without_values();
         match place {
             Some(place) if backwards => cursor.seek(place),
             Some(place) => cursor.seek_past(place),
@@ -30,12 +35,15 @@ impl Steps {
         Steps { cursor, backwards, count: 0 }
     }
 
-    /// Steps on; false at the end.
-    fn step(&mut self, session: &mut Session) -> Result<bool> {
-        let found =
-            if self.backwards { self.cursor.previous(session)? } else { self.cursor.next(session)? };
-        self.count += i64::from(found);
-        Ok(found)
+    /// Steps on by so many members; false if the end came before.
+    fn go(&mut self, session: &mut Session, members: u64) -> Result<bool> {
+        let found = if self.backwards {
+            self.cursor.skip_back(session, members)?
+        } else {
+            self.cursor.skip(session, members)?
+        };
+        self.count += found as i64;
+        Ok(found == members)
     }
 }
 
@@ -45,13 +53,15 @@ impl SortedSet {
         let place = self.place(scored.score, &scored.member)?;
         let mut before = Steps::from(self.order(), Some(&place), true);
         let mut behind = Steps::from(self.order(), Some(&place), false);
+        let mut turn = FIRST_TURN;
         loop {
-            if !before.step(session)? {
+            if !before.go(session, turn)? {
                 return Ok(before.count);
             }
-            if !behind.step(session)? {
+            if !behind.go(session, turn)? {
                 return Ok(count - 1 - behind.count);
             }
+            turn *= 2;
         }
     }
 
@@ -67,38 +77,38 @@ impl SortedSet {
         if low.encoded() >= high.encoded() {
             return Ok(i64::from(low.encoded() == high.encoded()));
         }
-        let mut inside = Steps::from(self.order(), Some(&low), false);
+        let mut inside = Steps::from(self.order(), None, false);
+        inside.cursor.bound(Bound::Excluded(NodeRef::from(&low)), Bound::Excluded(NodeRef::from(&high)));
         let mut before = Steps::from(self.order(), Some(&low), true);
         let mut behind = Steps::from(self.order(), Some(&high), false);
         let (mut is_before, mut is_behind) = (true, true);
+        let mut turn = FIRST_TURN;
         loop {
-            // NB: `last` is a member, so this walk meets it unless a program took it away meanwhile.
-            if !inside.step(session)? || inside.cursor.node_ref()?.encoded() >= high.encoded() {
-                return Ok(1 + inside.count);
+            if !inside.go(session, turn)? {
+                return Ok(2 + inside.count);
             }
-            is_before = is_before && before.step(session)?;
-            is_behind = is_behind && behind.step(session)?;
+            is_before = is_before && before.go(session, turn)?;
+            is_behind = is_behind && behind.go(session, turn)?;
             if !is_before && !is_behind {
                 return Ok(count - before.count - behind.count);
             }
+            turn *= 2;
         }
     }
 
-    /// The member that has `skip` others before it, from the end that the walk begins at.
+    /// The member that has `skip` others between it and `from`, or the end that the walk begins at.
     pub(crate) fn nth(
         &mut self,
         session: &mut Session,
+        from: Option<&Scored>,
         skip: i64,
         backwards: bool,
     ) -> Result<Option<Scored>> {
-        if skip == 0 {
-            return self.step(session, None, backwards);
-        }
-        let mut steps = Steps::from(self.order(), None, backwards);
-        while steps.count < skip {
-            if !steps.step(session)? {
-                return Ok(None);
-            }
+        let Ok(members @ 1..) = u64::try_from(skip) else { return self.step(session, from, backwards) };
+        let from = from.map(|from| self.place(from.score, &from.member)).transpose()?;
+        let mut steps = Steps::from(self.order(), from.as_ref(), backwards);
+        if !steps.go(session, members)? {
+            return Ok(None);
         }
         let place = steps.cursor.node()?;
         self.beyond(session, &place, backwards)
