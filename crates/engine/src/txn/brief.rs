@@ -20,6 +20,7 @@ use std::ops::Range;
 use perilune_shm::latch;
 use perilune_store::{Error, Result, Span};
 
+use super::count::count_around;
 use crate::access::Access;
 use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, PAGE, RECORD_INLINE_MAX};
 use crate::page::{self, find, Found};
@@ -189,14 +190,19 @@ impl Brief {
         Ok(true)
     }
 
-    /// As [`Access::count`], where it has written nothing.
+    /// As [`Access::count`]; its own writes are seen.
     pub(crate) fn count(&mut self, access: &Access, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
-        if span.low < span.high && self.written_within(span.low, span.high).next().is_some() {
-            return self.fail();
-        }
-        let mut counted = Counted { leaves: &mut self.counted, failed: &mut self.failed };
-        let count = access.count(Which::Main, span, key, &mut counted)?;
-        self.checked(count)
+        let own = |brief: &Brief, low: &[u8], high: &[u8]| {
+            let order = |one: &&Write, other: &&Write| brief.key(one).cmp(brief.key(other));
+            let within = brief.written_within(low, high);
+            let first = if span.backwards { within.max_by(order) } else { within.min_by(order) }?;
+            Some((brief.key(first).to_vec(), first.kind == Kind::Set))
+        };
+        count_around(self, span, key, own, |brief, span, key| {
+            let mut counted = Counted { leaves: &mut brief.counted, failed: &mut brief.failed };
+            let count = access.count(Which::Main, span, key, &mut counted)?;
+            brief.checked(count)
+        })
     }
 
     /// Notes a value; `None` removes it.

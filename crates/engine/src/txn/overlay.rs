@@ -172,18 +172,32 @@ impl Overlay {
         }
     }
 
-    /// Whether any level writes or removes at a key from `low` on that lies before `high`.
-    pub(crate) fn touches(&self, which: Which, low: &[u8], high: &[u8]) -> bool {
+    /// The first key from `low` on before `high` that any level writes, or the last one.
+    pub(crate) fn written(&self, which: Which, low: &[u8], high: &[u8], backwards: bool) -> Option<&[u8]> {
         let within = (Bound::Included(low), Bound::Excluded(high));
-        let before = (Bound::Unbounded, Bound::Excluded(high));
-        low < high
-            && self.levels.iter().any(|level| {
-                let Writes { values, removals } = &level[which as usize];
-                // As no removal covers another, the last one that begins before `high` ends last.
-                let last = removals.range::<[u8], _>(before).next_back();
-                values.range::<[u8], _>(within).next().is_some()
-                    || last.is_some_and(|prefix| removal_end(prefix)[..] > *low)
-            })
+        let keys = self.levels.iter().filter_map(|level| {
+            let mut keys = level[which as usize].values.range::<[u8], _>(within).map(|(key, _)| &key[..]);
+            if backwards {
+                keys.next_back()
+            } else {
+                keys.next()
+            }
+        });
+        if backwards {
+            keys.max()
+        } else {
+            keys.min()
+        }
+    }
+
+    /// Whether any level removes a prefix of keys from `low` on before `high`.
+    pub(crate) fn removes_within(&self, which: Which, low: &[u8], high: &[u8]) -> bool {
+        self.levels.iter().any(|level| {
+            // As no removal covers another, the last one that begins before `high` ends last.
+            let before = (Bound::Unbounded, Bound::Excluded(high));
+            let last = level[which as usize].removals.range::<[u8], _>(before).next_back();
+            last.is_some_and(|prefix| removal_end(prefix)[..] > *low)
+        })
     }
 
     /// Merges all levels into one.
