@@ -20,6 +20,19 @@ static int push_error(lua_State *L, const char *message)
     return 1;
 }
 
+static int refuse(lua_State *L, const char *message)
+{
+    return raise_plain(sandbox_of(L), L, (text){message, strlen(message)});
+}
+
+/* Raises while a library is loaded: then there is no such function. */
+static void check_loaded(lua_State *L, const char *name)
+{
+    const sandbox *S = sandbox_of(L);
+    if (S->run != NULL && S->run->loading)
+        luaL_error(L, ABSENT_GLOBAL, name);
+}
+
 /* Answers an error as redis.call() or redis.pcall() does. */
 static int fail(sandbox *S, lua_State *L, int raise, const char *message)
 {
@@ -49,11 +62,13 @@ static int run_command(lua_State *L, int first, int raise)
 
 static int redis_call(lua_State *L)
 {
+    check_loaded(L, "call");
     return run_command(L, 1, 1);
 }
 
 static int redis_pcall(lua_State *L)
 {
+    check_loaded(L, "pcall");
     return run_command(L, 1, 0);
 }
 
@@ -121,11 +136,6 @@ static int redis_status_reply(lua_State *L)
     return 1;
 }
 
-static int refuse(lua_State *L, const char *message)
-{
-    return raise_plain(sandbox_of(L), L, (text){message, strlen(message)});
-}
-
 static int redis_sha1hex(lua_State *L)
 {
     sandbox *S = sandbox_of(L);
@@ -169,6 +179,7 @@ static int redis_log(lua_State *L)
 
 static int redis_setresp(lua_State *L)
 {
+    check_loaded(L, "setresp");
     if (lua_gettop(L) != 1)
         return refuse(L, "ERR redis.setresp() requires one argument.");
     lua_Number wanted = lua_tonumber(L, 1);
@@ -180,6 +191,7 @@ static int redis_setresp(lua_State *L)
 
 static int redis_set_repl(lua_State *L)
 {
+    check_loaded(L, "set_repl");
     if (lua_gettop(L) != 1)
         return refuse(L, "ERR redis.set_repl() requires two arguments.");
     lua_Number flags = lua_tonumber(L, 1);
@@ -311,7 +323,6 @@ static const luaL_Reg functions[] = {
     {"error_reply", redis_error_reply},
     {"log", redis_log},
     {"pcall", redis_pcall},
-    {"register_function", register_function},
     {"replicate_commands", redis_replicate_commands},
     {"set_repl", redis_set_repl},
     {"setresp", redis_setresp},
@@ -319,6 +330,29 @@ static const luaL_Reg functions[] = {
     {"status_reply", redis_status_reply},
     {NULL, NULL},
 };
+
+/* __index of the library that is loaded: upvalue 1 is what scripts have. */
+static int find_in_library(lua_State *L)
+{
+    lua_settop(L, 2);
+    lua_pushvalue(L, 2);
+    lua_gettable(L, lua_upvalueindex(1));
+    if (lua_isnil(L, -1))
+        return luaL_error(L, ABSENT_GLOBAL, lua_isstring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
+    return 1;
+}
+
+void open_registration(lua_State *L)
+{
+    lua_newtable(L);
+    lua_pushcfunction(L, register_function);
+    lua_setfield(L, -2, "register_function");
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, find_in_library, 1);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
 
 /* Pushes the library. */
 void open_calls(sandbox *S)

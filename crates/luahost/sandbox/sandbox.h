@@ -46,6 +46,8 @@ enum {
 
 enum { ANSWERED = 0, MUST_END = 1 };
 
+#define ABSENT_GLOBAL "Script attempted to access nonexistent global variable '%s'"
+
 typedef int (*ask_function)(void *host, int question, size_t count, const text *arguments, int protocol,
                             text *answer);
 
@@ -102,8 +104,9 @@ typedef struct sandbox {
     uint64_t chance;      /* of math.random */
     uint64_t modules_run; /* the run that the loaded modules belong to */
     /* References in the registry: what scripts see as _G, what is behind it, functions of state.c, the metatable of
-     * globals that may be set, modules by their names, what runs functions of programs. */
-    int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped;
+     * globals that may be set, modules by their names, what runs functions of programs, `redis` of scripts and of what
+     * is loaded. */
+    int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped, redis, registration;
     const char *stack;    /* where the C stack was when the run began */
     /* By other threads: */
     pthread_mutex_t mutex;
@@ -145,6 +148,8 @@ void write_error(sandbox *S, lua_State *L, buffer *b, text message);
 
 /* calls.c */
 void open_calls(sandbox *S);
+/* Pushes what `redis` is while a library is loaded; at the top is what it is else. */
+void open_registration(lua_State *L);
 int client_call(lua_State *L);
 
 /* nodes.c */

@@ -48,7 +48,7 @@ static int rawset_open(lua_State *L)
 static int absent_global(lua_State *L)
 {
     const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
-    return luaL_error(L, "Script attempted to access nonexistent global variable '%s'", name);
+    return luaL_error(L, ABSENT_GLOBAL, name);
 }
 
 /* Gives the function at the top the globals of the function that called. */
@@ -413,6 +413,11 @@ void open_shelter(sandbox *S)
     library(L, 1, 2, "struct", "", packing_functions);
     open_calls(S);
     shelter(L);
+    open_registration(L);
+    shelter(L);
+    S->registration = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, -1);
+    S->redis = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_setfield(L, 2, "redis");
     lua_pushcfunction(L, client_call);
     lua_setfield(L, 2, "client");

@@ -462,6 +462,16 @@ static void finish(sandbox *S)
         lua_sethook(S->L, NULL, 0, 0);
 }
 
+/* Which library scripts have as `redis`. NB: outside of protected mode, where nothing may be allocated. */
+static void choose_library(sandbox *S, int reference)
+{
+    lua_State *L = S->L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
+    lua_setfield(L, -2, "redis");
+    lua_pop(L, 1);
+}
+
 int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
 {
     static const char no_memory[] = "-ERR not enough memory for the script: see script-memory-limit\r\n";
@@ -469,10 +479,14 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
     lua_settop(L, 0);
     shrink(S, &S->out);
     begin(S, run);
+    if (run->loading)
+        choose_library(S, S->registration);
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->handler);
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->body);
     int failed = lua_pcall(L, 0, 0, 1);
     finish(S);
+    if (run->loading)
+        choose_library(S, S->redis);
     int outcome = RUN_REPLIED;
     if (S->ending)
         outcome = RUN_ENDED;

@@ -28,7 +28,7 @@ use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
 use crate::table::{
-    self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, LONG, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
+    self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
 
 /// What a command works with that is not about keys.
@@ -136,12 +136,12 @@ impl Context<'_> {
                     );
                     return;
                 }
-                queue.long |= command.is(LONG);
+                queue.long |= command.takes_long(arguments.as_arguments());
                 queue.commands.push((command, arguments));
                 replies.simple("QUEUED");
             }
             queue => {
-                let long = command.is(LONG)
+                let long = command.takes_long(arguments)
                     || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
                 if long && self.may_park {
                     self.client.park();

@@ -2,7 +2,10 @@
 
 mod peer;
 
-use peer::{Client, Ours, Place, Redis};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place, Redis, Text};
 use perilune_resp::Answer;
 use perilune_server::Settings;
 
@@ -60,9 +63,47 @@ fn functions_answer_as_in_redis() {
         &["FUNCTION", "LOAD", "#!lua name=other\nredis.register_function('add', function() end)"],
         &["FUNCTION", "LOAD", "#!lua name=other\nredis.register_function('o', function() return 'o' end)"],
         &["FCALL", "o", "0"],
+        &["FCALL", "O", "0"],
+        &["FUNCTION", "LOAD", "#!lua name=third\nredis.register_function('O', function() end)"],
+        &["FUNCTION", "DELETE", "OTHER"],
         &["FUNCTION", "DELETE", "other"],
         &["FUNCTION", "DELETE", "other"],
         &["FCALL", "o", "0"],
+        &["FUNCTION", "LOAD", "REPLACE", "AGAIN", LIBRARY],
+        &["FUNCTION", "LOAD", "REPLACE"],
+        &[
+            "FUNCTION",
+            "LOAD",
+            "REPLACE",
+            "replace",
+            "#!LUA Name='q'\nredis.register_function('q', function() end)",
+        ],
+        &["FUNCTION", "LOAD", "#! name=x\nreturn 1"],
+        &["FUNCTION", "LOAD", "#!lua name=x"],
+        &["FUNCTION", "LOAD", "#!lua name=\"x\nreturn 1"],
+        &["FUNCTION", "LOAD", "#!lua name=x name=y\nreturn 1"],
+        &["FUNCTION", "LOAD", "#!lua name=x flags=no-writes\nreturn 1"],
+        &["FUNCTION", "LOAD", "#!js name=x-y\nreturn 1"],
+        &["EVAL", "#!LUA\nreturn 1", "0"],
+        &["EVAL", "#!lua name=x\nreturn 1", "0"],
+        &[
+            "FUNCTION",
+            "LOAD",
+            "#!lua name=inside\nredis.register_function('inside', function() \
+           return {type(redis.register_function), type(redis.call)} end)",
+        ],
+        &["FCALL", "inside", "0"],
+        &["EVAL", "return {type(redis.register_function), type(redis.call)}", "0"],
+        &["FUNCTION", "DELETE", "inside"],
+        &["FUNCTION", "FLUSH", "ASYNC", "x"],
+        &["FUNCTION", "FLUSH", "x"],
+        &["FUNCTION", "DUMP", "x"],
+        &["FUNCTION", "KILL", "x"],
+        &["FUNCTION", "DELETE"],
+        &["FUNCTION", "LIST", "WITHCODE", "WITHCODE"],
+        &["FUNCTION", "LIST", "LIBRARYNAME"],
+        &["FUNCTION", "RESTORE", "a", "b"],
+        &["FUNCTION", "RESTORE", "a", "b", "c"],
         &["FUNCTION", "KILL"],
         &["FUNCTION", "STATS"],
         &["FUNCTION", "RESTORE", "nonsense"],
@@ -87,11 +128,106 @@ fn libraries_are_dumped_and_restored() {
     client.call(words(&["FUNCTION", "LOAD", LIBRARY]));
     let Answer::Bulk(dump) = client.call(words(&["FUNCTION", "DUMP"])) else { panic!("no dump") };
     let mut restore = words(&["FUNCTION", "RESTORE"]);
-    restore.push(dump);
+    restore.push(dump.clone());
     assert_eq!(shown(&client.call(&restore)), "-ERR Library lib already exists");
     assert_eq!(shown(&client.call(words(&["FUNCTION", "FLUSH"]))), "+OK");
     assert_eq!(shown(&client.call(&restore)), "+OK");
     assert_eq!(client.call(words(&["FCALL", "add", "1", "n", "5"])), Answer::Integer(5));
+    // Not beside another library's function of the same name.
+    client.line("FUNCTION FLUSH");
+    let other = "#!lua name=other\nredis.register_function('ADD', function() end)";
+    client.call(words(&["FUNCTION", "LOAD", other]));
+    assert_eq!(
+        shown(&client.call([b"FUNCTION", &b"RESTORE"[..], &dump, b"REPLACE"])),
+        "-ERR Function add already exists"
+    );
+    assert_eq!(shown(&client.call([b"FUNCTION", &b"RESTORE"[..], &dump, b"FLUSH"])), "+OK");
+}
+
+/// What a library may not do while it is loaded is said as Redis says it; and it is back afterwards.
+#[test]
+fn libraries_have_another_redis_while_they_are_loaded() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    let mut load = |code: &str| {
+        let source = format!("#!lua name=lib\n{code}");
+        shown(&client.call(words(&["FUNCTION", "LOAD", "REPLACE", &source])))
+    };
+    for name in
+        ["call('ping')", "pcall('ping')", "setresp(3)", "set_repl(0)", "math.random()", "redis.call()"]
+    {
+        let (first, _) = name.split_once(['(', '.']).unwrap();
+        let absent = format!("Script attempted to access nonexistent global variable \\'{first}\\'");
+        let answer = load(&format!("redis.{name}"));
+        assert!(
+            answer.starts_with("-ERR Error registering functions: ") && answer.contains(&absent),
+            "{answer}"
+        );
+    }
+    let kept = "local lib = redis
+        redis.register_function('late', function() lib.register_function('more', function() end) end)
+        redis.register_function('calls', function() return lib.call('ping') end)";
+    assert_eq!(load(kept), "\"lib\"");
+    assert_eq!(shown(&client.line("FCALL calls 0")), "+PONG");
+    let late = shown(&client.line("FCALL late 0"));
+    assert!(late.contains("can only be called on FUNCTION LOAD command"), "{late}");
+}
+
+#[test]
+fn a_library_that_does_not_end_is_not_loaded() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings { threads: 1, ..Settings::default() });
+    let (mut client, mut other) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    let mut request = Vec::new();
+    let load: perilune_resp::ArgumentsBuf =
+        ["FUNCTION", "LOAD", "#!lua name=lib\nwhile true do end"].iter().collect();
+    load.write_request(&mut request);
+    client.send(&request);
+    // Nobody else waits for it.
+    let start = Instant::now();
+    assert_eq!(shown(&other.line("PING")), "+PONG");
+    assert!(start.elapsed() < Duration::from_millis(400), "{:?}", start.elapsed());
+    assert_eq!(shown(&client.receive().unwrap()), "-ERR FUNCTION LOAD timeout");
+}
+
+#[test]
+fn functions_and_scripts_are_stopped_each_by_its_command() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    client.call(words(&[
+        "FUNCTION",
+        "LOAD",
+        "#!lua name=l\nredis.register_function('f', function() while true do end end)",
+    ]));
+    for (runaway, wrong, right) in [
+        (&["FCALL", "f", "0"][..], "SCRIPT KILL", "FUNCTION KILL"),
+        (&["EVAL", "while true do end", "0"], "FUNCTION KILL", "SCRIPT KILL"),
+    ] {
+        let socket = ours.socket.clone();
+        let runs = thread::spawn(move || shown(&Client::connect(&socket).call(words(runaway))));
+        let start = Instant::now();
+        while !client.line(wrong).to_text().starts_with("BUSY") {
+            assert!(start.elapsed() < Duration::from_secs(20), "{runaway:?} is not found");
+        }
+        assert_eq!(shown(&client.line(right)), "+OK");
+        let answer = runs.join().expect("the client of the runaway");
+        assert!(answer.contains(right), "{answer}");
+    }
+}
+
+#[test]
+fn libraries_need_memory() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    client.call(words(&["FUNCTION", "LOAD", LIBRARY]));
+    let Answer::Bulk(dump) = client.call(words(&["FUNCTION", "DUMP"])) else { panic!("no dump") };
+    client.line("CONFIG SET maxmemory 1");
+    let full = "-OOM command not allowed when used memory > \\'maxmemory\\'.";
+    assert_eq!(shown(&client.call(words(&["FUNCTION", "LOAD", "REPLACE", LIBRARY]))), full);
+    assert_eq!(shown(&client.call([b"FUNCTION", &b"RESTORE"[..], &dump, b"REPLACE"])), full);
 }
 
 #[test]

@@ -141,6 +141,8 @@ fn subscribed_clients_are_answered_as_by_redis() {
         "pubsub channels",
         "pubsub numsub",
         "pubsub numpat x",
+        "pubsub help x",
+        "pubsub CHANNELS a b",
         "pubsub nosuch",
         "pubsub channels a b",
         "subscribe z",

@@ -4,16 +4,40 @@ use perilune_luahost::sandbox::{Form, Run};
 use perilune_resp::{parse_integer, Arguments, Replies};
 use sha2::{Digest, Sha256};
 
-use crate::commands::scripts::{run, split, Work};
+use crate::commands::scripts::{kill, run, split, Work};
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
+use crate::memory;
 use crate::numbers::lower;
 use crate::pattern;
-use crate::scripts::header::Flags;
-use crate::scripts::libraries::{self, Function};
-use crate::scripts::{watch, Loan};
+use crate::scripts::calls::Registered;
+use crate::scripts::header::{self, Flags};
+use crate::scripts::state::State;
+use crate::scripts::watch::Kind;
+use crate::scripts::{libraries, Loan};
 
 const NO_MEMORY: &str = "OOM there is no memory for another script";
+const HELP: &[&str] = &[
+    "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "LOAD [REPLACE] <code>",
+    "    Keep a library of functions, for all servers of the database.",
+    "LIST [LIBRARYNAME <pattern>] [WITHCODE]",
+    "    Say which libraries there are.",
+    "DELETE <library>",
+    "    Drop a library.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Drop all libraries.",
+    "STATS",
+    "    Say how many libraries and functions there are.",
+    "KILL",
+    "    Stop the functions that run for long, on any server; nothing that they wrote is kept.",
+    "DUMP",
+    "    Say all libraries as one string, for RESTORE.",
+    "RESTORE <dump> [FLUSH|APPEND|REPLACE]",
+    "    Keep the libraries of a dump: alone, beside those that there are, or in their place.",
+    "HELP",
+    "    Print this help.",
+];
 /// What a dump of libraries begins with.
 const DUMP: &[u8] = b"PLF1";
 /// Bytes of a digest behind them.
@@ -124,13 +148,8 @@ pub(crate) fn function(
     let word = lower(&arguments[1]);
     let rest = arguments.from(2);
     match (&*word, rest.len()) {
-        (b"load", 1 | 2) => {
-            let replace = rest.len() == 2;
-            if replace && !rest[0].eq_ignore_ascii_case(b"replace") {
-                let word = String::from_utf8_lossy(&rest[0]).into_owned();
-                return refuse_with(format!("ERR Unknown option given: {word}"));
-            }
-            let name = load(context, &rest[rest.len() - 1], replace)?;
+        (b"load", 1..) => {
+            let name = load(context, rest)?;
             replies.bulk(name.as_bytes());
         }
         (b"list", _) => return list(context, rest, replies),
@@ -149,9 +168,7 @@ pub(crate) fn function(
         }
         (b"stats", 0) => return stats(context, replies),
         (b"kill", 0) => {
-            if !watch::kill(context.session)? {
-                return refuse("NOTBUSY No scripts in execution right now.");
-            }
+            kill(context, Kind::Function)?;
             replies.simple("OK");
         }
         (b"dump", 0) => replies.bulk(&dump(&libraries::all(context.session)?)),
@@ -159,7 +176,13 @@ pub(crate) fn function(
             restore(context, &rest[0], rest.get(1))?;
             replies.simple("OK");
         }
-        (b"help", 0) => help(replies),
+        (b"help", 0) => super::help(HELP, replies),
+        (b"flush", _) | (b"restore", 3..) => {
+            let word = String::from_utf8_lossy(&arguments[1]);
+            return refuse_with(format!(
+                "ERR unknown subcommand or wrong number of arguments for '{word}'. Try FUNCTION HELP."
+            ));
+        }
         _ => {
             let word = String::from_utf8_lossy(&word);
             return refuse_with(wrong_number(&format!("function|{word}")));
@@ -168,28 +191,52 @@ pub(crate) fn function(
     Ok(())
 }
 
-/// Checks a library and keeps it; its name.
-fn load(context: &mut Context<'_>, source: &[u8], replace: bool) -> Result<String> {
-    let (name, code) = match libraries::name_of(source) {
+/// Refuses if memory is short.
+fn need_memory(context: &mut Context<'_>) -> Result<()> {
+    if memory::is_limited(context.server) && !context.make_room(0) {
+        return refuse(memory::FULL);
+    }
+    Ok(())
+}
+
+/// A function that is to be in the library `name` may not be in another one; those in `replaced` go.
+fn check_names(
+    state: &mut State,
+    context: &mut Context<'_>,
+    (name, registered): (&str, &[Registered]),
+    replaced: &[String],
+) -> Result<()> {
+    for known in state.functions(context)? {
+        let is_so = |new: &Registered| new.name.eq_ignore_ascii_case(&known.name);
+        let stays = known.library != name && !replaced.contains(&known.library);
+        if let Some(new) = registered.iter().find(|new| stays && is_so(new)) {
+            return refuse_with(format!("ERR Function {} already exists", new.name));
+        }
+    }
+    Ok(())
+}
+
+/// Checks a library, which options come before, and keeps it; its name.
+fn load(context: &mut Context<'_>, arguments: Arguments<'_>) -> Result<String> {
+    need_memory(context)?;
+    let (options, source) = (arguments.first(arguments.len() - 1), &arguments[arguments.len() - 1]);
+    if let Some(option) = options.iter().find(|option| !option.eq_ignore_ascii_case(b"replace")) {
+        return refuse_with(format!("ERR Unknown option given: {}", String::from_utf8_lossy(option)));
+    }
+    let (name, code) = match header::library(source) {
         Ok(found) => found,
         Err(text) => return refuse_with(text),
     };
     let mut state = sandbox(context)?;
     let present = libraries::all(context.session)?;
-    if !replace && present.iter().any(|(other, _)| *other == name) {
+    if options.is_empty() && present.iter().any(|(other, _)| *other == name) {
         return refuse_with(format!("ERR Library '{name}' already exists"));
     }
     let registered = match state.check(context, code) {
         Ok(registered) => registered,
         Err(text) => return refuse_with(text),
     };
-    let known = state.functions(context)?;
-    let taken = |function: &&Function| {
-        function.library != name && registered.iter().any(|new| new.name == function.name)
-    };
-    if let Some(function) = known.iter().find(taken) {
-        return refuse_with(format!("ERR Function {} already exists", function.name));
-    }
+    check_names(&mut state, context, (&name, &registered), &[])?;
     libraries::keep(context.session, &[(name.clone(), source.to_vec())], false)?;
     Ok(name)
 }
@@ -294,6 +341,7 @@ fn undump(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 fn restore(context: &mut Context<'_>, bytes: &[u8], policy: Option<&[u8]>) -> Result<()> {
+    need_memory(context)?;
     let policy = policy.map(|policy| lower(policy).into_owned());
     let (flush, replace) = match policy.as_deref() {
         None | Some(b"append") => (false, false),
@@ -305,45 +353,30 @@ fn restore(context: &mut Context<'_>, bytes: &[u8], policy: Option<&[u8]>) -> Re
     };
     let Some(codes) = undump(bytes) else { return refuse("ERR DUMP payload version or checksum are wrong") };
     let mut state = sandbox(context)?;
-    let present = libraries::all(context.session)?;
-    let mut restored = Vec::new();
+    let present: Vec<_> = libraries::all(context.session)?.into_iter().map(|(name, _)| name).collect();
+    let (mut restored, mut functions): (Vec<(String, Vec<u8>)>, Vec<Registered>) = (Vec::new(), Vec::new());
     for source in codes {
-        let checked = libraries::name_of(source)
-            .and_then(|(name, code)| state.check(context, code).map(|_| (name, source.to_vec())));
-        let library = match checked {
+        let checked =
+            header::library(source).and_then(|(name, code)| Ok((name, state.check(context, code)?)));
+        let (name, registered) = match checked {
             Ok(library) => library,
             Err(text) => return refuse_with(text),
         };
-        if !flush && !replace && present.iter().any(|(other, _)| *other == library.0) {
-            return refuse_with(format!("ERR Library {} already exists", library.0));
+        if !flush && !replace && present.contains(&name) {
+            return refuse_with(format!("ERR Library {name} already exists"));
         }
-        restored.push(library);
+        restored.push((name, source.to_vec()));
+        functions.extend(registered);
     }
-    if restored.is_empty() && !flush {
-        return Ok(());
+    let replaced: Vec<_> = match flush {
+        true => present,
+        false => restored.iter().map(|(name, _)| name.clone()).collect(),
+    };
+    check_names(&mut state, context, ("", &functions), &replaced)?;
+    if !restored.is_empty() || flush {
+        libraries::keep(context.session, &restored, flush)?;
     }
-    libraries::keep(context.session, &restored, flush)?;
     Ok(())
-}
-
-fn help(replies: &mut Replies<'_>) {
-    let lines = [
-        "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "LOAD [REPLACE] <code>",
-        "    Keeps a library of functions, for all servers of the database.",
-        "LIST [LIBRARYNAME <pattern>] [WITHCODE]",
-        "    Says which libraries there are.",
-        "DELETE <library>",
-        "FLUSH [ASYNC|SYNC]",
-        "STATS",
-        "KILL",
-        "DUMP",
-        "RESTORE <dump> [FLUSH|APPEND|REPLACE]",
-    ];
-    replies.array(lines.len());
-    for line in lines {
-        replies.simple(line);
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,22 @@ use crate::numbers::lower;
 use crate::pattern;
 use crate::subscribers::{self, Topic};
 
+const HELP: &[&str] = &[
+    "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CHANNELS [<pattern>]",
+    "    Say which channels have subscribers, on any server.",
+    "NUMPAT",
+    "    Say how many patterns are subscribed to.",
+    "NUMSUB [<channel> ...]",
+    "    Say how many subscribers channels have, those of patterns apart.",
+    "SHARDCHANNELS [<pattern>]",
+    "    Say which channels of shards have subscribers.",
+    "SHARDNUMSUB [<shardchannel> ...]",
+    "    Say how many subscribers channels of shards have.",
+    "HELP",
+    "    Print this help.",
+];
+
 /// The topic that a command is about, by the first letter of its name, and its answer's first word.
 fn topic_of(name: &[u8]) -> (Topic, String) {
     let word = String::from_utf8_lossy(&lower(name)).into_owned();
@@ -93,7 +109,7 @@ pub(crate) fn publish(
     Ok(())
 }
 
-/// PUBSUB CHANNELS, NUMSUB, NUMPAT, SHARDCHANNELS, SHARDNUMSUB: over all servers.
+/// PUBSUB CHANNELS, NUMSUB, NUMPAT, SHARDCHANNELS, SHARDNUMSUB, HELP: over all servers.
 pub(crate) fn pubsub(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let word = lower(&arguments[1]);
     match (&*word, arguments.len()) {
@@ -115,11 +131,14 @@ pub(crate) fn pubsub(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
             }
         }
         (b"numpat", 2) => replies.count(subscribers::known(keys.session, Topic::Pattern)?.len()),
-        (b"numpat", _) => return refuse_with(wrong_number("pubsub|numpat")),
+        (b"help", 2) => super::help(HELP, replies),
+        (b"numpat" | b"help", _) => {
+            return refuse_with(wrong_number(&format!("pubsub|{}", String::from_utf8_lossy(&word))))
+        }
         _ => {
             return refuse_with(format!(
                 "ERR unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB HELP.",
-                String::from_utf8_lossy(&word)
+                String::from_utf8_lossy(&arguments[1])
             ))
         }
     }

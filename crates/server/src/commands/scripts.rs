@@ -18,7 +18,8 @@ use crate::numbers::lower;
 use crate::scripts::calls::Caller;
 use crate::scripts::header::Flags;
 use crate::scripts::state::State;
-use crate::scripts::{store, watch};
+use crate::scripts::store;
+use crate::scripts::watch::{self, Killed, Kind};
 use crate::settings::Name;
 
 /// Time for a script that may take any.
@@ -102,7 +103,9 @@ pub(crate) fn run(
     if is_full && work.flags.declared && !work.read_only {
         return refuse(memory::FULL);
     }
-    let number = state.watched.begin(server.started);
+    let is_function = matches!(work.run.form, Form::Function | Form::Positional);
+    let kind = if is_function { Kind::Function } else { Kind::Script };
+    let number = state.watched.begin(server.started, kind);
     server.scripts.wake();
     let run = Run { number, ..work.run };
     let outcome = if work.flags.non_atomic && context.session.depth() == 0 {
@@ -206,10 +209,11 @@ fn run_briefly(
 
 /// What the client of a script that was stopped is told.
 pub(super) fn stopped(state: &State, name: &str) -> Failure {
-    let why = match state.watched.why() {
-        watch::TIME => "it ran longer than script-time-limit",
-        watch::SHUTDOWN => "the server ends",
-        _ => "Script killed by user with SCRIPT KILL",
+    let why = match (state.watched.why(), state.watched.kind()) {
+        (watch::TIME, _) => "it ran longer than script-time-limit",
+        (watch::SHUTDOWN, _) => "the server ends",
+        (_, Kind::Script) => "Script killed by user with SCRIPT KILL",
+        (_, Kind::Function) => "Script killed by user with FUNCTION KILL",
     };
     Failure::Reply(format!("ERR {why}: nothing that it wrote is kept. script: {name}").into())
 }
@@ -252,9 +256,7 @@ pub(crate) fn script(
             replies.simple("OK");
         }
         (b"kill", 0) => {
-            if !watch::kill(context.session)? {
-                return refuse("NOTBUSY No scripts in execution right now.");
-            }
+            kill(context, Kind::Script)?;
             replies.simple("OK");
         }
         (b"debug", 1) => match &*lower(&rest[0]) {
@@ -269,6 +271,20 @@ pub(crate) fn script(
         }
     }
     Ok(())
+}
+
+/// Stops what runs for long of a kind.
+pub(super) fn kill(context: &mut Context<'_>, kind: Kind) -> Result<()> {
+    match (watch::kill(context.session, kind)?, kind) {
+        (Killed::Some, _) => Ok(()),
+        (Killed::Nothing, _) => refuse("NOTBUSY No scripts in execution right now."),
+        (Killed::Others, Kind::Function) => {
+            refuse("BUSY only scripts run for long, and no functions: they are stopped by SCRIPT KILL")
+        }
+        (Killed::Others, Kind::Script) => {
+            refuse("BUSY only functions run for long, and no scripts: they are stopped by FUNCTION KILL")
+        }
+    }
 }
 
 fn help(replies: &mut Replies<'_>) {

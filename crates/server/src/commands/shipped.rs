@@ -35,7 +35,7 @@ pub(crate) fn run(
         return refuse("OOM there is no memory for another script");
     };
     let (start, now, limit) = (replies.position(), clock(), server.live.number(Name::ScriptTimeLimit));
-    let number = state.watched.begin_within(server.started, options.timeout);
+    let number = state.watched.begin_within(server.started, watch::Kind::Script, options.timeout);
     server.scripts.wake();
     let run = Run {
         code: state.sandbox.shipped(),

@@ -18,7 +18,7 @@ use crate::gate::Context;
 use crate::journal::Level;
 use crate::keyspace::Keys;
 use crate::memory;
-use crate::scripts::{nodes, shipped, store};
+use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
 use crate::table::{self, Command, Run as Work, GROWS, KEEPS, NOSCRIPT, POSTS, WRITE};
@@ -61,7 +61,7 @@ pub(crate) struct Registered {
     pub(crate) code: i32,
     pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) flags: super::header::Flags,
+    pub(crate) flags: header::Flags,
 }
 
 impl<'c> Caller<'c> {
@@ -271,17 +271,12 @@ impl<'c> Caller<'c> {
             code: text(0).parse().unwrap_or(-1),
             name: text(1),
             description: text(2),
-            flags: super::header::Flags::declared(),
+            flags: header::Flags::declared(),
         };
-        let valid = |name: &str| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        if !valid(&function.name) {
-            answer.extend_from_slice(
-                b"ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one \
-                  character long",
-            );
-        } else if self.registered.iter().any(|other| other.name == function.name) {
+        let named_so = |other: &Registered| other.name.eq_ignore_ascii_case(&function.name);
+        if !header::is_name(&function.name) {
+            answer.extend_from_slice(format!("ERR {}", header::NAMES).as_bytes());
+        } else if self.registered.iter().any(named_so) {
             answer.extend_from_slice(b"ERR Function already exists in the library");
         } else if (3..texts.len()).any(|index| !function.flags.add(&text(index))) {
             answer.extend_from_slice(b"ERR unknown flag given");

@@ -2,12 +2,13 @@
 //! libraries have changed. A sandbox loads all of them again when that number is another one.
 //!
 //! Invariants
-//! - A function's name is in one library.
+//! - A function's name is in one library, in whatever case.
 //! - What cannot be loaded is not kept; a library that a program has written by node and that does not load
 //!   has no functions.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::time::Duration;
 
 use perilune::{node, NodeRef, Session, Subscript};
 use perilune_luahost::sandbox::{Code, Form, Outcome, Run};
@@ -15,8 +16,12 @@ use perilune_luahost::sandbox::{Code, Form, Outcome, Run};
 use crate::gate::Context;
 use crate::keyspace::clock;
 use crate::scripts::calls::{Caller, Registered};
-use crate::scripts::header::{self, Flags};
+use crate::scripts::header::{library, Flags};
 use crate::scripts::state::State;
+use crate::scripts::watch::Kind;
+
+/// How long a library may take to define its functions.
+const LOADING: Duration = Duration::from_millis(500);
 
 /// A function.
 #[derive(Clone, Debug)]
@@ -32,6 +37,7 @@ pub(crate) struct Function {
 #[derive(Debug, Default)]
 pub(crate) struct Libraries {
     version: i64,
+    /// By their names in lower case.
     functions: BTreeMap<String, Function>,
 }
 
@@ -92,27 +98,6 @@ pub(crate) fn remove(session: &mut Session, name: &str) -> perilune::Result<bool
     })
 }
 
-/// The name that the first line of a library says, and its code; or what is wrong.
-pub(crate) fn name_of(source: &[u8]) -> Result<(String, &[u8]), String> {
-    let (header, code) = header::split(source).map_err(|error| match &*error {
-        "ERR Invalid script shebang" => "ERR Invalid library metadata".to_owned(),
-        _ if error.starts_with("ERR Unexpected engine") => {
-            let engine = error.rsplit("#!").next().unwrap_or_default();
-            format!("ERR Engine '{engine}' not found")
-        }
-        _ => error.replace("ERR Unknown lua shebang option: ", "ERR Invalid metadata value given: "),
-    })?;
-    let Some(header) = header else { return Err("ERR Missing library metadata".to_owned()) };
-    let Some(name) = header.name else { return Err("ERR Library name was not given".to_owned()) };
-    let valid = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !valid {
-        return Err("ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one \
-                    character long"
-            .to_owned());
-    }
-    Ok((name, code))
-}
-
 impl State {
     /// Loads what has changed; answers the function called so.
     pub(crate) fn function(
@@ -121,7 +106,7 @@ impl State {
         name: &str,
     ) -> perilune::Result<Option<Function>> {
         self.update(context)?;
-        Ok(self.libraries.functions.get(name).cloned())
+        Ok(self.libraries.functions.get(&name.to_ascii_lowercase()).cloned())
     }
 
     /// All functions, by name, after loading what has changed.
@@ -138,11 +123,11 @@ impl State {
         for (_, function) in std::mem::take(&mut self.libraries.functions) {
             self.sandbox.forget(function.code);
         }
-        for (library, source) in all(context.session)? {
-            let loaded = name_of(&source).and_then(|(_, code)| self.load(context, code));
+        for (name, source) in all(context.session)? {
+            let loaded = library(&source).and_then(|(_, code)| self.load(context, code));
             for registered in loaded.unwrap_or_default() {
-                let function = function(&library, registered);
-                self.libraries.functions.insert(function.name.clone(), function);
+                let function = function(&name, registered);
+                self.libraries.functions.insert(function.name.to_ascii_lowercase(), function);
             }
         }
         self.libraries.version = version;
@@ -171,7 +156,7 @@ impl State {
             .sandbox
             .compile(code, "@user_function")
             .map_err(|error| format!("ERR Error compiling function: {error}"))?;
-        let number = self.watched.begin(context.server.started);
+        let number = self.watched.begin_within(context.server.started, Kind::Function, LOADING);
         context.server.scripts.wake();
         let mut caller =
             Caller::new(context.server, context.session, context.client, context.effects, clock());
@@ -193,9 +178,7 @@ impl State {
                 let text = text.split(" script: ").next().unwrap_or(text);
                 Err(format!("ERR Error registering functions: {text}"))
             }
-            Outcome::Ended | Outcome::Stopped => {
-                Err("ERR Error registering functions: it took too long".to_owned())
-            }
+            Outcome::Ended | Outcome::Stopped => Err("ERR FUNCTION LOAD timeout".to_owned()),
         };
         let registered = std::mem::take(&mut caller.registered);
         self.watched.end();

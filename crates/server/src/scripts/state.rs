@@ -147,12 +147,12 @@ impl State {
         if let Some(script) = self.by_sha.get(sha) {
             return Ok(script.clone());
         }
-        let (header, code) = header::split(source)?;
+        let (flags, code) = header::split(source)?;
         let code = self
             .sandbox
             .compile(code, "@user_script")
             .map_err(|error| format!("ERR Error compiling script (new function): {error}"))?;
-        let flags = header.map(|header| header.flags).unwrap_or_default();
+        let flags = flags.unwrap_or_default();
         let script = Script { sha: sha.into(), code, flags };
         self.by_sha.insert(sha.into(), script.clone());
         Ok(script)

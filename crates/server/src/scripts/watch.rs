@@ -1,14 +1,14 @@
-//! The thread that stops scripts: those that run for too long, and those that SCRIPT KILL names.
+//! The thread that stops scripts: those that run for too long, and those that SCRIPT KILL and FUNCTION KILL mean.
 //!
 //! It sleeps while nothing runs. A script that runs for long is announced in the tree, `^redis("busy",n)`, with
-//! a lock on that node, so that every server's SCRIPT KILL finds it and none that died with its server.
+//! a lock on that node, so that such a command finds it at every server, and none that died with its server.
 //!
 //! Invariants
 //! - A run is stopped by its number: the next one of the same sandbox is never meant.
 //! - Starting and ending a run costs two stores and no lock.
 
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,6 +31,23 @@ const ANNOUNCED_AFTER: Duration = Duration::from_millis(20);
 /// Ticks without a script after which the thread sleeps.
 const IDLE_TICKS: u32 = 200;
 
+/// What runs: SCRIPT KILL and FUNCTION KILL each stop their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Script,
+    Function,
+}
+
+impl Kind {
+    /// As a run is announced in the tree.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Script => "script",
+            Kind::Function => "function",
+        }
+    }
+}
+
 /// What is known of a sandbox's run.
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -41,6 +58,7 @@ pub(crate) struct Watched {
     /// Microseconds since the server started.
     since: AtomicU64,
     why: AtomicU8,
+    is_function: AtomicBool,
     /// Milliseconds that it may take, besides what scripts may; 0: any.
     limit: AtomicU64,
 }
@@ -53,17 +71,19 @@ impl Watched {
             last: AtomicU64::new(0),
             since: AtomicU64::new(0),
             why: AtomicU8::new(0),
+            is_function: AtomicBool::new(false),
             limit: AtomicU64::new(0),
         }
     }
 
     /// A run begins; its number.
-    pub(crate) fn begin(&self, started: Instant) -> u64 {
-        self.begin_within(started, Duration::ZERO)
+    pub(crate) fn begin(&self, started: Instant, kind: Kind) -> u64 {
+        self.begin_within(started, kind, Duration::ZERO)
     }
 
     /// The same, for a run with a time limit of its own; zero: none.
-    pub(crate) fn begin_within(&self, started: Instant, limit: Duration) -> u64 {
+    pub(crate) fn begin_within(&self, started: Instant, kind: Kind, limit: Duration) -> u64 {
+        self.is_function.store(kind == Kind::Function, Ordering::Relaxed);
         self.limit.store(limit.as_millis() as u64, Ordering::Relaxed);
         let number = self.last.load(Ordering::Relaxed) + 1;
         self.last.store(number, Ordering::Relaxed);
@@ -78,6 +98,14 @@ impl Watched {
     pub(crate) fn end(&self) -> u8 {
         self.number.store(0, Ordering::Release);
         self.why.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        if self.is_function.load(Ordering::Relaxed) {
+            Kind::Function
+        } else {
+            Kind::Script
+        }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -153,7 +181,7 @@ fn look_at(
     let known = announced.iter().find(|run| run.number == number && Arc::ptr_eq(&run.watched, watched));
     let killed = match known {
         None if runs > ANNOUNCED_AFTER => {
-            if let Some(place) = announce(session) {
+            if let Some(place) = announce(session, watched.kind()) {
                 announced.push(Announced { watched: Arc::clone(watched), number, place });
             }
             false
@@ -179,13 +207,13 @@ fn look_at(
 }
 
 /// Makes a run known to all servers; where.
-fn announce(session: &mut Session) -> Option<Node> {
+fn announce(session: &mut Session, kind: Kind) -> Option<Node> {
     let number = session.increment(&node!("^redis", "busy").ok()?, 1).ok()?.as_i64()?;
     let place = node!("^redis", "busy", number).ok()?;
     if !session.lock(&place, LockMode::Exclusive, Some(Duration::ZERO)).ok()? {
         return None;
     }
-    session.set(&place, false).ok()?;
+    session.set(&place, kind.name()).ok()?;
     Some(place)
 }
 
@@ -199,20 +227,37 @@ fn is_killed(session: &mut Session, place: &Node) -> bool {
     matches!(session.get_ref(place), Ok(Some(ValueRef::Bool(true))))
 }
 
-/// SCRIPT KILL: asks for the end of every long script of the database; whether there was one.
-pub(crate) fn kill(session: &mut Session) -> perilune::Result<bool> {
+/// What became of a wish to stop scripts or functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Killed {
+    /// There is nothing that runs for long.
+    Nothing,
+    /// There is, but of the other kind. What has been told to stop is of neither.
+    Others,
+    Some,
+}
+
+/// SCRIPT KILL, FUNCTION KILL: asks for the end of all of a kind that runs for long, anywhere in the database.
+pub(crate) fn kill(session: &mut Session, kind: Kind) -> perilune::Result<Killed> {
     let all = node!("^redis", "busy")?;
-    let (mut from, mut found) = (all.clone(), false);
+    let (mut from, mut found) = (all.clone(), Killed::Nothing);
     loop {
         let next = session.first_entry(&all, Bound::Excluded(NodeRef::from(&from)))?;
-        let Some(place) = next.map(|(node, _)| node.to_node()).transpose()? else { return Ok(found) };
+        let Some((place, value)) = next else { return Ok(found) };
+        let (is_meant, is_told) = match value {
+            ValueRef::String(text) => (*text == *kind.name().as_bytes(), false),
+            _ => (false, true),
+        };
+        let place = place.to_node()?;
         if session.lock(&place, LockMode::Exclusive, Some(Duration::ZERO))? {
             // Nobody holds it: its server has died.
             session.delete_value(&place)?;
             session.unlock(&place)?;
-        } else {
+        } else if is_meant {
             session.set(&place, true)?;
-            found = true;
+            found = Killed::Some;
+        } else if found == Killed::Nothing && !is_told {
+            found = Killed::Others;
         }
         from = place;
     }

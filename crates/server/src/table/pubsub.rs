@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("psubscribe", -2, SUBSCRIBES, GROUP, pubsub::subscribe, "Subscribes to channels by patterns"),
     on_keys("publish", 3, PUBSUB | FAST | POSTS, NONE, GROUP, pubsub::publish, "Sends a message to a channel"),
     on_keys("pubsub", -2, PUBSUB, NONE, GROUP, pubsub::pubsub, "Says who is subscribed to what")
-        .with(&["channels", "numpat", "numsub", "shardchannels", "shardnumsub"]),
+        .with(&["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"]),
     on_connection("punsubscribe", -1, SUBSCRIBES, GROUP, pubsub::unsubscribe, "Ends subscriptions to patterns"),
     on_keys("spublish", 3, PUBSUB | FAST | POSTS, ONE, GROUP, pubsub::publish, "Sends a message to a channel of a shard"),
     on_connection("ssubscribe", -2, SUBSCRIBES, GROUP, pubsub::subscribe, "Subscribes to channels of a shard").at(ALL),

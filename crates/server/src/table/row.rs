@@ -109,6 +109,13 @@ impl Command {
         self.flags & flags != 0
     }
 
+    /// Whether it may take long with these arguments; what stops others may not wait.
+    #[inline]
+    pub(crate) fn takes_long(&self, arguments: Arguments<'_>) -> bool {
+        let stops = || arguments.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"kill"));
+        self.is(LONG) && (self.words.is_empty() || !stops())
+    }
+
     /// Whether it takes so many arguments.
     pub(crate) fn takes(&self, count: usize) -> bool {
         let count = count as i64;

@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("fcall", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function").counted(2),
     on_connection("fcall_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function that writes nothing")
         .counted(2),
-    on_connection("function", -2, NOSCRIPT, "scripting", functions::function, "Keeps and drops libraries of functions")
+    on_connection("function", -2, NOSCRIPT | LONG, "scripting", functions::function, "Keeps and drops libraries of functions")
         .with(&["delete", "dump", "flush", "help", "kill", "list", "load", "restore", "stats"]),
     on_connection("lua", -2, NOSCRIPT | DANGEROUS | LONG, "scripting", functions::lua, "Runs Lua that may set globals"),
     on_connection("luafunc", -2, NOSCRIPT | DANGEROUS | LONG, "scripting", functions::luafunc, "Runs a function, by arguments"),
