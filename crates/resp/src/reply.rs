@@ -58,6 +58,12 @@ impl<'a> Replies<'a> {
         self.out.len()
     }
 
+    /// What was written behind `position`.
+    #[must_use]
+    pub fn since(&self, position: usize) -> &[u8] {
+        self.out.get(position..).unwrap_or_default()
+    }
+
     /// Takes back what was written behind `position`.
     pub fn rewind(&mut self, position: usize) {
         self.out.truncate(position);

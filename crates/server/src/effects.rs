@@ -14,6 +14,7 @@ use crate::notify::{self, Event};
 use crate::queue;
 use crate::server::Server;
 use crate::settings::Name;
+use crate::statistics::Tally;
 use crate::subscribers::Topic;
 
 /// The effects of the commands of one transaction.
@@ -23,6 +24,8 @@ pub(crate) struct Effects {
     pub(crate) letters: Vec<(usize, Letter)>,
     /// Names that the client is subscribed to now, or is no longer.
     pub(crate) subscriptions: Vec<(Topic, Vec<u8>, bool)>,
+    /// What ran inside EXEC or a script.
+    pub(crate) tally: Tally,
     events: Vec<Event>,
     /// Keys that there are now, with their databases, which clients may wait for.
     ready: Vec<(i64, Vec<u8>)>,

@@ -67,6 +67,9 @@ impl Context<'_> {
         let mut is_changed = false;
         let outcome = session.transaction_with(options, |session| {
             effects.rewind(before);
+            if outermost {
+                effects.tally.clear();
+            }
             body(session, client, effects)?;
             if outermost {
                 is_changed = !client.watched.is_empty() && !client.watched.holds(session, clock())?;
@@ -169,16 +172,14 @@ impl Context<'_> {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
         };
-        let mut end = End::Good;
         if let Err(error) = outcome {
-            end = End::Failed;
             replies.rewind(start);
-            let text = failure::text_of(&error);
-            self.server.statistics.count_error(&text);
-            replies.error(&text);
+            replies.error(&failure::text_of(&error));
         }
+        let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
+        let end = self.server.statistics.count_inside(thread, tally, replies.since(start));
         let took = self.client.end_command();
-        self.server.statistics.count(self.client.seat.thread, command, took, end);
+        self.server.statistics.count(thread, command, took, end);
         self.note_delay(command, arguments, took);
         if is_exec {
             self.show(command, arguments);
@@ -281,13 +282,14 @@ impl Context<'_> {
     /// it failed is taken back. Only a conflict is an error here.
     pub(crate) fn run_queued(
         &mut self,
-        command: &Command,
+        command: &'static Command,
         arguments: Arguments<'_>,
         now: i64,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
         self.show(command, arguments);
         if let Err(text) = self.permit(command, arguments, "multi") {
+            self.effects.tally.rejected(Some(command), &text);
             replies.error(&format!(
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
                  command is no longer allowed for the following reason: {}",
@@ -301,7 +303,7 @@ impl Context<'_> {
     /// The same for one that the client may run: scripts have asked before.
     pub(crate) fn run_inside(
         &mut self,
-        command: &Command,
+        command: &'static Command,
         arguments: Arguments<'_>,
         now: i64,
         replies: &mut Replies<'_>,
@@ -334,15 +336,16 @@ impl Context<'_> {
             }
         };
         match outcome {
-            Err(error) if error.is_retry() => Err(error),
+            Err(error) if error.is_retry() => return Err(error),
             Err(error) => {
                 self.effects.rewind(before);
                 replies.rewind(start);
                 replies.error(&failure::text_of(&error));
-                Ok(())
             }
-            Ok(()) => Ok(()),
+            Ok(()) => {}
         }
+        self.effects.tally.ended(command, replies.since(start));
+        Ok(())
     }
 
     /// Whether the client's user may run this; `place` is where: toplevel, multi or lua. Refusals are kept for

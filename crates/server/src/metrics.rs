@@ -148,7 +148,7 @@ fn commands(server: &Server, text: &mut String) {
     const NAME: &str = "perilune_server_command_seconds";
     let _ = write!(text, "# HELP {NAME} how long commands run\n# TYPE {NAME} histogram\n");
     for command in table::commands() {
-        let Some(sums) = server.statistics.of(command).filter(|sums| sums.calls > 0) else { continue };
+        let Some(sums) = server.statistics.of(command).filter(|sums| sums.timed() > 0) else { continue };
         let name = command.name;
         let mut seen = 0;
         for step in 0..STEPS - 1 {
@@ -158,8 +158,8 @@ fn commands(server: &Server, text: &mut String) {
                 let _ = writeln!(text, "{NAME}_bucket{{command=\"{name}\",le=\"{bound}\"}} {seen}");
             }
         }
-        let _ = writeln!(text, "{NAME}_bucket{{command=\"{name}\",le=\"+Inf\"}} {}", sums.calls);
+        let _ = writeln!(text, "{NAME}_bucket{{command=\"{name}\",le=\"+Inf\"}} {}", sums.timed());
         let _ = writeln!(text, "{NAME}_sum{{command=\"{name}\"}} {}", sums.microseconds as f64 / 1e6);
-        let _ = writeln!(text, "{NAME}_count{{command=\"{name}\"}} {}", sums.calls);
+        let _ = writeln!(text, "{NAME}_count{{command=\"{name}\"}} {}", sums.timed());
     }
 }

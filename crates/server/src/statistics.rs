@@ -1,4 +1,5 @@
-//! What commands have done on this server: how often, how long, with which errors; and delays worth keeping.
+//! What commands have done on this server: how often, how long, with which errors; and delays worth keeping. What runs
+//! inside EXEC and scripts is tallied first, and counted without its time, once, however often it had to run again.
 //!
 //! Invariant: each event loop counts for itself, so that counting shares no cache line; who asks adds up.
 
@@ -55,6 +56,91 @@ pub(crate) struct Sums {
     pub(crate) steps: [u64; STEPS],
 }
 
+impl Sums {
+    /// Calls whose time was taken: not those inside EXEC and scripts.
+    pub(crate) fn timed(&self) -> u64 {
+        self.steps.iter().sum()
+    }
+}
+
+/// What the commands inside a transaction or a script have done, until it has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    commands: Vec<(&'static Command, Inside)>,
+    /// Errors by their texts.
+    errors: Vec<(String, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Inside {
+    calls: u64,
+    failed: u64,
+    rejected: u64,
+}
+
+impl Tally {
+    /// Notes a command that has ended with `reply`.
+    #[inline]
+    pub(crate) fn ended(&mut self, command: &'static Command, reply: &[u8]) {
+        let failed = reply.first() == Some(&b'-');
+        let inside = self.of(command);
+        inside.calls += 1;
+        inside.failed += u64::from(failed);
+        if failed {
+            self.error(error_of(reply));
+        }
+    }
+
+    /// Notes one that did not begin, and why.
+    pub(crate) fn rejected(&mut self, command: Option<&'static Command>, text: &str) {
+        if let Some(command) = command {
+            self.of(command).rejected += 1;
+        }
+        self.error(text);
+    }
+
+    #[inline]
+    fn of(&mut self, command: &'static Command) -> &mut Inside {
+        let place = self.commands.iter().position(|(known, _)| std::ptr::eq(*known, command));
+        let place = place.unwrap_or_else(|| {
+            self.commands.push((command, Inside::default()));
+            self.commands.len() - 1
+        });
+        &mut self.commands[place].1
+    }
+
+    #[cold]
+    fn error(&mut self, text: &str) {
+        if let Some((_, count)) = self.errors.iter_mut().find(|(known, _)| known == text) {
+            *count += 1;
+        } else if self.errors.len() < ERRORS {
+            self.errors.push((text.to_owned(), 1));
+        }
+    }
+
+    /// Whether `text` is an error that was noted, with what a script adds to it perhaps.
+    fn knows(&self, text: &str) -> bool {
+        self.errors.iter().any(|(known, _)| text.starts_with(&**known))
+    }
+
+    /// As if nothing had run: it runs again.
+    pub(crate) fn clear(&mut self) {
+        self.commands.clear();
+        self.errors.clear();
+    }
+}
+
+/// The text of an error's line.
+fn error_of(reply: &[u8]) -> &str {
+    let line = reply.get(1..).unwrap_or_default();
+    let end = line.iter().position(|byte| *byte == b'\r').unwrap_or(line.len());
+    let line = &line[..end];
+    match std::str::from_utf8(line) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
 /// A delay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
@@ -88,6 +174,13 @@ fn add(counter: &AtomicU64, by: u64) {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add_error(errors: &mut BTreeMap<String, u64>, text: &str, count: u64) {
+    let code = text.split(' ').next().unwrap_or_default();
+    if errors.len() < ERRORS || errors.contains_key(code) {
+        *errors.entry(code.to_owned()).or_default() += count;
+    }
 }
 
 impl Statistics {
@@ -132,6 +225,43 @@ impl Statistics {
         add(&counters.steps[step], 1);
     }
 
+    /// Counts what ran inside a command that has ended with `reply`, and its error, if that is not one of those.
+    #[inline]
+    pub(crate) fn count_inside(&self, thread: usize, tally: &mut Tally, reply: &[u8]) -> End {
+        let failed = reply.first() == Some(&b'-');
+        if failed && !tally.knows(error_of(reply)) {
+            self.count_error(error_of(reply));
+        }
+        if !tally.commands.is_empty() || !tally.errors.is_empty() {
+            self.absorb(thread, tally);
+        }
+        if failed {
+            End::Failed
+        } else {
+            End::Good
+        }
+    }
+
+    fn absorb(&self, thread: usize, tally: &mut Tally) {
+        for (command, inside) in &tally.commands {
+            let Some(row) = self.loops.get(thread) else { continue };
+            let counters = row[table::number(command)].get_or_init(Box::default);
+            for (counter, by) in [
+                (&counters.calls, inside.calls),
+                (&counters.failed, inside.failed),
+                (&counters.rejected, inside.rejected),
+            ] {
+                counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+            }
+        }
+        let mut errors = locked(&self.errors);
+        for (text, count) in &tally.errors {
+            add_error(&mut errors, text, *count);
+        }
+        drop(errors);
+        tally.clear();
+    }
+
     /// What `command` has done, if it was ever asked for.
     pub(crate) fn of(&self, command: &Command) -> Option<Sums> {
         let number = table::number(command);
@@ -153,11 +283,7 @@ impl Statistics {
 
     /// Counts an error by its first word.
     pub(crate) fn count_error(&self, text: &str) {
-        let code = text.split(' ').next().unwrap_or_default();
-        let mut errors = locked(&self.errors);
-        if errors.len() < ERRORS || errors.contains_key(code) {
-            *errors.entry(code.to_owned()).or_default() += 1;
-        }
+        add_error(&mut locked(&self.errors), text, 1);
     }
 
     pub(crate) fn errors(&self) -> BTreeMap<String, u64> {

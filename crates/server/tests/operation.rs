@@ -70,6 +70,66 @@ fn info_counts_what_happened() {
     assert!(!info(&mut client, "commandstats").contains_key("cmdstat_set"));
 }
 
+/// What INFO counts of commands and errors: names with calls, rejected and failed ones, and codes.
+fn counted(client: &mut Client) -> Vec<String> {
+    let mut told = Vec::new();
+    for (name, value) in [info(client, "commandstats"), info(client, "errorstats")].into_iter().flatten() {
+        let fields = value.split(',').filter(|field| !field.starts_with("usec"));
+        let own = ["info", "config", "config|resetstat"].iter().any(|own| name.ends_with(own));
+        if !own {
+            told.push(format!("{name} {}", fields.collect::<Vec<_>>().join(",")));
+        }
+    }
+    told.push(info(client, "stats")["total_error_replies"].clone());
+    told.sort();
+    told
+}
+
+/// Each step from new counters: what fails in a script or transaction counts once, wherever it is told again.
+#[test]
+fn info_counts_inside_scripts_and_transactions_as_redis_does() {
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, settings()), peer::Redis::start(&place));
+    let (mut ours, mut theirs) = (Client::connect(&ours.socket), Client::connect(&redis.socket));
+    for steps in [
+        &[&["eval", "redis.call('set', 'k', 'x') redis.call('get', 'k') return redis.call('get', 'k')", "0"]
+            [..]][..],
+        &[&["eval", "redis.call('incr', 'k')", "0"]],
+        &[&["eval", "return redis.pcall('incr', 'k')", "0"]],
+        &[&["eval", "redis.pcall('incr', 'k') redis.pcall('nosuch') return 1", "0"]],
+        &[&[
+            "eval",
+            "redis.call('lpush', 'l', 'a') redis.call('set', 'k', 'y') return redis.call('lpop', 'k')",
+            "0",
+        ]],
+        &[&["eval_ro", "return redis.pcall('set', 'k', 'y')", "0"]],
+        &[&["eval", "return redis.error_reply('MINE and more')", "0"]],
+        &[&["eval", "return redis.error_reply('')", "0"]],
+        &[&["eval", "return {err='OTHER x'}", "0"]],
+        &[&["eval", "return redis.status_reply('FINE x')", "0"]],
+        &[&["eval", "error('here')", "0"]],
+        &[&["eval", "return redis.call('select', 99)", "0"]],
+        &[&["evalsha", "no", "0"]],
+        &[
+            &["multi"],
+            &["set", "k", "1"],
+            &["lpop", "k"],
+            &["eval", "return redis.call('get', 'k')", "0"],
+            &["exec"],
+        ],
+        &[&["multi"], &["nosuch"], &["exec"]],
+        &[&["client", "setname", "a b"], &["get"]],
+    ] {
+        for step in [&[&["config", "resetstat"][..]][..], steps].concat() {
+            ours.call(step);
+            theirs.call(step);
+        }
+        // Words of containers are not counted apart here.
+        let theirs = counted(&mut theirs).into_iter().map(|line| line.replace("client|setname", "client"));
+        assert_eq!(counted(&mut ours), theirs.collect::<Vec<_>>(), "{steps:?}");
+    }
+}
+
 /// INFO adds up what all servers have published; one that ended counts no more.
 #[test]
 fn info_covers_all_servers() {

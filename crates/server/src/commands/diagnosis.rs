@@ -202,13 +202,13 @@ fn histogram(context: &Context<'_>, names: Arguments<'_>, replies: &mut Replies<
     wanted.extend(names.iter().filter_map(table::find));
     let statistics = &context.server.statistics;
     let told = wanted.into_iter().filter_map(|command| Some((command, statistics.of(command)?)));
-    let told: Vec<_> = told.filter(|(_, sums)| sums.calls > 0).collect();
+    let told: Vec<_> = told.filter(|(_, sums)| sums.timed() > 0).collect();
     replies.map(told.len());
     for (command, sums) in told {
         replies.bulk(command.name.as_bytes());
         replies.map(2);
         replies.bulk(b"calls");
-        replies.integer(sums.calls as i64);
+        replies.integer(sums.timed() as i64);
         replies.bulk(b"histogram_usec");
         // Cumulative, without the steps where nothing came.
         let (mut seen, mut steps) = (0, Vec::new());

@@ -159,7 +159,18 @@ pub(crate) fn used(context: &Context<'_>) -> Result<u64> {
     Ok(context.server.memory.used(&context.server.database)?)
 }
 
-fn memory_fields(context: &Context<'_>) -> Result<Fields> {
+/// How many nodes stand below `^redis(name)`, up to a bound.
+fn count_below(context: &mut Context<'_>, name: &str) -> Result<u64> {
+    let mut cursor = Cursor::children(&node!("^redis", name)?).without_values();
+    let mut count = 0;
+    while count < COUNTED && cursor.next(context.session)? {
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn memory_fields(context: &mut Context<'_>) -> Result<Fields> {
+    let (scripts, libraries) = (count_below(context, "script")?, count_below(context, "function")?);
     let used = used(context)?;
     let (resident, private) = resident();
     let most = context.server.live.number(Name::MaxMemory).max(0) as u64;
@@ -170,6 +181,8 @@ fn memory_fields(context: &Context<'_>) -> Result<Fields> {
         ("used_memory_rss_human", human(resident)),
         ("used_memory_dataset", used.to_string()),
         ("process_private_bytes", private.to_string()),
+        ("number_of_cached_scripts", scripts.to_string()),
+        ("number_of_libraries", libraries.to_string()),
         ("maxmemory", most.to_string()),
         ("maxmemory_human", human(most)),
         ("maxmemory_policy", context.server.live.text(Name::MaxMemoryPolicy)),
@@ -300,13 +313,13 @@ fn latency_fields(context: &Context<'_>) -> Fields {
     let statistics = &context.server.statistics;
     let mut fields = Vec::new();
     for command in table::commands() {
-        let Some(sums) = statistics.of(command).filter(|sums| sums.calls > 0) else { continue };
+        let Some(sums) = statistics.of(command).filter(|sums| sums.timed() > 0) else { continue };
         // The upper end of the step that holds so many of the calls.
         let percentile = |wanted: f64| {
             let mut seen = 0;
             let step = sums.steps.iter().position(|count| {
                 seen += count;
-                seen as f64 >= wanted * sums.calls as f64
+                seen as f64 >= wanted * sums.timed() as f64
             });
             (1_u64 << step.unwrap_or(0)) as f64
         };

@@ -198,6 +198,7 @@ fn run_briefly(
         _ => {}
     }
     effects.rewind(before);
+    effects.tally.clear();
     replies.rewind(start);
     client.database = database;
     if is_stopped {

@@ -112,6 +112,7 @@ impl<'c> Caller<'c> {
         let command = match self.known(arguments) {
             Ok(command) => command,
             Err(text) => {
+                self.effects.tally.rejected(arguments.get(0).and_then(table::find), text);
                 replies.error(text);
                 return ControlFlow::Continue(());
             }
@@ -124,6 +125,7 @@ impl<'c> Caller<'c> {
             may_park: false,
         };
         if let Err(text) = context.permit(command, arguments, "lua") {
+            context.effects.tally.rejected(Some(command), &text);
             replies.error(&text);
             return ControlFlow::Continue(());
         }
@@ -320,6 +322,7 @@ fn run_briefly(
         replies.rewind(start);
         replies.error(&failure::text_of(&error));
     }
+    context.effects.tally.ended(command, replies.since(start));
     // A script never sees halves of two states: it might not end.
     context.session.validate()
 }
