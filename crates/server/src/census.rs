@@ -114,13 +114,42 @@ impl Filter {
     }
 }
 
+/// What a connection holds at some time, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holds {
+    pub(crate) descriptor: i32,
+    /// Requests that were not run, as they came, with the one that runs.
+    pub(crate) input: usize,
+    /// Room of the connection's own buffer behind them.
+    pub(crate) input_room: usize,
+    /// Arguments of the command that runs.
+    pub(crate) arguments: usize,
+    /// Replies that wait to be sent, and their buffer.
+    pub(crate) output: usize,
+    pub(crate) output_buffer: usize,
+}
+
+impl Holds {
+    /// With the command that asks.
+    pub(crate) fn and_command(mut self, arguments: Arguments<'_>) -> Holds {
+        let mut request = Vec::new();
+        let words = arguments.to_owned();
+        words.write_request(&mut request);
+        self.input += request.len();
+        self.arguments += words.bytes();
+        self
+    }
+}
+
 /// The line that CLIENT LIST and INFO say of a client.
-pub(crate) fn line(client: &Client, descriptor: i32, pending: usize) -> String {
+pub(crate) fn line(client: &Client, holds: Holds) -> String {
+    let Holds { descriptor, input, input_room, arguments, output, output_buffer } = holds;
     let Client { id, address, local_address, .. } = client;
     let mut text = format!("id={id} addr={address} laddr={local_address} fd={descriptor} name=");
     text.push_str(&String::from_utf8_lossy(&client.name));
     let topics = |topic| client.topics.as_ref().map_or(0, |topics| topics.names(topic).count());
     let queued = client.queue.as_ref();
+    let queue = queued.map_or(0, |queue| queue.bytes);
     let command = match client.command {
         None => "NULL".to_owned(),
         Some((command, "")) => command.to_owned(),
@@ -128,8 +157,9 @@ pub(crate) fn line(client: &Client, descriptor: i32, pending: usize) -> String {
     };
     let _ = write!(
         text,
-        " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={} \
-         rbs=0 rbp=0 obl={pending} oll=0 omem={pending} tot-mem={} events=r cmd={command} user={} redir=-1 resp={}",
+        " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={input} qbuf-free={input_room} \
+         argv-mem={arguments} multi-mem={queue} rbs={output_buffer} rbp={output_buffer} obl={output} oll=0 \
+         omem={output_buffer} tot-mem={} events=r cmd={command} user={} redir=-1 resp={}",
         client.since.elapsed().as_secs(),
         client.active.elapsed().as_secs(),
         flags(client),
@@ -138,8 +168,14 @@ pub(crate) fn line(client: &Client, descriptor: i32, pending: usize) -> String {
         topics(Topic::Pattern),
         topics(Topic::Shard),
         queued.map_or(-1, |queue| queue.commands.len() as i64),
-        queued.map_or(0, |queue| queue.bytes),
-        std::mem::size_of::<Connection>() + pending,
+        std::mem::size_of::<Connection>()
+            + client.name.len()
+            + client.topics.as_ref().map_or(0, |topics| topics.bytes)
+            + input
+            + input_room
+            + arguments
+            + queue
+            + output_buffer,
         client.user_name(),
         client.protocol.number(),
     );

@@ -17,6 +17,7 @@ use mio::net::{TcpStream, UnixStream};
 use perilune_resp::{Progress, Replies, RequestParser};
 use socket2::{SockRef, TcpKeepalive};
 
+use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
 use crate::limits::{PENDING_BYTES, READ_BYTES, TURNS};
 use crate::tls::TlsStream;
@@ -368,6 +369,18 @@ impl Connection {
     /// Replies that wait to be sent, in bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.pending()
+    }
+
+    /// What it holds, for CLIENT LIST.
+    pub(crate) fn holds(&self) -> Holds {
+        Holds {
+            descriptor: self.stream.descriptor(),
+            input: self.input.len(),
+            input_room: self.input.capacity() - self.input.len(),
+            arguments: self.client.aside.as_ref().map_or(0, |aside| aside.1.bytes()),
+            output: self.pending(),
+            output_buffer: self.output.capacity(),
+        }
     }
 
     /// Takes the thread's buffer for replies, if it has none of its own.

@@ -635,7 +635,11 @@ impl Worker {
         let mut answer = Answer::default();
         let Ok(filter) = Filter::of_list(words.from(2)) else { return answer };
         for connection in self.connections.iter().flatten().filter(|each| filter.means(each, asker)) {
-            let line = census::line(&connection.client, connection.stream.descriptor(), connection.waiting());
+            let mut holds = connection.holds();
+            if connection.client.id == asker.client {
+                holds = holds.and_command(words);
+            }
+            let line = census::line(&connection.client, holds);
             answer.lines.extend_from_slice(line.as_bytes());
         }
         answer

@@ -242,3 +242,36 @@ fn client_is_answered_as_by_redis() {
     }
     assert_eq!((here.receive(), there.receive()), (None, None));
 }
+
+/// What a client holds, in bytes: its requests, its queue, its replies.
+#[test]
+fn the_list_tells_what_clients_hold() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut one, mut other) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    let field = |line: &str, name: &str| -> usize {
+        let word = line.split(' ').find_map(|word| word.strip_prefix(&format!("{name}=")[..]));
+        word.unwrap_or_else(|| panic!("no {name} in {line}")).trim().parse().unwrap()
+    };
+    for asked in ["client list", "client info"] {
+        let line = one.line(asked).to_text();
+        let line = line.lines().next().unwrap();
+        assert_eq!(
+            (field(line, "qbuf"), field(line, "omem"), field(line, "multi-mem")),
+            (26, 0, 0),
+            "{line}"
+        );
+        assert!(field(line, "argv-mem") > 0 && field(line, "tot-mem") > 26, "{line}");
+    }
+    let others = id(&mut other);
+    let line = |one: &mut Client| one.line(&format!("client list id {others}")).to_text();
+    let before = field(&line(&mut one), "tot-mem");
+    other.line("multi");
+    other.line("set k value");
+    // A request that has not come whole, behind one that has.
+    other.send(b"*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$9\r\nhalf");
+    assert_eq!(other.receive(), Some(Answer::Simple(b"QUEUED".to_vec())));
+    let line = line(&mut one);
+    assert_eq!(field(&line, "qbuf"), 22, "{line}");
+    assert!(field(&line, "multi-mem") > 0 && field(&line, "tot-mem") > before + 22, "{line}");
+}

@@ -5,7 +5,7 @@ mod peer;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use peer::{Client, Ours, Place};
+use peer::{Client, Ours, Place, Text};
 use perilune_resp::Answer;
 use perilune_server::{Running, Settings};
 
@@ -103,9 +103,10 @@ fn wrong_settings_are_refused_as_redis_refuses_them() {
         ("port 7", failed("port", "can't set immutable config")),
         ("timeout 1 TIMEOUT 2", failed("timeout", "duplicate parameter")),
         (
-            "timeout 9 replicaof x",
-            error("ERR Unknown option or number of arguments for CONFIG SET - 'replicaof'"),
+            "timeout 9 replica-priority 1",
+            error("ERR Unknown option or number of arguments for CONFIG SET - 'replica-priority'"),
         ),
+        ("timeout 9 Daemonize yes", failed("daemonize", "can't set immutable config")),
     ];
     for (words, answer) in cases {
         assert_eq!(client.line(&format!("config set {words}")), answer);
@@ -116,6 +117,14 @@ fn wrong_settings_are_refused_as_redis_refuses_them() {
     );
     assert_eq!(client.line("config rewrite"), error("ERR The server is running without a config file"));
     assert_eq!(client.line("config resetstat"), ok());
+    assert_eq!(client.line("config set daemonize no maxmemory-clients 0"), ok());
+    let Answer::Array(told) = client.line("config get maxmemory maxmemory* *of maxmemory") else {
+        panic!("an array")
+    };
+    let names: Vec<_> = told.iter().step_by(2).map(Text::to_text).collect();
+    let wanted =
+        ["maxmemory", "maxmemory-policy", "maxmemory-samples", "maxmemory-clients", "replicaof", "slaveof"];
+    assert_eq!(names, wanted);
     // All or none.
     assert_eq!(get(&mut client, "timeout"), "0");
     assert_eq!(client.call(["CONFIG", "SET", "save", ""]), ok());

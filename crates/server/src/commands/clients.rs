@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{Arguments, Replies};
 
-use crate::census::{self, Filter};
+use crate::census::{self, Filter, Holds};
 use crate::client::ReplyMode;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
@@ -77,6 +77,11 @@ pub(crate) fn client(
         b"tracking" | b"caching" => {
             refuse("ERR client side caching is not supported: subscribe to keyspace events instead")
         }
+        b"info" => {
+            let holds = Holds { descriptor: -1, ..Holds::default() }.and_command(arguments);
+            replies.verbatim(census::line(context.client, holds).as_bytes());
+            Ok(())
+        }
         _ => of_itself(context, &word, rest, replies),
     }
 }
@@ -132,11 +137,7 @@ fn of_itself(
             replies.bulk(b"prefixes");
             replies.array(0);
         }
-        b"help" => {
-            replies.array(HELP.len());
-            HELP.iter().for_each(|line| replies.simple(line));
-        }
-        _ => replies.verbatim(census::line(client, -1, 0).as_bytes()),
+        _ => super::help(HELP, replies),
     }
     Ok(())
 }

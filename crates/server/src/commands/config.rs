@@ -11,7 +11,7 @@ use crate::journal::Level;
 use crate::numbers::lower;
 use crate::pattern;
 use crate::server::Server;
-use crate::settings::{find, rewrite, Name, Scope, Setting, SETTINGS};
+use crate::settings::{find, fixed, rewrite, Name, Scope, Setting, FIXED, SETTINGS};
 
 const HELP: &[&str] = &[
     "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -58,20 +58,20 @@ fn text(server: &Server, setting: &Setting) -> String {
 }
 
 fn get(server: &Server, patterns: Arguments<'_>, replies: &mut Replies<'_>) {
-    let wanted: Vec<_> = SETTINGS
-        .iter()
-        .filter(|row| patterns.iter().any(|word| pattern::matches(&lower(word), row.name.as_bytes())))
-        .collect();
+    let wanted = |name: &str| patterns.iter().any(|word| pattern::matches(&lower(word), name.as_bytes()));
+    let rows = SETTINGS.iter().filter(|row| wanted(row.name)).map(|row| (row.name, text(server, row)));
+    let fixed =
+        FIXED.iter().filter(|(name, _)| wanted(name)).map(|(name, value)| (*name, (*value).to_owned()));
     // What clients ask for by its older name, they get by that.
     let older = ["io-threads"].into_iter().filter_map(|alias| {
         let asked = patterns.iter().any(|word| lower(word) == alias.as_bytes());
-        find(alias).filter(|_| asked).map(|setting| (alias, setting))
+        find(alias).filter(|_| asked).map(|setting| (alias, text(server, setting)))
     });
-    let all: Vec<_> = wanted.into_iter().map(|setting| (setting.name, setting)).chain(older).collect();
+    let all: Vec<_> = rows.chain(fixed).chain(older).collect();
     replies.map(all.len());
-    for (name, setting) in all {
+    for (name, value) in all {
         replies.bulk(name.as_bytes());
-        replies.bulk(text(server, setting).as_bytes());
+        replies.bulk(value.as_bytes());
     }
 }
 
@@ -90,6 +90,11 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
             ))
         };
         let Some(setting) = find(&pair[0]) else {
+            match fixed(&pair[0]) {
+                Some(value) if value == pair[1] => continue,
+                Some(_) => return failed("can't set immutable config"),
+                None => {}
+            }
             return refuse_with(format!(
                 "ERR Unknown option or number of arguments for CONFIG SET - '{}'",
                 pair[0]

@@ -5,6 +5,7 @@
 //! by CONFIG SET: `live`. A shared setting that is given at the start is set for all, as by CONFIG SET.
 
 mod file;
+mod fixed;
 mod kind;
 mod live;
 mod policy;
@@ -18,6 +19,7 @@ use perilune::Durability;
 
 pub use self::file::FileError;
 pub(crate) use self::file::{replace, rewrite};
+pub(crate) use self::fixed::{fixed, FIXED};
 pub use self::kind::{Kind, Parsed};
 pub(crate) use self::live::{Follower, Live};
 pub(crate) use self::policy::Policy;
