@@ -218,3 +218,32 @@ fn volatile_policies_evict_what_expires() {
         assert_eq!(client.line("set new value"), ok(), "{policy}");
     }
 }
+
+/// As in Redis: of IDLETIME and FREQ counts what the policy counts.
+#[test]
+fn what_is_restored_may_have_been_used_before() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    client.line("set k v");
+    let Answer::Bulk(dump) = client.line("dump k") else { panic!("no dump") };
+    let restore = |client: &mut Client, option: &str, value: &str| {
+        let words = [&b"restore"[..], b"k", b"0", &dump, b"replace", option.as_bytes(), value.as_bytes()];
+        assert_eq!(client.call(words), Answer::Simple(b"OK".to_vec()), "{option}");
+    };
+    client.line("config set maxmemory-policy allkeys-lru");
+    restore(&mut client, "idletime", "100000");
+    assert!(matches!(client.line("object idletime k"), Answer::Integer(100_000..100_020)));
+    restore(&mut client, "freq", "100");
+    assert!(matches!(client.line("object idletime k"), Answer::Integer(0..20)));
+    client.line("config set maxmemory-policy allkeys-lfu");
+    restore(&mut client, "freq", "100");
+    assert_eq!(client.line("object freq k"), Answer::Integer(100));
+    // One that is refused changes nothing; in MULTI it is as alone.
+    assert!(client.call([&b"restore"[..], b"k", b"0", &dump, b"freq", b"7"]).is_error());
+    assert_eq!(client.line("object freq k"), Answer::Integer(100));
+    client.line("multi");
+    client.call([&b"restore"[..], b"k", b"0", &dump, b"replace", b"freq", b"50"]);
+    client.line("exec");
+    assert_eq!(client.line("object freq k"), Answer::Integer(50));
+}

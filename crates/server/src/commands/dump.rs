@@ -8,12 +8,15 @@
 //! Invariant: bytes that were not made by DUMP are refused, or hold what DUMP could have made: nothing
 //! twice, nothing empty. No promise in them costs memory before it is kept.
 
+use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
 use sha2::{Digest, Sha256};
 
 use crate::failure::{refuse, Result, SYNTAX};
-use crate::keyspace::{Contents, Keys, Scored};
+use crate::gate::Context;
+use crate::keyspace::{clock, Contents, Keys, Scored};
 use crate::limits::VALUE_BYTES;
+use crate::memory::{self, Before};
 use crate::notify;
 use crate::numbers::{integer, lower};
 
@@ -147,29 +150,30 @@ pub(crate) fn dump(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
 struct Options {
     replace: bool,
     absolute: bool,
+    /// How the key was used; only one can be given.
+    used: Option<Before>,
 }
 
 impl Options {
     fn parse(arguments: Arguments<'_>) -> Result<Options> {
         let mut options = Options::default();
-        // How long a key was idle or how often it was used is no part of it here; only one can be given.
-        let mut used = false;
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             match (&*lower(word), words.len()) {
                 (b"replace", _) => options.replace = true,
                 (b"absttl", _) => options.absolute = true,
-                (b"idletime", 1..) if !used => {
-                    used = true;
-                    if integer(words.next().unwrap_or_default())? < 0 {
+                (b"idletime", 1..) if options.used.is_none() => {
+                    let seconds = integer(words.next().unwrap_or_default())?;
+                    if seconds < 0 {
                         return refuse("ERR Invalid IDLETIME value, must be >= 0");
                     }
+                    options.used = Some(Before::Idle(u32::try_from(seconds).unwrap_or(u32::MAX)));
                 }
-                (b"freq", 1..) if !used => {
-                    used = true;
-                    if !(0..=255).contains(&integer(words.next().unwrap_or_default())?) {
+                (b"freq", 1..) if options.used.is_none() => {
+                    let Ok(counter) = u8::try_from(integer(words.next().unwrap_or_default())?) else {
                         return refuse("ERR Invalid FREQ value, must be >= 0 and <= 255");
-                    }
+                    };
+                    options.used = Some(Before::Counter(counter));
                 }
                 _ => return refuse(SYNTAX),
             }
@@ -178,12 +182,29 @@ impl Options {
     }
 }
 
+/// RESTORE, which works with the table of uses, too.
 pub(crate) fn restore(
-    keys: &mut Keys<'_>,
+    context: &mut Context<'_>,
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let options = Options::parse(arguments.from(4))?;
+    let (database, start) = (context.client.database, replies.position());
+    context.transaction(&TransactionOptions::default(), |session, _, effects| {
+        replies.rewind(start);
+        let mut keys = Keys::new(session, effects, database, clock(), true);
+        Ok(put(&mut keys, arguments, &options, replies)?)
+    })?;
+    memory::restored(context.server, database, &arguments[1], options.used);
+    Ok(())
+}
+
+fn put(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    options: &Options,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
     let key = keys.key(&arguments[1])?;
     let old = keys.open(&key)?;
     if old.is_some() && !options.replace {

@@ -22,7 +22,7 @@ use perilune::{Database, Session};
 use perilune_resp::Arguments;
 
 use self::evict::Pool;
-use self::uses::{Use, Uses};
+use self::uses::{Use, Uses, BEGIN};
 use crate::effects::Effects;
 use crate::failure::Result;
 use crate::gate::Context;
@@ -173,6 +173,26 @@ pub(crate) fn policy(server: &Server) -> Policy {
 /// What is known of a key's uses.
 pub(crate) fn uses_of(server: &Server, database: i64, key: &[u8]) -> Use {
     server.memory.uses.of(database, key, evict::rates(server))
+}
+
+/// How RESTORE says that a key was used before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Before {
+    Idle(u32),
+    Counter(u8),
+}
+
+/// A key has been restored: used now, unless it is said how before; of that counts what the policy counts.
+pub(crate) fn restored(server: &Server, database: i64, key: &[u8], before: Option<Before>) {
+    let (uses, policy) = (&server.memory.uses, policy(server));
+    match before {
+        _ if !policy.counts_uses() => {}
+        Some(Before::Idle(idle)) if policy.is_lru() => uses.set(database, key, Use { idle, counter: BEGIN }),
+        Some(Before::Counter(counter)) if policy.is_lfu() => {
+            uses.set(database, key, Use { idle: 0, counter })
+        }
+        _ => uses.note(database, key, evict::rates(server)),
+    }
 }
 
 fn make_room(server: &Server, session: &mut Session, effects: &mut Effects, bytes: u64) -> Result<bool> {

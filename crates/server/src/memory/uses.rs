@@ -18,7 +18,9 @@ use crate::random;
 /// Words of the table: 8 MiB.
 const WORDS: usize = 1 << 21;
 /// What the counter of a key is that is new.
-const BEGIN: u8 = 5;
+pub(crate) const BEGIN: u8 = 5;
+/// What the seconds begin with, so that a key may be said to have been idle since before this server began: 30 days.
+const BEFORE: u32 = 30 * 86_400;
 /// Bits of the counter below the seconds.
 const COUNTER: u32 = 8;
 
@@ -51,10 +53,10 @@ impl Uses {
         Uses { words: OnceLock::new(), hash: RandomState::new(), begun: Instant::now() }
     }
 
-    /// Seconds since this began, from 1 on.
+    /// Seconds since [`BEFORE`] this began, never 0.
     fn now(&self) -> u32 {
         let most = (1 << (32 - COUNTER)) - 1;
-        u32::try_from(self.begun.elapsed().as_secs() + 1).unwrap_or(most).min(most)
+        u32::try_from(self.begun.elapsed().as_secs() + u64::from(BEFORE)).unwrap_or(most).min(most)
     }
 
     fn word(&self, database: i64, key: &[u8]) -> &AtomicU32 {
@@ -73,11 +75,17 @@ impl Uses {
         word.store(now << COUNTER | u32::from(counter), Ordering::Relaxed);
     }
 
+    /// A key is here that was used like this where it comes from.
+    pub(crate) fn set(&self, database: i64, key: &[u8], given: Use) {
+        let second = self.now().saturating_sub(given.idle).max(1);
+        self.word(database, key).store(second << COUNTER | u32::from(given.counter), Ordering::Relaxed);
+    }
+
     /// What is known of a key: one that has never been used here is as old as this server.
     pub(crate) fn of(&self, database: i64, key: &[u8], rates: Rates) -> Use {
         let now = self.now();
         let known = match self.word(database, key).load(Ordering::Relaxed) {
-            0 => 1 << COUNTER | u32::from(BEGIN),
+            0 => BEFORE << COUNTER | u32::from(BEGIN),
             known => known,
         };
         Use { idle: now.saturating_sub(known >> COUNTER), counter: faded(known, now, rates) }
@@ -138,5 +146,8 @@ mod tests {
         let (one, other) = (uses.of(0, b"k", RATES), uses.of(1, b"k", RATES));
         assert!(one.counter > BEGIN && one.idle <= 1, "{one:?}");
         assert_eq!(other.counter, BEGIN);
+        uses.set(0, b"k", Use { idle: 10_000, counter: 200 });
+        let set = uses.of(0, b"k", Rates { decay: 0, ..RATES });
+        assert!((10_000..10_010).contains(&set.idle) && set.counter == 200, "{set:?}");
     }
 }

@@ -31,7 +31,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("dump", 2, READ, ONE, "generic", dump::dump, "Answers what a key holds, for RESTORE"),
     on_connection("object", -2, READ | KEYLESS, "generic", object::object, "Says how a key lies in memory").at((2, 2, 1))
         .with(&["encoding", "freq", "help", "idletime", "refcount"]),
-    on_keys("restore", -4, WRITE | GROWS | DANGEROUS, ONE, "generic", dump::restore, "Makes a key of what DUMP answered"),
+    on_connection("restore", -4, WRITE | GROWS | DANGEROUS, "generic", dump::restore, "Makes a key of what DUMP answered").at(ONE),
     on_keys("sort", -2, WRITE | GROWS | DANGEROUS | COLLECTIONS, ONE, "generic", sort::sort, "Sorts elements, and stores them if told to")
         .finder(sort_keys),
     on_keys("sort_ro", -2, READ | DANGEROUS | COLLECTIONS, ONE, "generic", sort::sort, "Sorts elements")
