@@ -2,7 +2,7 @@
 
 mod peer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use peer::{Client, Ours, Place, Redis, Text};
 use perilune_resp::Answer;
@@ -23,5 +23,65 @@ fn no_command_of_redis_is_unknown() {
     for name in names(&mut theirs).difference(&here) {
         let answer = ours.line(&name.replace('|', " ")).to_text();
         assert!(answer.starts_with("ERR ") && !answer.starts_with("ERR unknown"), "{name}: {answer}");
+    }
+}
+
+/// A map as RESP2 tells it.
+fn fields(answer: &Answer) -> BTreeMap<String, Answer> {
+    let Answer::Array(all) = answer else { panic!("no map: {answer:?}") };
+    all.chunks(2).map(|pair| (pair[0].to_text(), pair[1].clone())).collect()
+}
+
+/// COMMAND DOCS of Redis, with the words of containers: what is said here too is the same.
+#[test]
+fn commands_are_documented_as_redis_documents_them() {
+    fn compare(ours: &Answer, theirs: &Answer, path: &str) -> usize {
+        let (ours, theirs) = (fields(ours), fields(theirs));
+        let mut count = 0;
+        for (name, ours) in &ours {
+            let Some(theirs) = theirs.get(name) else { continue };
+            let (here, there) = (fields(ours), fields(theirs));
+            for field in ["since", "group", "doc_flags", "deprecated_since", "arguments"] {
+                // The category of ACL that WAIT belongs to is that of its group here.
+                if (&**name, field) == ("wait", "group") {
+                    continue;
+                }
+                assert_eq!(here.get(field), there.get(field), "{field} of {path}{name}");
+            }
+            if let (Some(ours), Some(theirs)) = (here.get("subcommands"), there.get("subcommands")) {
+                count += compare(ours, theirs, name);
+            }
+            count += 1;
+        }
+        count
+    }
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, Settings::default()), Redis::start(&place));
+    let (mut ours, mut theirs) = (Client::connect(&ours.socket), Client::connect(&redis.socket));
+    let count = compare(&ours.line("command docs"), &theirs.line("command docs"), "");
+    assert!(count > 270, "only {count} commands were compared");
+}
+
+/// Names, arity and tips of COMMAND INFO, by name.
+fn infos(answer: &Answer, told: &mut BTreeMap<String, (Answer, Answer)>) {
+    let Answer::Array(all) = answer else { panic!("no infos: {answer:?}") };
+    for info in all {
+        let Answer::Array(parts) = info else { panic!("no info: {info:?}") };
+        told.insert(parts[0].to_text(), (parts[1].clone(), parts[7].clone()));
+        infos(&parts[9], told);
+    }
+}
+
+#[test]
+fn commands_take_as_many_arguments_as_those_of_redis_and_have_their_tips() {
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, Settings::default()), Redis::start(&place));
+    let (mut here, mut there) = (BTreeMap::new(), BTreeMap::new());
+    infos(&Client::connect(&ours.socket).line("command"), &mut here);
+    infos(&Client::connect(&redis.socket).line("command"), &mut there);
+    let both: Vec<_> = here.keys().filter(|name| there.contains_key(*name)).collect();
+    assert!(both.len() > 270, "only {} commands were compared", both.len());
+    for name in both {
+        assert_eq!(here[name], there[name], "{name}");
     }
 }

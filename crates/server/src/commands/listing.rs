@@ -7,7 +7,7 @@ use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
 use crate::numbers::lower;
 use crate::pattern;
-use crate::table::{self, Command, MOVABLE};
+use crate::table::{self, Command, Facts, MOVABLE};
 
 const HELP: &[&str] = &[
     "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -117,12 +117,21 @@ impl Entry {
         categories
     }
 
+    /// What Redis says of it.
+    fn facts(self) -> Option<Facts> {
+        table::facts(&self.name())
+    }
+
     fn write(self, replies: &mut Replies<'_>) {
-        let command = self.command;
+        let (command, facts) = (self.command, self.facts());
         replies.array(10);
         replies.bulk(self.name().as_bytes());
-        // Of a word there is no saying how many arguments it takes, but that it stands second.
-        replies.integer(if self.word.is_some() { -2 } else { command.arity });
+        replies.integer(match (self.word, &facts) {
+            (None, _) => command.arity,
+            (Some(_), Some(facts)) => facts.arity,
+            // Of a word of our own there is no saying how many arguments it takes, but that it stands second.
+            (Some(_), None) => -2,
+        });
         let own = self.own_categories().iter().copied().filter(|name| *name != "dangerous");
         let flags: Vec<_> = command.flag_names().chain(own).collect();
         replies.set(flags.len());
@@ -132,8 +141,9 @@ impl Entry {
         let categories = self.categories();
         replies.set(categories.len());
         categories.iter().for_each(|category| replies.simple(&format!("@{category}")));
-        // Tips: none are told.
-        replies.array(0);
+        let tips = facts.map(|facts| facts.tips).unwrap_or_default();
+        replies.array(tips.len());
+        tips.iter().for_each(|tip| replies.bulk(tip.as_bytes()));
         write_keys(command, replies);
         let words = self.words();
         replies.array(words.len());
@@ -220,11 +230,32 @@ fn docs(entries: &[Entry], replies: &mut Replies<'_>) {
     replies.map(entries.len());
     for entry in entries {
         replies.bulk(entry.name().as_bytes());
-        let words: Vec<_> = entry.words().collect();
-        replies.map(2 + usize::from(!words.is_empty()));
-        for (field, text) in [("summary", entry.command.summary), ("group", entry.command.group)] {
+        let (facts, words) = (entry.facts(), entry.words().collect::<Vec<_>>());
+        let (since, until, flags, all) = match &facts {
+            Some(facts) => (Some(facts.since), facts.until, &facts.flags[..], &facts.arguments[..]),
+            None => (None, None, &[][..], &[][..]),
+        };
+        let texts = [
+            ("summary", Some(entry.command.summary)),
+            ("since", since),
+            ("group", Some(entry.command.group)),
+            ("deprecated_since", until),
+        ];
+        let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text?)));
+        let more = [!flags.is_empty(), !all.is_empty(), !words.is_empty()];
+        replies.map(texts.clone().count() + more.iter().filter(|is_there| **is_there).count());
+        for (field, text) in texts {
             replies.bulk(field.as_bytes());
             replies.bulk(text.as_bytes());
+        }
+        if !flags.is_empty() {
+            replies.bulk(b"doc_flags");
+            replies.set(flags.len());
+            flags.iter().for_each(|flag| replies.simple(flag));
+        }
+        if !all.is_empty() {
+            replies.bulk(b"arguments");
+            super::docs::arguments(all, replies);
         }
         if !words.is_empty() {
             replies.bulk(b"subcommands");

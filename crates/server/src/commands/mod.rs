@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod connection;
 pub(crate) mod debug;
 pub(crate) mod diagnosis;
+mod docs;
 pub(crate) mod dump;
 pub(crate) mod expiry;
 pub(crate) mod functions;

@@ -8,6 +8,7 @@
 
 mod absent;
 mod connection;
+mod facts;
 mod generic;
 mod hashes;
 mod lists;
@@ -24,6 +25,7 @@ mod transactions;
 use std::sync::LazyLock;
 
 pub(crate) use self::absent::reason as absent;
+pub(crate) use self::facts::{facts, Argument, Facts};
 pub(crate) use self::row::*;
 
 /// Every group's rows.

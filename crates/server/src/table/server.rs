@@ -7,7 +7,7 @@ use crate::commands::{acl, clients, config, debug, diagnosis, info, keys, listin
 pub(super) const ROWS: &[Command] = &[
     on_connection("acl", -2, NOSCRIPT, "server", acl::acl, "Says and changes who may do what")
         .with(&["cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser", "users", "whoami"]),
-    on_connection("bgrewriteaof", -1, ADMIN | NOSCRIPT, "server", server::save_behind, "Takes a checkpoint, without waiting for it"),
+    on_connection("bgrewriteaof", 1, ADMIN | NOSCRIPT, "server", server::save_behind, "Takes a checkpoint, without waiting for it"),
     on_connection("bgsave", -1, ADMIN | NOSCRIPT, "server", server::save_behind, "Takes a checkpoint, without waiting for it"),
     on_connection("command", -1, 0, "server", listing::command, "Says which commands there are")
         .with(&["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"]),
