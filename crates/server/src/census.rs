@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use perilune_resp::{parse_integer, Arguments};
 
 use crate::client::{Client, ReplyMode};
+use crate::commands::tracking::redirected;
 use crate::connection::Connection;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::mailbox::Seat;
@@ -159,7 +160,7 @@ pub(crate) fn line(client: &Client, holds: Holds) -> String {
         text,
         " age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={input} qbuf-free={input_room} \
          argv-mem={arguments} multi-mem={queue} rbs={output_buffer} rbp={output_buffer} obl={output} oll=0 \
-         omem={output_buffer} tot-mem={} events=r cmd={command} user={} redir=-1 resp={}",
+         omem={output_buffer} tot-mem={} events=r cmd={command} user={} redir={} resp={}",
         client.since.elapsed().as_secs(),
         client.active.elapsed().as_secs(),
         flags(client),
@@ -177,6 +178,7 @@ pub(crate) fn line(client: &Client, holds: Holds) -> String {
             + queue
             + output_buffer,
         client.user_name(),
+        redirected(client.tracking),
         client.protocol.number(),
     );
     text.push('\n');
@@ -187,6 +189,7 @@ fn flags(client: &Client) -> String {
     let all = [
         (client.monitors, 'O'),
         (client.topics.is_some(), 'P'),
+        (client.tracking.is_some(), 't'),
         (client.queue.is_some(), 'x'),
         (client.parked.as_ref().is_some_and(|parked| parked.gives_up), 'b'),
         (client.closing, 'c'),

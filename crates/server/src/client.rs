@@ -14,6 +14,7 @@ use crate::mailbox::Seat;
 use crate::subscribers::Topic;
 use crate::subscriptions::Topics;
 use crate::table::Command;
+use crate::tracking::Tracking;
 use crate::watched::Watched;
 
 /// One client.
@@ -54,6 +55,8 @@ pub(crate) struct Client {
     pub(crate) topics: Option<Box<Topics>>,
     /// It came from this machine.
     pub(crate) is_local: bool,
+    /// What it wants to be told of what it reads: CLIENT TRACKING.
+    pub(crate) tracking: Option<Tracking>,
     /// What it has of PERILUNE.*: locks and watches, released when it ends.
     pub(crate) nodes: Option<Box<Nodes>>,
     /// No further command is read, and the connection ends when its replies are sent.
@@ -151,6 +154,7 @@ impl Client {
             watched: Watched::default(),
             topics: None,
             is_local,
+            tracking: None,
             nodes: None,
             closing: false,
             parked: None,
@@ -256,6 +260,7 @@ impl Client {
             watched: std::mem::take(&mut self.watched),
             leaves_untouched: self.leaves_untouched,
             topics: self.topics.clone(),
+            tracking: self.tracking.take(),
             nodes: self.nodes.take(),
             ..Client::new(
                 self.id,
@@ -277,8 +282,14 @@ impl Client {
         self.queue = lent.queue;
         self.watched = lent.watched;
         self.topics = lent.topics;
+        self.tracking = lent.tracking;
         self.nodes = lent.nodes;
         self.closing |= lent.closing;
+    }
+
+    /// Whether a command of it waits to be run aside, or is; then what it has chosen is lent.
+    pub(crate) fn is_away(&self) -> bool {
+        self.aside.is_some() || self.parked.is_some() && self.tracking.is_none()
     }
 
     /// Ends all subscriptions.
@@ -297,6 +308,7 @@ impl Client {
         self.keeps_memory = false;
         self.leaves_untouched = false;
         self.reply_mode = ReplyMode::On;
+        self.tracking = None;
         self.name.clear();
         self.protocol = Protocol::Resp2;
         self.database = 0;

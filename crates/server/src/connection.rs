@@ -310,7 +310,14 @@ impl Connection {
                     used += length;
                     if !arguments.is_empty() {
                         let start = self.output.len();
+                        let tracks = self.client.tracking.is_some();
+                        if tracks {
+                            desk.remember(&mut self.client, arguments);
+                        }
                         desk.context(&mut self.client).execute(arguments, &mut self.output);
+                        if tracks && self.client.tracking.is_none() {
+                            desk.forget(&self.client);
+                        }
                         if desk.carry_out(&self.client).is_err() {
                             // The tree does not say what the client has just been told.
                             self.client.closing = true;

@@ -50,6 +50,7 @@ mod subscriptions;
 mod table;
 mod timers;
 mod tls;
+mod tracking;
 mod waits;
 mod watched;
 mod worker;

@@ -86,7 +86,7 @@ impl Watched {
 }
 
 /// What a key holds, in 32 bytes: all its nodes, with their lengths between them.
-fn digest(session: &mut Session, database: i64, name: &[u8], now: i64) -> Result<[u8; 32]> {
+pub(crate) fn digest(session: &mut Session, database: i64, name: &[u8], now: i64) -> Result<[u8; 32]> {
     let mut effects = Effects::default();
     let mut keys = Keys::new(session, &mut effects, database, now, false);
     let key = keys.key(name)?;

@@ -8,6 +8,7 @@
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
+mod rings;
 mod unread;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -44,7 +45,8 @@ use crate::subscriptions::Subscriptions;
 use crate::table::{self, Command, POSTS, WRITE};
 use crate::timers::{Clocks, Timers};
 use crate::tls::TlsStream;
-use crate::waits::{self, Waits};
+use crate::tracking::{self, Tracker};
+use crate::waits::Waits;
 
 const WAKE: Token = Token(usize::MAX);
 const UNIX: Token = Token(usize::MAX - 1);
@@ -68,6 +70,7 @@ pub(crate) struct Desk {
     pub(crate) clocks: Clocks,
     subscriptions: Subscriptions,
     waits: Waits,
+    tracker: Tracker,
     timers: Timers,
     /// Why what was written last is not durable, for those whose replies wait for that.
     unsettled: Option<String>,
@@ -290,6 +293,7 @@ impl Worker {
             clocks: Clocks::new(),
             subscriptions: Subscriptions::default(),
             waits: Waits::new(poll.registry().try_clone()?),
+            tracker: Tracker::new(poll.registry().try_clone()?),
             timers: Timers::default(),
             unsettled: None,
             thread,
@@ -328,7 +332,7 @@ impl Worker {
         let unsettled = self.desk.is_unsettled() || !self.held.is_empty();
         let busy = waiting || unsettled || !self.again.is_empty() || !self.asides.is_empty();
         let most = if busy { Duration::ZERO } else { Duration::from_secs(1) };
-        let wait = self.desk.timers.sleep(most);
+        let wait = self.desk.tracker.sleep(self.desk.timers.sleep(most));
         match self.poll.poll(events, Some(wait)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
@@ -340,12 +344,7 @@ impl Worker {
                 WAKE => {}
                 UNIX => self.accept_unix(),
                 Token(token) if token > LISTENERS => self.accept_tcp(TCP - token),
-                Token(token) if token >= waits::FIRST => {
-                    if let Some((database, key)) = self.desk.waits.rung(&mut self.desk.session, token) {
-                        // What fails is tried again at the next touch.
-                        let _ = self.desk.serve_key(database, &key);
-                    }
-                }
+                Token(token) if token >= tracking::FIRST => self.ring(token),
                 Token(token) => {
                     if let Some(Some(connection)) = self.connections.get_mut(token) {
                         connection.readable |=
@@ -365,6 +364,7 @@ impl Worker {
                 self.serve(token);
             }
         }
+        self.tell_changes();
         self.settle();
         true
     }
@@ -485,6 +485,7 @@ impl Worker {
             if connection.client.monitors {
                 self.desk.server.monitors.remove(connection.client.seat);
             }
+            self.desk.forget(&connection.client);
             connection.client.unsubscribe(&mut self.desk.effects);
             // What is not noted now is when the next one comes or goes, or this server does.
             let _ = self.desk.subscribe(token);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{Arguments, Replies};
 
+use super::tracking;
 use crate::census::{self, Filter, Holds};
 use crate::client::ReplyMode;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
@@ -28,6 +29,8 @@ const HELP: &[&str] = &[
     "PAUSE <timeout> [WRITE|ALL], UNPAUSE",
     "    Holds commands back, on all servers.",
     "REPLY (ON|OFF|SKIP), NO-EVICT (ON|OFF), NO-TOUCH (ON|OFF)",
+    "TRACKING (ON|OFF) [OPTIN] [OPTOUT] [NOLOOP], CACHING (YES|NO), TRACKINGINFO, GETREDIR",
+    "    Whether a client that speaks RESP3 is told when what it has read changes.",
     "UNBLOCK <id> [TIMEOUT|ERROR]",
     "    Ends a waiting command, on any server.",
     "HELP",
@@ -74,9 +77,8 @@ pub(crate) fn client(
         }
         b"pause" | b"unpause" => pause(context, rest, replies),
         b"reply" => reply(context, &rest[0], replies),
-        b"tracking" | b"caching" => {
-            refuse("ERR client side caching is not supported: subscribe to keyspace events instead")
-        }
+        b"tracking" => tracking::tracking(context, rest, replies),
+        b"caching" => tracking::caching(context, &rest[0], replies),
         b"info" => {
             let holds = Holds { descriptor: -1, ..Holds::default() }.and_command(arguments);
             replies.verbatim(census::line(context.client, holds).as_bytes());
@@ -126,17 +128,8 @@ fn of_itself(
             *flag = is_on;
             replies.simple("OK");
         }
-        b"getredir" => replies.integer(-1),
-        b"trackinginfo" => {
-            replies.map(3);
-            replies.bulk(b"flags");
-            replies.set(1);
-            replies.bulk(b"off");
-            replies.bulk(b"redirect");
-            replies.integer(-1);
-            replies.bulk(b"prefixes");
-            replies.array(0);
-        }
+        b"getredir" => replies.integer(tracking::redirected(client.tracking)),
+        b"trackinginfo" => tracking::tell(client.tracking, replies),
         _ => super::help(HELP, replies),
     }
     Ok(())

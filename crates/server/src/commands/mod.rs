@@ -29,6 +29,7 @@ pub(crate) mod sets;
 pub(crate) mod shipped;
 pub(crate) mod sort;
 pub(crate) mod strings;
+pub(crate) mod tracking;
 pub(crate) mod transactions;
 pub(crate) mod zranges;
 pub(crate) mod zsets;

@@ -1,0 +1,275 @@
+//! CLIENT TRACKING: who keeps what it has read is told of every change.
+
+mod peer;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use peer::{Client, Ours, Place, Redis, Text};
+use perilune::node;
+use perilune_resp::Answer;
+use perilune_server::Settings;
+
+fn settings() -> Settings {
+    Settings { threads: 2, ..Settings::default() }
+}
+
+/// The key that a notice is about; none if it is a reply.
+fn noticed(answer: &Answer) -> Option<String> {
+    let Answer::Push(parts) = answer else { return None };
+    assert_eq!(parts[0].to_text(), "invalidate");
+    let Answer::Array(keys) = &parts[1] else { panic!("no keys: {answer:?}") };
+    assert_eq!(keys.len(), 1);
+    Some(keys[0].to_text())
+}
+
+fn tracker(ours: &Ours, options: &str) -> Client {
+    let mut client = Client::connect(&ours.socket);
+    client.line("hello 3");
+    assert_eq!(client.line(format!("client tracking on {options}").trim()), Answer::Simple(b"OK".to_vec()));
+    client
+}
+
+/// The notice that comes next.
+fn next(client: &mut Client) -> String {
+    let answer = client.receive().expect("a notice");
+    noticed(&answer).unwrap_or_else(|| panic!("no notice: {answer:?}"))
+}
+
+#[test]
+fn options_are_answered_as_by_redis() {
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, settings()), Redis::start(&place));
+    let (mut ours, mut theirs) = (Client::connect(&ours.socket), Client::connect(&redis.socket));
+    for line in [
+        "client trackinginfo",
+        "client getredir",
+        "client tracking",
+        "client tracking on foo",
+        "client tracking maybe",
+        "client tracking on optin optout",
+        "client tracking on prefix a",
+        "client caching yes",
+        "client tracking on optin noloop",
+        "client caching no",
+        "client caching maybe",
+        "client caching yes",
+        "client trackinginfo",
+        "client tracking on optout",
+        "client getredir",
+        "get k",
+        "client trackinginfo",
+        "client tracking off",
+        "client tracking on optout",
+        "client caching no",
+        "client trackinginfo",
+        "reset",
+        "client trackinginfo",
+    ] {
+        assert_eq!(ours.line(line), theirs.line(line), "{line}");
+    }
+}
+
+#[test]
+fn every_way_to_change_a_key_is_told_once() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let beside = ours.beside(&place);
+    let (mut other, mut remote) = (Client::connect(&ours.socket), Client::connect(&beside.socket));
+    let mut session = ours.database.session()?;
+    let mut client = tracker(&ours, "");
+    let read = |client: &mut Client, line: &str| {
+        assert!(noticed(&client.line(line)).is_none(), "{line}");
+    };
+    for line in ["set k 1", "hset h f 1", "rpush l a", "sadd s a", "zadd z 1 a", "set gone 1"] {
+        other.line(line);
+    }
+    // By commands, here and at another server; of what was absent, too.
+    for (reads, changes, key) in [
+        ("get k", "incr k", "k"),
+        ("get new", "set new 1", "new"),
+        ("hget h f", "hset h g 2", "h"),
+        ("lrange l 0 -1", "rpush l b", "l"),
+        ("smembers s", "srem s a", "s"),
+        ("zscore z a", "zincrby z 1 a", "z"),
+        ("ttl k", "pexpire k 1000000", "k"),
+        ("exists gone", "del gone", "gone"),
+        ("strlen k", "rename k moved", "k"),
+        ("eval_ro return(redis.call('get','moved')) 1 moved", "set moved 2", "moved"),
+        ("get moved", "flushall", "moved"),
+    ] {
+        read(&mut client, reads);
+        remote.line(changes);
+        assert_eq!(next(&mut client), key, "{reads}, {changes}");
+    }
+    // By node, in whatever database.
+    session.set(&node!("^redis", 0, "by node")?, 1)?;
+    read(&mut client, "select 3");
+    session.set(&node!("^redis", 3, "k")?, 1)?;
+    read(&mut client, "get k");
+    session.set(&node!("^redis", 3, "k")?, 2)?;
+    assert_eq!(next(&mut client), "k");
+    // By time.
+    read(&mut client, "set short 1 px 30");
+    read(&mut client, "get short");
+    assert_eq!(next(&mut client), "short");
+    // What is read in EXEC; and once told, it is forgotten.
+    for line in ["multi", "select 0", "mget a b", "exec"] {
+        read(&mut client, line);
+    }
+    other.line("mset a 1 b 1 c 1");
+    let mut keys = [next(&mut client), next(&mut client)];
+    keys.sort();
+    assert_eq!(keys, ["a", "b"]);
+    other.line("mset a 2 b 2");
+    read(&mut client, "get d");
+    other.line("set d 1");
+    assert_eq!(next(&mut client), "d");
+    Ok(())
+}
+
+#[test]
+fn clients_choose_what_is_tracked() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut other = Client::connect(&ours.socket);
+    let (mut opt_in, mut opt_out) = (tracker(&ours, "optin"), tracker(&ours, "optout noloop"));
+    for line in ["get a", "client caching yes", "get b", "get c"] {
+        opt_in.line(line);
+    }
+    for line in ["client caching no", "get a", "get b"] {
+        opt_out.line(line);
+    }
+    other.line("mset a 1 b 1 c 1");
+    assert_eq!((next(&mut opt_in), next(&mut opt_out)), ("b".to_owned(), "b".to_owned()));
+    for (off, line) in [("client tracking off", "ping"), ("reset", "hello 3")] {
+        opt_out.line("get k");
+        opt_out.line(off);
+        opt_in.line("client caching yes");
+        opt_in.line("get k");
+        other.line("incr k");
+        assert_eq!(next(&mut opt_in), "k");
+        assert!(noticed(&opt_out.line(line)).is_none(), "{off}");
+        opt_out.line("client tracking on");
+    }
+    // What is chosen inside EXEC would come too late for what is read there.
+    opt_in.line("multi");
+    opt_in.line("client caching yes");
+    let Answer::Array(replies) = opt_in.line("exec") else { panic!("an array") };
+    assert!(replies[0].is_error(), "{replies:?}");
+    for refused in ["client tracking on bcast", "client tracking on redirect 1"] {
+        assert!(opt_in.line(refused).to_text().contains("is not supported"), "{refused}");
+    }
+    let listed = other.line("client list").to_text();
+    assert!(listed.contains(" flags=tU ") && listed.contains(" redir=0 "), "{listed}");
+}
+
+/// More keys than are remembered: those that are given up are told as changed.
+#[test]
+fn what_is_too_much_to_remember_is_told() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings { threads: 1, ..settings() });
+    let mut client = tracker(&ours, "");
+    let mut told = 0;
+    for number in 0..10_100 {
+        let mut reply = client.line(&format!("get key:{number}"));
+        while noticed(&reply).is_some() {
+            told += 1;
+            reply = client.receive().expect("a reply");
+        }
+    }
+    while told < 100 {
+        next(&mut client);
+        told += 1;
+    }
+}
+
+const KEYS: u64 = 24;
+
+fn write(socket: &Path, seed: u64) {
+    let mut client = Client::connect(socket);
+    for round in 0..1_500_u64 {
+        let key = (round * 7 + seed * 5) % KEYS;
+        if round % 5 == 0 {
+            client.line(&format!("del key:{key}"));
+        } else {
+            client.line(&format!("incrby key:{key} {}", seed + 1));
+        }
+    }
+}
+
+fn write_nodes(ours: &Ours) -> perilune::Result<()> {
+    let mut session = ours.database.session()?;
+    for round in 0..1_500_u64 {
+        session.set(&node!("^redis", 0, format!("key:{}", round % KEYS))?, round as i64)?;
+    }
+    Ok(())
+}
+
+/// Keeps what it reads until it is told; once `ended`, until all that it keeps is so.
+fn keep(socket: &Path, by_script: bool, ended: &AtomicBool) {
+    let mut client = Client::connect(socket);
+    client.line("hello 3");
+    client.line("client tracking on");
+    let (mut kept, start, mut round) = (HashMap::<String, Answer>::new(), Instant::now(), 0);
+    loop {
+        let was_over = ended.load(Ordering::Acquire);
+        let key = format!("key:{}", round % KEYS);
+        round += 1;
+        let reads = !kept.contains_key(&key);
+        let request = match (reads, by_script) {
+            (true, true) => format!("eval \"return redis.call('get', KEYS[1])\" 1 {key}\r\n"),
+            (true, false) => format!("get {key}\r\n"),
+            (false, _) => "echo x\r\n".to_owned(),
+        };
+        client.send(request.as_bytes());
+        // Notices that come before the reply are of what was kept before.
+        let reply = loop {
+            let answer = client.receive().expect("a reply");
+            match noticed(&answer) {
+                Some(changed) => drop(kept.remove(&changed)),
+                None => break answer,
+            }
+        };
+        if reads {
+            kept.insert(key, reply);
+        }
+        if was_over && round % KEYS == 0 {
+            let mut plain = Client::connect(socket);
+            let is_so = |(key, value): (&String, &Answer)| plain.line(&format!("get {key}")) == *value;
+            if kept.len() as u64 == KEYS && kept.iter().all(is_so) {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "{kept:?} is kept");
+        }
+    }
+}
+
+/// Readers that keep what they read, while clients of two servers and a program write: when all is quiet, nobody keeps
+/// what is not so, though each notice may come late.
+#[test]
+fn nobody_keeps_what_is_not_so() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let beside = ours.beside(&place);
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let readers = [(&ours, false), (&beside, false), (&ours, true)].map(|(server, by_script)| {
+            scope.spawn({
+                let ended = &ended;
+                move || keep(&server.socket, by_script, ended)
+            })
+        });
+        let writers =
+            [(&ours, 0), (&beside, 1)].map(|(server, seed)| scope.spawn(move || write(&server.socket, seed)));
+        let program = scope.spawn(|| write_nodes(&ours));
+        writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
+        let written = program.join().expect("the program");
+        ended.store(true, Ordering::Release);
+        readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
+        written
+    })
+}
