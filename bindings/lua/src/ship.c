@@ -74,7 +74,8 @@ static int run_there(lua_State *L)
     memcpy(&options, luaL_checkstring(L, 2), sizeof options);
     const char *request = luaL_checklstring(L, 4, &size);
     CALL(status, L, db, perilune_run(db->live, &options, request, size, &reply));
-    if (status == PERILUNE_CANNOT_OPEN && !lua_toboolean(L, 3))
+    /* A server that knows no functions; a function that reaches more than a request holds. */
+    if ((status == PERILUNE_CANNOT_OPEN || status == PERILUNE_LIMIT_REACHED) && !lua_toboolean(L, 3))
         return 0;
     if (!ANSWERED(status))
         return raise_status(L, db, status, NULL);

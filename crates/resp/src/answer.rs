@@ -1,6 +1,7 @@
 //! Replies as a client reads them: for tests that compare servers, and for clients of ours.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::decimal::parse_integer;
 use crate::limits;
@@ -55,6 +56,15 @@ impl Answer {
     /// The bytes are no reply.
     pub fn parse(bytes: &[u8]) -> Parsed<Answer> {
         parse(bytes, 0)
+    }
+
+    /// Where the content of the byte string lies that these bytes are and nothing else; none if they are not.
+    #[must_use]
+    pub fn whole_bulk(bytes: &[u8]) -> Option<Range<usize>> {
+        let (line, start) = line(bytes).ok()??;
+        let length = length(line.strip_prefix(b"$")?, limits::ANSWER_BYTES).ok()??;
+        let end = start + length;
+        (bytes.len() == end + 2 && bytes.ends_with(b"\r\n")).then_some(start..end)
     }
 
     /// Whether it is an error.
@@ -116,7 +126,7 @@ fn length(text: &[u8], most: usize) -> Result<Option<usize>, AnswerError> {
 }
 
 fn bulk(kind: u8, text: &[u8], bytes: &[u8], used: usize) -> Parsed<Answer> {
-    let Some(length) = length(text, limits::BULK_BYTES)? else { return Ok(Some((Answer::Null, used))) };
+    let Some(length) = length(text, limits::ANSWER_BYTES)? else { return Ok(Some((Answer::Null, used))) };
     let Some(content) = bytes.get(used..used + length + 2) else { return Ok(None) };
     let content = content.strip_suffix(b"\r\n").ok_or(AnswerError("a byte string does not end"))?;
     let whole = match kind {

@@ -55,6 +55,15 @@ impl<'a> Arguments<'a> {
         Arguments { bytes: self.bytes, spans: self.spans.get(..count).unwrap_or(self.spans) }
     }
 
+    /// Bytes from the start of the first to the end of the last.
+    #[must_use]
+    pub fn extent(&self) -> usize {
+        match (self.spans.first(), self.spans.last()) {
+            (Some((start, _)), Some((_, end))) => end - start,
+            _ => 0,
+        }
+    }
+
     /// A copy with a buffer of its own.
     #[must_use]
     pub fn to_owned(&self) -> ArgumentsBuf {

@@ -6,6 +6,9 @@ pub const LINE_BYTES: usize = 64 << 10;
 /// Bytes of one argument.
 pub const BULK_BYTES: usize = 512 << 20;
 
+/// Bytes of one string of an answer: a value of ours has a byte for its type besides.
+pub const ANSWER_BYTES: usize = BULK_BYTES + 1;
+
 /// Arguments of one request.
 pub const ARGUMENTS: usize = 1 << 20;
 

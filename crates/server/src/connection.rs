@@ -19,7 +19,7 @@ use socket2::{SockRef, TcpKeepalive};
 
 use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
-use crate::limits::{PENDING_BYTES, READ_BYTES, TURNS};
+use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, TURNS};
 use crate::tls::TlsStream;
 use crate::worker::Desk;
 
@@ -245,8 +245,8 @@ impl Connection {
             (std::mem::take(&mut lent.input), 0)
         } else {
             let start = kept.len();
-            // As much as came so far: a request that promises much gets room as it keeps its word.
-            let room = self.parser.missing(start).clamp(READ_BYTES, start.max(READ_BYTES));
+            // NB: the room is filled with zeros for each read, so it is no more than a read may fill.
+            let room = self.parser.missing(start).clamp(READ_BYTES, ROOM_BYTES);
             kept.resize(start + room, 0);
             (kept, start)
         };

@@ -19,7 +19,7 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::journal::Level;
 use crate::keyspace::{clock, Keys};
-use crate::limits::QUEUE_BYTES;
+use crate::limits::{LONG_BYTES, QUEUE_BYTES};
 use crate::mailbox::Later;
 use crate::memory;
 use crate::notify;
@@ -238,8 +238,9 @@ impl Context<'_> {
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
         let writes = command.is(WRITE | KEEPS);
         // What posts messages takes a whole transaction, and so does comparing what is watched; quick ways tell of no
-        // events.
-        let is_plain = !command.is(POSTS) && self.client.watched.is_empty();
+        // events. Neither takes long values, of which each try would make a copy.
+        let is_long = writes && arguments.extent() >= LONG_BYTES;
+        let is_plain = !command.is(POSTS) && self.client.watched.is_empty() && !is_long;
         if is_plain && !self.effects.tells(notify::STRING | notify::NEW) {
             if let Some(quick) = command.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false);

@@ -19,6 +19,12 @@ pub(crate) const PENDING_BYTES: usize = 1 << 20;
 /// Bytes read from a connection at a time, and kept as its buffer while it is idle at most.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
+/// Bytes read at a time of a request that is known to be long.
+pub(crate) const ROOM_BYTES: usize = 256 << 10;
+
+/// Bytes of a request from which it is not tried in a way that does not take long values.
+pub(crate) const LONG_BYTES: usize = 64 << 10;
+
 /// Times that one connection is read from before others get their turn.
 pub(crate) const TURNS: usize = 8;
 

@@ -315,6 +315,39 @@ fn a_lost_connection_is_an_error_and_the_next_call_connects_again() {
     assert_eq!(far.set(&node, 3).unwrap_err().code(), ErrorCode::CommitUnknown);
 }
 
+/// A value of 512 MiB, with the byte for its type, was more than the server takes as an argument: it ended the
+/// connection, and whoever had set the value was told that nobody knows.
+#[test]
+fn what_the_server_would_not_take_is_refused_before_it_is_sent() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings().with("proto-max-bulk-len", "1mb").unwrap());
+    let mut far = tcp(&ours).session().unwrap();
+    let (node, other) = (node!("^v").unwrap(), node!("^v", 1).unwrap());
+    let (most, long) = (vec![b'x'; (1 << 20) - 1], vec![b'y'; 1 << 20]);
+    far.set(&node, &most[..]).unwrap();
+    assert!(far.lock(&node, LockMode::Exclusive, None).unwrap());
+    for refused in [
+        far.set(&node, &long[..]),
+        far.transaction(|session| session.set(&node, &long[..])),
+        far.compare_and_set(&node, Some(&most[..]), Some(&long[..])).map(drop),
+        far.post("news", vec![b'y'; (1 << 20) + 1]).map(drop),
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ValueTooLong, "{error}");
+        assert!(error.to_string().contains("1048576 at most: store it in several nodes"), "{error}");
+    }
+    // What is compared is sent, too.
+    let error = far.compare_and_set(&node, Some(&long[..]), Some(1)).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::LimitReached);
+    assert!(error.to_string().contains("proto-max-bulk-len"), "{error}");
+    assert_eq!(far.lock_count(far.lock_owner(), &node).unwrap(), 1, "the connection is the same");
+    assert_eq!(far.get_str(&node).unwrap().map(str::as_bytes), Some(&most[..]));
+    // Programs that have the file mapped can write longer ones, and all can read them.
+    let longer = vec![b'z'; 3 << 20];
+    ours.database.session().unwrap().set(&other, &longer[..]).unwrap();
+    assert_eq!(far.get_str(&other).unwrap().map(str::as_bytes), Some(&longer[..]));
+}
+
 #[test]
 fn who_has_no_password_is_told_what_to_do() {
     let place = Place::new();

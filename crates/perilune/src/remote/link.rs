@@ -12,12 +12,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use perilune_resp::limits::{ARGUMENTS, BULK_BYTES, REQUEST_BYTES};
 use perilune_resp::{Answer, Protocol, Replies};
 use perilune_store::{Error, Result};
 
 use super::address::{Address, Place};
 use super::{codes, FAMILY, VERSION};
 use crate::limits::WIRE_ANSWER_BYTES;
+
+/// Bytes read at a time of an answer, and of a long one.
+const PIECE: usize = 64 << 10;
+const LONG_PIECE: usize = 256 << 10;
+
+/// What a server may take for each MiB of a long request.
+const PER_MIB: Duration = Duration::from_millis(100);
 
 /// What an operation does at the server, for what is said when its answer never comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +141,10 @@ pub(super) struct Link {
     stream: Option<Stream>,
     /// The process that made it.
     pid: u32,
+    /// Bytes of an argument that the server takes.
+    argument_bytes: usize,
+    /// What the server may take for what was sent last, besides the timeout.
+    work: Duration,
     out: Vec<u8>,
     /// What has arrived, from `start` on.
     input: Vec<u8>,
@@ -146,6 +158,8 @@ impl Link {
             timeout,
             stream: None,
             pid: std::process::id(),
+            argument_bytes: BULK_BYTES,
+            work: Duration::ZERO,
             out: Vec::new(),
             input: Vec::new(),
             start: 0,
@@ -177,6 +191,7 @@ impl Link {
         wait: Duration,
     ) -> Result<Answer> {
         self.here()?;
+        self.fits(arguments.iter().copied())?;
         self.request(name, arguments);
         self.exchange(effect, wait)
     }
@@ -184,6 +199,7 @@ impl Link {
     /// As [`Link::call`], but an error that the server answers is an answer.
     pub(super) fn call_raw(&mut self, name: &str, arguments: &[&[u8]], effect: Effect) -> Result<Answer> {
         self.here()?;
+        self.fits(arguments.iter().copied())?;
         self.request(name, arguments);
         self.send(effect)?;
         self.receive_raw(effect, Duration::ZERO)
@@ -199,10 +215,16 @@ impl Link {
         const AT_ONCE: usize = 64 << 10;
         self.here()?;
         let mut requests = requests.peekable();
-        while requests.peek().is_some() {
+        let mut misfit = Ok(());
+        while misfit.is_ok() && requests.peek().is_some() {
             let mut count = 0;
             while self.out.len() < AT_ONCE {
                 let Some(arguments) = requests.next() else { break };
+                // NB: those before it are sent all the same.
+                if let Err(error) = self.fits(arguments.iter().copied()) {
+                    misfit = Err(error);
+                    break;
+                }
                 self.request(name, &arguments);
                 count += 1;
             }
@@ -216,6 +238,24 @@ impl Link {
                 }
             }
             failure?;
+        }
+        misfit
+    }
+
+    /// What the server would take for no request, and close the connection, is not sent.
+    fn fits<'a>(&self, arguments: impl Iterator<Item = &'a [u8]> + Clone) -> Result<()> {
+        let (count, bytes) =
+            arguments.clone().fold((0, 0), |(count, bytes), each| (count + 1, bytes + each.len()));
+        let refuse = |what, limit: usize| Err(Error::LimitReached { what, limit: limit as u64 });
+        if arguments.map(<[u8]>::len).max() > Some(self.argument_bytes) {
+            return refuse("bytes in one string over the wire (proto-max-bulk-len)", self.argument_bytes);
+        }
+        if count + 1 > ARGUMENTS {
+            return refuse("parts of one request over the wire", ARGUMENTS);
+        }
+        // NB: before each argument stands its length.
+        if bytes + 16 * (count + 1) > REQUEST_BYTES {
+            return refuse("bytes of one request over the wire", REQUEST_BYTES);
         }
         Ok(())
     }
@@ -234,6 +274,7 @@ impl Link {
     }
 
     fn request(&mut self, name: &str, arguments: &[&[u8]]) {
+        self.out.reserve(arguments.iter().map(|argument| argument.len() + 16).sum::<usize>() + 64);
         let mut replies = Replies::new(&mut self.out, Protocol::Resp2);
         replies.array(arguments.len() + 1);
         replies.bulk(&[FAMILY.as_bytes(), name.as_bytes()].concat());
@@ -250,6 +291,7 @@ impl Link {
             return Err(self.lost(effect, io::ErrorKind::NotConnected.into()));
         };
         let sent = stream.write_all(&self.out);
+        self.work = PER_MIB * (self.out.len() >> 20) as u32;
         self.out.clear();
         // Large requests are rare: their memory is not kept.
         self.out.shrink_to(1 << 20);
@@ -266,8 +308,16 @@ impl Link {
     }
 
     fn receive_raw(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
-        let deadline = Instant::now() + self.timeout + wait;
+        let deadline = Instant::now() + self.timeout + self.work + wait;
         loop {
+            let is_long = self.start == 0 && self.input.len() > LONG_PIECE;
+            if let Some(content) = is_long.then(|| Answer::whole_bulk(&self.input)).flatten() {
+                // It is not copied.
+                let mut bytes = std::mem::take(&mut self.input);
+                bytes.truncate(content.end);
+                bytes.drain(..content.start);
+                return Ok(Answer::Bulk(bytes));
+            }
             match Answer::parse(&self.input[self.start..]) {
                 Ok(Some((answer, used))) => {
                     self.start += used;
@@ -288,7 +338,6 @@ impl Link {
     }
 
     fn read(&mut self, deadline: Instant) -> io::Result<()> {
-        const PIECE: usize = 64 << 10;
         let Some(stream) = &mut self.stream else { return Err(io::ErrorKind::NotConnected.into()) };
         if self.start > 0 {
             self.input.drain(..self.start);
@@ -298,7 +347,8 @@ impl Link {
         if held > WIRE_ANSWER_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
         }
-        self.input.resize(held + PIECE.max(held.min(1 << 24)), 0);
+        // NB: the room is filled with zeros for each read.
+        self.input.resize(held + if held < PIECE { PIECE } else { LONG_PIECE }, 0);
         let outcome = loop {
             match stream.read(&mut self.input[held..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -350,9 +400,10 @@ impl Link {
             Some(Answer::Integer(figure)) => usize::try_from(*figure).map_err(|_| unexpected("HELLO")),
             _ => Err(unexpected("HELLO")),
         };
+        self.argument_bytes = figure(2)?.min(BULK_BYTES);
         Ok(Greeting {
             key_bytes: figure(1)?,
-            value_bytes: figure(2)?,
+            value_bytes: self.argument_bytes,
             update_bytes: figure(3)?,
             transaction_depth: figure(4)?,
         })

@@ -48,10 +48,12 @@ pub enum Served {
 }
 
 impl Peer {
-    /// A client of a database with these limits.
+    /// A client of a database with these limits, of a server that takes arguments of so many bytes.
     #[must_use]
-    pub fn new(limits: &Limits) -> Peer {
-        Peer { limits: limits.clone(), owners: BTreeMap::new(), watches: Vec::new() }
+    pub fn new(limits: &Limits, argument_bytes: usize) -> Peer {
+        let value_bytes = limits.value_bytes.min(argument_bytes);
+        let limits = Limits { value_bytes, ..limits.clone() };
+        Peer { limits, owners: BTreeMap::new(), watches: Vec::new() }
     }
 
     /// Releases the client's locks and ends its watches: its connection has ended. `session` is the one that
@@ -154,7 +156,9 @@ fn run(
     match (&name[..], &given[..]) {
         (b"GET", [key]) => get(session, peer, key, replies)?,
         (b"SET", [key, value]) => {
-            session.set(peer.node(key)?, ValueRef::decode(value)?)?;
+            let node = peer.node(key)?;
+            ValueRef::decode(value)?;
+            session.trees.database.set(node.encoded(), value)?;
             replies.simple("OK");
         }
         (b"INCR", [key, by, truncating]) => {

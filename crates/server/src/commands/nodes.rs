@@ -107,7 +107,7 @@ pub(crate) fn serve(
     admit(context)?;
     let server = Arc::clone(context.server);
     let nodes = context.client.nodes.get_or_insert_with(|| {
-        let peer = Peer::new(&server.limits);
+        let peer = Peer::new(&server.limits, server.bulk_bytes);
         Box::new(Nodes { peer, own: None, ended: Arc::default() })
     });
     let waits = waits(&arguments[0]);
