@@ -14,7 +14,7 @@ use perilune_store::{
     Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId, WatchRequest,
 };
 
-use crate::remote::{is_address, RemoteDatabase, RemoteSession};
+use crate::remote::{is_address, Glance, RemoteDatabase, RemoteSession};
 use crate::{OpenOptions, Result};
 
 pub(crate) use perilune_engine::{install_sigbus, LostRange, SalvageReport};
@@ -194,6 +194,40 @@ impl BackendSession {
                 by(&mut encoded);
                 session.increment(key, &encoded, truncating)
             }
+        }
+    }
+}
+
+impl BackendSession {
+    /// [`StoreSession::next_within`] for a caller that looks at so much of the key: to a server it matters.
+    #[inline]
+    pub(crate) fn glance_next(
+        &mut self,
+        (from, inclusive, end): (&[u8], bool, &[u8]),
+        glance: Glance,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> StoreResult<bool> {
+        match self {
+            BackendSession::File(session) => session.next_within(from, inclusive, end, key, value),
+            BackendSession::Server(session) => {
+                session.glance_next((from, inclusive, end), glance, key, value)
+            }
+        }
+    }
+
+    /// The same for [`StoreSession::previous_within`].
+    #[inline]
+    pub(crate) fn glance_previous(
+        &mut self,
+        (from, begin): (&[u8], &[u8]),
+        glance: Glance,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> StoreResult<bool> {
+        match self {
+            BackendSession::File(session) => session.previous_within(from, begin, key, value),
+            BackendSession::Server(session) => session.glance_previous((from, begin), glance, key, value),
         }
     }
 }

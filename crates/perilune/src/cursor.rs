@@ -16,6 +16,7 @@ use perilune_key::{range, Subscript, SubscriptBuf, Value, ValueRef};
 use perilune_store::{Session as StoreSession, Span};
 
 use crate::node::limit;
+use crate::remote::Glance;
 use crate::{Data, Error, IntoSubscript, Node, NodeRef, Result, Session};
 
 /// A place among the children of a node, in a subtree, or in a range of nodes.
@@ -61,6 +62,17 @@ enum Over {
     Children(Vec<u8>),
     /// Nodes with a value.
     Valued,
+}
+
+impl Over {
+    /// What a step looks at of the key that it finds.
+    #[inline]
+    fn glance(&self) -> Glance {
+        match self {
+            Over::Children(parent) => Glance::Entry(parent.len()),
+            Over::Valued => Glance::Whole,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,7 +250,8 @@ impl Cursor {
         let found = if self.local {
             session.trees.local.next_within(&self.seek, inclusive, &self.high, &mut self.found, value)?
         } else {
-            session.trees.database.next_within(&self.seek, inclusive, &self.high, &mut self.found, value)?
+            let range = (&self.seek[..], inclusive, &self.high[..]);
+            session.trees.database.glance_next(range, self.over.glance(), &mut self.found, value)?
         };
         if !found {
             self.place = Place::AfterLast;
@@ -258,9 +271,14 @@ impl Cursor {
             Place::Fresh | Place::AfterLast => copy(&self.high, &mut self.seek),
             Place::At | Place::Before => copy(&self.key, &mut self.seek),
         }
-        let tree = session.trees.of(self.local);
         let value = if self.with_values { Some(&mut self.value) } else { None };
-        if !tree.previous_within(&self.seek, &self.low, &mut self.found, value)? {
+        let found = if self.local {
+            session.trees.local.previous_within(&self.seek, &self.low, &mut self.found, value)?
+        } else {
+            let (range, glance) = ((&self.seek[..], &self.low[..]), self.over.glance());
+            session.trees.database.glance_previous(range, glance, &mut self.found, value)?
+        };
+        if !found {
             self.place = Place::BeforeFirst;
             return Ok(false);
         }

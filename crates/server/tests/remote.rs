@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use peer::{Client, Ours, Place};
 use perilune::{
-    node, Cursor, Database, Error, ErrorCode, LockMode, Node, Session, TransactionOptions, WatchScope,
+    node, Batch, Cursor, Database, Error, ErrorCode, LockMode, Node, Session, TransactionOptions, WatchScope,
 };
 use perilune_resp::Answer;
 use perilune_server::Settings;
@@ -57,7 +57,7 @@ const NAME: &str = "^t";
 /// One operation and what it answers, as text.
 fn operation(session: &mut Session, chance: &mut Chance) -> String {
     let (node, number) = (chance.node(), chance.below(1_000) as i64);
-    match chance.below(17) {
+    match chance.below(18) {
         0..=2 => format!("{:?}", session.set(&node, number)),
         3 => format!("{:?}", session.set(&node, "x".repeat(number as usize * 9))),
         4 => format!("{:?}", session.get(&node)),
@@ -79,6 +79,7 @@ fn operation(session: &mut Session, chance: &mut Chance) -> String {
             session.count_children(&node),
             session.last_child(&node).map(|n| n.map(|n| n.to_string()))
         ),
+        16 => disturbed_walk(session, &node, chance),
         _ => {
             let mut cursor = Cursor::subtree(&node);
             let mut all = String::new();
@@ -88,6 +89,36 @@ fn operation(session: &mut Session, chance: &mut Chance) -> String {
             all
         }
     }
+}
+
+/// A walk, one way and perhaps back, while the session itself writes where it is going and where it has been.
+fn disturbed_walk(session: &mut Session, node: &Node, chance: &mut Chance) -> String {
+    let (mut all, children) = (String::new(), chance.below(2) == 0);
+    let mut cursor = if children { Cursor::children(node) } else { Cursor::subtree(node) };
+    let mut forward = chance.below(2) == 0;
+    for _ in 0..chance.below(30) {
+        let found = if forward { cursor.next(session) } else { cursor.previous(session) };
+        if !found.unwrap() {
+            break;
+        }
+        all += &format!("{}={:?} ", cursor.node().unwrap(), cursor.value().unwrap());
+        let other = chance.node();
+        match chance.below(9) {
+            0 => session.set(&other, 7).unwrap(),
+            1 => all += &format!("{:?} ", session.delete_value(&other).unwrap()),
+            2 => session.delete_tree(&other).unwrap(),
+            3 => all += &format!("{:?} ", session.data(&other)),
+            4 => {
+                let mut batch = Batch::new();
+                batch.push(&other, 8).unwrap();
+                session.set_each(&batch).unwrap();
+            }
+            5 => all += &format!("{:?} ", session.compare_and_set(&other, Some(7), None::<i64>)),
+            6 => forward = chance.below(8) > 0,
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Operations, some inside transactions that end in one of three ways.
@@ -221,6 +252,107 @@ fn a_transaction_runs_again_when_what_it_read_has_changed() {
     let limit = TransactionOptions { timeout: Duration::from_millis(50), ..TransactionOptions::default() };
     let endless = far.transaction_with(&limit, |_| Err::<(), _>(Error::Restart));
     assert_eq!(endless.unwrap_err().code(), ErrorCode::TransactionTimeout);
+}
+
+/// How many commands a server runs meanwhile, but INFO itself.
+fn requests(ours: &Ours, body: impl FnOnce()) -> u64 {
+    let mut client = Client::connect(&ours.socket);
+    let mut count = || {
+        let Answer::Bulk(text) = client.line("INFO stats") else { panic!("INFO answers a string") };
+        let text = String::from_utf8(text).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("total_commands_processed:")).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    let before = count();
+    body();
+    count() - before - 1
+}
+
+#[test]
+fn walks_are_read_ahead() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut near, mut far) = (ours.database.session().unwrap(), tcp(&ours).session().unwrap());
+    let root = node!("^w").unwrap();
+    let place_of = |number: i64| node!("^w", number).unwrap();
+    for number in 0..1_000 {
+        near.set(&place_of(number), number).unwrap();
+        near.set(&node!("^w", number, "below", number).unwrap(), "x").unwrap();
+    }
+    far.get(&root).unwrap();
+    // One step, 8, 32, 128, 512 and the rest.
+    let count = requests(&ours, || assert_eq!(far.children(&root).count(), 1_000));
+    assert!(count <= 6, "children: {count}");
+    let count = requests(&ours, || assert_eq!(far.subtree(&root).count(), 2_000));
+    assert!(count <= 8, "a subtree: {count}");
+    let count = requests(&ours, || assert_eq!(far.count_children(&root).unwrap(), 1_000));
+    assert!(count <= 7, "a transaction, and its check: {count}");
+    let count = requests(&ours, || {
+        let (mut cursor, mut sum) = (Cursor::children(&root).without_values(), 0);
+        while cursor.previous(&mut far).unwrap() {
+            sum += cursor.integer().unwrap();
+        }
+        assert_eq!(sum, 499_500);
+    });
+    assert!(count <= 1_006, "backwards, each child's own value is asked for: {count}");
+    let count = requests(&ours, || {
+        let mut at = node!("^w", "").unwrap();
+        while let Some(next) = far.next(&at).unwrap() {
+            at = next;
+        }
+        assert_eq!(at, place_of(999));
+    });
+    assert!(count <= 6, "$ORDER: {count}");
+    // Loops in loops, and one that ends early.
+    let count = requests(&ours, || {
+        let mut outer = Cursor::children(&root);
+        while outer.next(&mut far).unwrap() {
+            let mut inner = Cursor::subtree(outer.node_ref().unwrap());
+            while inner.next(&mut far).unwrap() {}
+        }
+    });
+    assert!(count <= 2_006, "{count}");
+    let count = requests(&ours, || assert_eq!(far.children(&root).take(2).count(), 2));
+    assert_eq!(count, 2);
+    // A long value ends a page, and one that is not looked at is not sent.
+    near.set(&place_of(4), &"x".repeat(1 << 20)[..]).unwrap();
+    let count = requests(&ours, || assert_eq!(far.subtree(&root).count(), 2_000));
+    assert!(count <= 10, "{count}");
+}
+
+#[test]
+fn what_was_read_ahead_and_not_used_is_no_conflict() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut near, mut far) = (ours.database.session().unwrap(), tcp(&ours).session().unwrap());
+    let place_of = |number: i64| node!("^w", number).unwrap();
+    (0..20).for_each(|number| near.set(&place_of(2 * number), number).unwrap());
+    for (change, tries) in [(7, 1), (20, 1), (1, 2), (2, 2), (4, 2)] {
+        let mut runs = 0;
+        far.transaction(|session| {
+            runs += 1;
+            let mut cursor = Cursor::children(&node!("^w")?);
+            for _ in 0..3 {
+                assert!(cursor.next(session)?);
+            }
+            if runs == 1 {
+                near.set(&place_of(change), 100 + change)?;
+            }
+            session.set(&node!("^seen")?, runs)
+        })
+        .unwrap();
+        assert_eq!(runs, tries, "{change}");
+        if change % 2 == 1 {
+            near.delete_value(&place_of(change)).unwrap();
+        }
+    }
+    // A walk sees what others have written, once it is old, or the session has done something else than read.
+    let mut cursor = Cursor::children(&node!("^w").unwrap());
+    assert!(cursor.next(&mut far).unwrap() && cursor.next(&mut far).unwrap());
+    near.set(&place_of(3), 3).unwrap();
+    assert!(far.lock(&place_of(0), LockMode::Exclusive, None).unwrap());
+    assert!(cursor.next(&mut far).unwrap());
+    assert_eq!(cursor.integer(), Some(3));
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Locks for RemoteSession {
                 let mode: &[u8] = if request.mode == LockMode::Exclusive { b"x" } else { b"s" };
                 arguments.extend([mode, request.name]);
             }
-            let answer = self.link.call("LOCK", &arguments, Effect::Change, slice)?;
+            let answer = self.call("LOCK", &arguments, Effect::Change, slice)?;
             Ok(RemoteSession::truth(&answer, "LOCK")?.then_some(()))
         })?
         .is_some();
@@ -177,7 +177,7 @@ impl Watch for RemoteSession {
         let number = id.0.to_string();
         let touched = wait(timeout, |slice| {
             let arguments = [number.as_bytes(), &milliseconds(slice).into_bytes()];
-            let answer = self.link.call("WAIT", &arguments, Effect::None, slice)?;
+            let answer = self.call("WAIT", &arguments, Effect::None, slice)?;
             Ok(RemoteSession::truth(&answer, "WAIT")?.then_some(()))
         })?;
         Ok(touched.is_some())
@@ -222,7 +222,7 @@ impl Messages for RemoteSession {
         self.no_transaction()?;
         wait(timeout, |slice| {
             let answer =
-                self.link.call("RECEIVE", &[name, milliseconds(slice).as_bytes()], Effect::Change, slice)?;
+                self.call("RECEIVE", &[name, milliseconds(slice).as_bytes()], Effect::Change, slice)?;
             message_of(answer, "RECEIVE")
         })
     }
@@ -232,7 +232,7 @@ impl Messages for RemoteSession {
         let after = after.to_string();
         wait(timeout, |slice| {
             let arguments = [name, after.as_bytes(), &milliseconds(slice).into_bytes()];
-            let answer = self.link.call("FOLLOW", &arguments, Effect::None, slice)?;
+            let answer = self.call("FOLLOW", &arguments, Effect::None, slice)?;
             message_of(answer, "FOLLOW")
         })
     }

@@ -9,20 +9,24 @@
 //!   outcome is unknown; nothing is repeated silently.
 //! - A transaction keeps its writes here, and what it has read; its commit is one request, which the
 //!   server checks and applies as one transaction. Nothing is held open at the server meanwhile.
+//! - Walks are read ahead, in pages; what is known so is less than a moment old, or a condition of the commit.
 //! - Locks and watches belong to the connection, and are gone when it is.
 //! - Whatever a client sends is checked before the engine sees it.
 //!
 //! Deliberately absent: a pool of connections (a session has its own), caches that outlive a transaction.
 
 mod address;
+mod ahead;
 mod codes;
 mod commit;
 mod database;
 mod facilities;
 mod link;
 mod overlay;
+mod pages;
 mod reads;
 mod running;
+mod search;
 mod serve;
 mod services;
 mod session;
@@ -31,6 +35,7 @@ mod tls;
 
 pub(crate) use self::address::is_address;
 pub(crate) use self::database::RemoteDatabase;
+pub(crate) use self::search::Glance;
 pub(crate) use self::session::RemoteSession;
 
 pub use self::codes::line_of;

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use perilune_resp::ArgumentsBuf;
 
+use super::search::{Pair, Search};
+
 /// The value at a key is this.
 pub(super) const IS: &[u8] = b"=";
 /// There is no value at a key.
@@ -54,15 +56,17 @@ impl Reads {
         self.bytes += key.len() + value.map_or(0, <[u8]>::len);
     }
 
-    /// The server answered `found` (nothing: empty) for the first key after `from` and before `end` (empty:
-    /// no end).
-    pub(super) fn first(&mut self, from: &[u8], inclusive: bool, end: &[u8], found: &[u8]) {
-        self.add(&[FIRST, from, if inclusive { b"1" } else { b"0" }, end, found]);
-    }
-
-    /// The same for the last key before `from`, from `begin` on.
-    pub(super) fn last(&mut self, from: &[u8], begin: &[u8], found: &[u8]) {
-        self.add(&[LAST, from, begin, found]);
+    /// The server answered `found` for a search.
+    pub(super) fn found(&mut self, search: &Search<'_>, found: Option<&Pair>) {
+        let key = found.map_or(&[][..], |(key, _)| key);
+        if search.forward {
+            self.add(&[FIRST, search.from, if search.inclusive { b"1" } else { b"0" }, search.bound, key]);
+        } else {
+            self.add(&[LAST, search.from, search.bound, key]);
+        }
+        if let Some((key, value)) = found.filter(|(key, _)| search.wants_value(key)) {
+            self.value(key, Some(value));
+        }
     }
 
     fn add(&mut self, parts: &[&[u8]]) {

@@ -14,6 +14,7 @@ use perilune_store::{Durability, Error, LockOwner, Result, Session, TransactionO
 use super::link::{unexpected, Effect};
 use super::overlay::{Overlay, Seen};
 use super::reads::{self, Reads};
+use super::search::{Pair, Search};
 use super::session::{flag, RemoteSession, NO_TRANSACTION};
 use crate::limits::{WIRE_TRANSACTION_BYTES, WIRE_TRANSACTION_READS};
 
@@ -50,8 +51,6 @@ impl Series {
     }
 }
 
-type Pair = (Vec<u8>, Vec<u8>);
-
 impl RemoteSession {
     /// The open transaction, if it can still grow.
     pub(super) fn growing(&mut self) -> Result<&mut Running> {
@@ -76,59 +75,82 @@ impl RemoteSession {
         Ok(running)
     }
 
-    /// Asks the server for the first key of a range.
-    pub(super) fn base_first(
-        &mut self,
-        from: &[u8],
-        inclusive: bool,
-        end: &[u8],
-        with_value: bool,
-    ) -> Result<Option<Pair>> {
-        let answer = self.ask("NEXT", &[from, flag(inclusive), end, flag(with_value)], Effect::None)?;
-        let found = pair_of(answer, "NEXT")?;
-        if let Some(running) = &mut self.running {
-            running.reads.first(from, inclusive, end, found.as_ref().map_or(&[], |(key, _)| key));
-            if let (Some((key, value)), true) = (&found, with_value) {
-                running.reads.value(key, Some(value));
+    /// What the server has for a search: as it was read ahead, or by a request. `reach`: where a page may end, which
+    /// the search's own bound may be short of.
+    pub(super) fn base(&mut self, search: &Search<'_>, reach: &[u8]) -> Result<Option<Pair>> {
+        let is_alone = self.running.is_none();
+        if let Some(known) = self.ahead.answer(search, is_alone) {
+            return Ok(known);
+        }
+        if let Some(count) = self.ahead.page_for(search) {
+            self.read_ahead(search, reach, count)?;
+            if let Some(known) = self.ahead.answer(search, false) {
+                return Ok(known);
             }
         }
+        let (from, bound, with_value) = (search.from, search.bound, flag(search.with_value));
+        let answer = if search.forward {
+            self.ask("NEXT", &[from, flag(search.inclusive), bound, with_value], Effect::None)?
+        } else {
+            self.ask("PREV", &[from, bound, with_value], Effect::None)?
+        };
+        let found = pair_of(answer)?;
+        self.ahead.note(search, found.as_ref().map(|(key, _)| key.as_slice()));
         Ok(found)
     }
 
-    pub(super) fn base_last(&mut self, from: &[u8], begin: &[u8], with_value: bool) -> Result<Option<Pair>> {
-        let answer = self.ask("PREV", &[from, begin, flag(with_value)], Effect::None)?;
-        let found = pair_of(answer, "PREV")?;
-        if let Some(running) = &mut self.running {
-            running.reads.last(from, begin, found.as_ref().map_or(&[], |(key, _)| key));
-            if let (Some((key, value)), true) = (&found, with_value) {
-                running.reads.value(key, Some(value));
+    /// Asks for a page of a walk.
+    fn read_ahead(&mut self, search: &Search<'_>, reach: &[u8], count: usize) -> Result<()> {
+        let parent = search.glance.parent().map_or_else(String::new, |parent| parent.to_string());
+        let arguments = [
+            flag(search.forward),
+            search.from,
+            flag(search.inclusive),
+            reach,
+            flag(search.with_value),
+            parent.as_bytes(),
+            &count.to_string().into_bytes(),
+        ];
+        let Answer::Array(parts) = self.ask("WALK", &arguments, Effect::None)? else {
+            return Err(unexpected("WALK"));
+        };
+        let mut parts = parts.into_iter();
+        let Some(Answer::Integer(is_all)) = parts.next() else { return Err(unexpected("WALK")) };
+        let mut found = Vec::with_capacity(parts.len() / 2);
+        loop {
+            match (parts.next(), parts.next()) {
+                (None, _) => break,
+                (Some(Answer::Bulk(key)), Some(Answer::Bulk(value))) => found.push((key, Some(value))),
+                (Some(Answer::Bulk(key)), Some(Answer::Null)) => found.push((key, None)),
+                _ => return Err(unexpected("WALK")),
             }
         }
+        self.ahead.fill(search, reach, count, found, is_all == 1);
+        Ok(())
+    }
+
+    /// What the open transaction sees of the server's for a search.
+    fn read(&mut self, search: &Search<'_>, reach: &[u8]) -> Result<Option<Pair>> {
+        let found = self.base(search, reach)?;
+        self.growing()?.reads.found(search, found.as_ref());
         Ok(found)
     }
 
-    /// The first pair of a range as the open transaction sees it. `end` empty: no end.
-    pub(super) fn seen_first(
-        &mut self,
-        from: &[u8],
-        inclusive: bool,
-        end: &[u8],
-        with_value: bool,
-    ) -> Result<Option<Pair>> {
+    /// The first pair of a range as the open transaction sees it.
+    pub(super) fn seen_first(&mut self, search: &Search<'_>) -> Result<Option<Pair>> {
         let overlay = &self.growing()?.overlay;
-        let end_of = |end: &[u8]| Some(end.to_vec()).filter(|end| !end.is_empty());
-        let own = overlay.after(from, inclusive, end_of(end).as_deref());
+        let end = Some(search.bound).filter(|end| !end.is_empty());
+        let own = overlay.after(search.from, search.inclusive, end);
         let own = own.map(|(key, value)| (key.to_vec(), value.to_vec()));
         // Behind what this transaction has written itself nothing is read.
-        let end = own.as_ref().map_or(end, |(key, _)| key.as_slice());
-        let (mut from, mut inclusive) = (from.to_vec(), inclusive);
+        let bound = own.as_ref().map_or(search.bound, |(key, _)| key.as_slice());
+        let (mut from, mut inclusive) = (search.from.to_vec(), search.inclusive);
         loop {
-            if !end.is_empty() && from.as_slice() >= end {
+            if !bound.is_empty() && from.as_slice() >= bound {
                 return Ok(own);
             }
-            let Some((key, value)) = self.base_first(&from, inclusive, end, with_value)? else {
-                return Ok(own);
-            };
+            let narrow = Search { from: &from, inclusive, bound, ..*search };
+            let Some((key, value)) = self.read(&narrow, search.bound)? else { return Ok(own) };
             let overlay = &self.growing()?.overlay;
             match overlay.get(&key) {
                 Seen::Unknown => return Ok(Some((key, value))),
@@ -147,13 +169,15 @@ impl RemoteSession {
         }
     }
 
-    pub(super) fn seen_last(&mut self, from: &[u8], begin: &[u8], with_value: bool) -> Result<Option<Pair>> {
-        let own = self.growing()?.overlay.before(from, begin);
+    /// The last pair of a range as the open transaction sees it.
+    pub(super) fn seen_last(&mut self, search: &Search<'_>) -> Result<Option<Pair>> {
+        let own = self.growing()?.overlay.before(search.from, search.bound);
         let own = own.map(|(key, value)| (key.to_vec(), value.to_vec()));
-        let begin = own.as_ref().map_or(begin, |(key, _)| key.as_slice());
-        let mut from = from.to_vec();
+        let bound = own.as_ref().map_or(search.bound, |(key, _)| key.as_slice());
+        let mut from = search.from.to_vec();
         loop {
-            let Some((key, value)) = self.base_last(&from, begin, with_value)? else { return Ok(own) };
+            let narrow = Search { from: &from, bound, ..*search };
+            let Some((key, value)) = self.read(&narrow, search.bound)? else { return Ok(own) };
             let overlay = &self.growing()?.overlay;
             match overlay.get(&key) {
                 Seen::Unknown => return Ok(Some((key, value))),
@@ -225,7 +249,7 @@ impl RemoteSession {
     }
 }
 
-fn pair_of(answer: Answer, name: &str) -> Result<Option<Pair>> {
+fn pair_of(answer: Answer) -> Result<Option<Pair>> {
     match answer {
         Answer::Null => Ok(None),
         Answer::Array(parts) => {
@@ -233,10 +257,10 @@ fn pair_of(answer: Answer, name: &str) -> Result<Option<Pair>> {
             match (parts.next(), parts.next()) {
                 (Some(Answer::Bulk(key)), None) => Ok(Some((key, Vec::new()))),
                 (Some(Answer::Bulk(key)), Some(Answer::Bulk(value))) => Ok(Some((key, value))),
-                _ => Err(unexpected(name)),
+                _ => Err(unexpected("NEXT")),
             }
         }
-        _ => Err(unexpected(name)),
+        _ => Err(unexpected("NEXT")),
     }
 }
 

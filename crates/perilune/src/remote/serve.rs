@@ -15,7 +15,7 @@ use perilune_store::{
     Durability, Error as StoreError, Limits, LockOwner, Session as StoreSession, TransactionOptions, WatchId,
 };
 
-use super::{codes, commit, services, FAMILY, VERSION};
+use super::{codes, commit, pages, services, FAMILY, VERSION};
 use crate::limits::{REMOTE_LOCK_OWNERS, SUBSCRIPTS};
 use crate::{Error, NodeRef, Result, Session};
 
@@ -180,6 +180,7 @@ fn run(
             let range = (peer.sought(from)?, peer.sought(begin)?);
             previous(session, range, truth(with_value)?, replies)?;
         }
+        (b"WALK", given) => pages::walk(session, peer, given, replies)?,
         (b"DATA", [key]) => {
             let data = session.data(NodeRef::from_encoded(peer.sought(key)?, false))?;
             replies.integer(data.number().into());

@@ -14,17 +14,21 @@ use perilune_store::{
     TransactionOptions, UpdateBuffer,
 };
 
+use super::ahead::Ahead;
 use super::codes;
 use super::database::{RemoteDatabase, Shared};
 use super::link::{unexpected, Effect, Link};
 use super::overlay::Seen;
 use super::running::{Running, Series};
+use super::search::{Glance, Pair, Search};
 
 /// A session behind a server.
 pub(crate) struct RemoteSession {
     pub(super) shared: Arc<Shared>,
     pub(super) link: Link,
     pub(super) running: Option<Running>,
+    /// Walks under way.
+    pub(super) ahead: Ahead,
     /// Of the tries of a transaction.
     pub(super) series: Option<Series>,
     pub(super) hook: Option<CommitHook>,
@@ -56,6 +60,7 @@ impl RemoteSession {
             link: Link::new(&shared.address, shared.timeout),
             shared,
             running: None,
+            ahead: Ahead::default(),
             series: None,
             hook: None,
             owners: 0,
@@ -76,6 +81,7 @@ impl RemoteSession {
         }
         let refused = self.check_write(key, by);
         Some(refused.and_then(|()| {
+            self.ahead.touch(key, key);
             match self.link.call_raw("INCR", &[key, by, flag(truncating)], Effect::Change)? {
                 Answer::Bulk(sum) => Ok(Ok(sum)),
                 Answer::Error(line) => {
@@ -102,7 +108,7 @@ impl RemoteSession {
         let read_only = options.read_only || self.shared.read_only;
         let milliseconds = options.timeout.as_millis().to_string();
         let arguments = [flag(read_only), flag(fsync), milliseconds.as_bytes(), program];
-        match self.link.call("RUN", &arguments, Effect::Change, options.timeout)? {
+        match self.call("RUN", &arguments, Effect::Change, options.timeout)? {
             Answer::Bulk(answer) => Ok(answer),
             _ => Err(unexpected("RUN")),
         }
@@ -115,6 +121,58 @@ impl RemoteSession {
 
     pub(super) fn ask(&mut self, name: &str, arguments: &[&[u8]], effect: Effect) -> Result<Answer> {
         self.link.call(name, arguments, effect, Duration::ZERO)
+    }
+
+    /// A request after which nothing is known ahead.
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        arguments: &[&[u8]],
+        effect: Effect,
+        wait: Duration,
+    ) -> Result<Answer> {
+        self.ahead.clear();
+        self.link.call(name, arguments, effect, wait)
+    }
+
+    /// A request that changes what lies between `key` and `end`.
+    fn change(&mut self, name: &str, arguments: &[&[u8]], key: &[u8], end: &[u8]) -> Result<Answer> {
+        self.ahead.touch(key, end);
+        self.ask(name, arguments, Effect::Change)
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Result<Option<Pair>> {
+        match (&self.running, search.forward) {
+            (None, _) => self.base(search, search.bound),
+            (Some(_), true) => self.seen_first(search),
+            (Some(_), false) => self.seen_last(search),
+        }
+    }
+
+    /// As [`Session::next_within`] (`end` empty: anywhere), for a caller that looks at so much of the key.
+    pub(crate) fn glance_next(
+        &mut self,
+        (from, inclusive, end): (&[u8], bool, &[u8]),
+        glance: Glance,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let with_value = value.is_some();
+        let search = Search { forward: true, from, inclusive, bound: end, with_value, glance };
+        Ok(give(self.search(&search)?, key, value))
+    }
+
+    /// As [`Session::previous_within`], for a caller that looks at so much of the key.
+    pub(crate) fn glance_previous(
+        &mut self,
+        (from, begin): (&[u8], &[u8]),
+        glance: Glance,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        let with_value = value.is_some();
+        let search = Search { forward: false, from, inclusive: false, bound: begin, with_value, glance };
+        Ok(give(self.search(&search)?, key, value))
     }
 
     /// What the engine would refuse is refused here, before it is part of a transaction.
@@ -138,7 +196,7 @@ impl RemoteSession {
     }
 }
 
-fn give(found: Option<(Vec<u8>, Vec<u8>)>, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> bool {
+fn give(found: Option<Pair>, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> bool {
     let Some((found_key, found_value)) = found else { return false };
     *key = found_key;
     if let Some(value) = value {
@@ -209,11 +267,7 @@ impl Session for RemoteSession {
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
-        let found = match self.running {
-            None => self.base_first(from, inclusive, end, value.is_some())?,
-            Some(_) => self.seen_first(from, inclusive, end, value.is_some())?,
-        };
-        Ok(give(found, key, value))
+        self.glance_next((from, inclusive, end), Glance::Whole, key, value)
     }
 
     fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
@@ -227,17 +281,13 @@ impl Session for RemoteSession {
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
-        let found = match self.running {
-            None => self.base_last(from, begin, value.is_some())?,
-            Some(_) => self.seen_last(from, begin, value.is_some())?,
-        };
-        Ok(give(found, key, value))
+        self.glance_previous((from, begin), Glance::Whole, key, value)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_write(key, value)?;
         if self.is_plain() {
-            return self.ask("SET", &[key, value], Effect::Change).map(drop);
+            return self.change("SET", &[key, value], key, key).map(drop);
         }
         if self.running.is_none() {
             return self.alone(|session| session.set(key, value));
@@ -252,6 +302,7 @@ impl Session for RemoteSession {
         }
         let good = pairs.iter().position(|(key, value)| self.check_write(key, value).is_err());
         let (good, rest) = pairs.split_at(good.unwrap_or(pairs.len()));
+        good.iter().for_each(|(key, _)| self.ahead.touch(key, key));
         self.link.call_each("SET", good.iter().map(|(key, value)| [*key, *value]))?;
         rest.first().map_or(Ok(()), |(key, value)| self.check_write(key, value))
     }
@@ -259,7 +310,7 @@ impl Session for RemoteSession {
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
         self.check_write(key, &[])?;
         if self.is_plain() {
-            return match self.ask("DEL", &[key], Effect::Change)? {
+            return match self.change("DEL", &[key], key, key)? {
                 Answer::Integer(removed) => Ok(removed == 1),
                 _ => Err(unexpected("DEL")),
             };
@@ -277,7 +328,8 @@ impl Session for RemoteSession {
     fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
         self.check_write(prefix, &[])?;
         if self.is_plain() {
-            return self.ask("KILL", &[prefix], Effect::Change).map(drop);
+            let end = [prefix, &[0xFF]].concat();
+            return self.change("KILL", &[prefix], prefix, &end).map(drop);
         }
         if self.running.is_none() {
             return self.alone(|session| session.remove_prefix(prefix));
@@ -314,7 +366,7 @@ impl Session for RemoteSession {
                 flag(new.is_some()),
                 new.unwrap_or(&[]),
             ];
-            return match self.ask("CAS", &arguments, Effect::Change)? {
+            return match self.change("CAS", &arguments, key, key)? {
                 Answer::Integer(done) => Ok(done == 1),
                 _ => Err(unexpected("CAS")),
             };
@@ -345,6 +397,7 @@ impl Session for RemoteSession {
         if self.running.is_none() {
             self.series.get_or_insert_with(|| Series::new(options.timeout));
             self.running = Some(Running { options: options.clone(), ..Running::default() });
+            self.ahead.clear();
         }
         if let Some(running) = &mut self.running {
             running.overlay.begin();
@@ -367,6 +420,7 @@ impl Session for RemoteSession {
             return Err(Error::Forked);
         }
         let sent = self.run_hook().and_then(|()| self.send_commit(true));
+        self.ahead.clear();
         match sent {
             Ok(true) => {
                 self.running = None;
@@ -393,6 +447,7 @@ impl Session for RemoteSession {
         let taken: Vec<_> = running.locks.extract_if(.., |lock| lock.0 >= depth).collect();
         if depth == 1 {
             self.running = None;
+            self.ahead.clear();
         }
         if !forked {
             self.release(taken.iter().map(|(_, owner, name)| (*owner, name.as_slice())));

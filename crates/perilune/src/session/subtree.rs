@@ -1,8 +1,9 @@
 //! Operations on whole subtrees: copy, merge, count. Each is one transaction.
 
 use perilune_key::range;
-use perilune_store::Span;
+use perilune_store::{Session as StoreSession, Span};
 
+use crate::remote::Glance;
 use crate::{Error, NodeRef, Result, Session};
 
 impl Session {
@@ -36,8 +37,17 @@ impl Session {
             let parent = node.encoded();
             let (mut at, mut found, mut end) = (parent.to_vec(), Vec::new(), Vec::new());
             range::subtree_end(parent, &mut end);
-            let tree = session.trees.of(node.is_local());
-            while tree.next_within(&at, count > 0, &end, &mut found, None)? {
+            let glance = Glance::Child(parent.len());
+            loop {
+                let is_there = if node.is_local() {
+                    session.trees.local.next_within(&at, count > 0, &end, &mut found, None)?
+                } else {
+                    let range = (&at[..], count > 0, &end[..]);
+                    session.trees.database.glance_next(range, glance, &mut found, None)?
+                };
+                if !is_there {
+                    break;
+                }
                 match range::child_of(parent, &found)? {
                     Some(child) => range::after_child(child, &mut at),
                     None => break,

@@ -6,6 +6,7 @@
 use perilune_key::range;
 use perilune_store::Session as StoreSession;
 
+use crate::remote::Glance;
 use crate::{Node, NodeRef, Result, Session};
 
 /// Which neighbour of a node is wanted.
@@ -248,7 +249,8 @@ impl Session {
         let found = if local {
             self.trees.local.next_within(from, inclusive, &self.end, &mut self.found, None)?
         } else {
-            self.trees.database.next_within(from, inclusive, &self.end, &mut self.found, None)?
+            let range = (from, inclusive, &self.end[..]);
+            self.trees.database.glance_next(range, Glance::Child(parent), &mut self.found, None)?
         };
         self.child(found, &key[..parent], local)
     }
@@ -261,13 +263,18 @@ impl Session {
         local: bool,
         seek: Seek,
     ) -> Result<Option<NodeRef<'_>>> {
-        let (tree, found, begin) = (self.trees.of(local), &mut self.found, &key[..parent]);
-        let found = match seek {
-            Seek::Above => tree.previous_within(key, begin, found, None)?,
+        let from = match seek {
+            Seek::Above => key,
             Seek::PastTree => {
                 range::subtree_end(key, &mut self.from);
-                tree.previous_within(&self.from, begin, found, None)?
+                &self.from[..]
             }
+        };
+        let (found, begin) = (&mut self.found, &key[..parent]);
+        let found = if local {
+            self.trees.local.previous_within(from, begin, found, None)?
+        } else {
+            self.trees.database.glance_previous((from, begin), Glance::Child(parent), found, None)?
         };
         self.child(found, &key[..parent], local)
     }

@@ -37,5 +37,6 @@ pub(super) const ROWS: &[Command] = &[
     row("perilune.unlockall", 2, NO_MULTI, "Releases all locks of an owner"),
     row("perilune.unwatch", 2, NO_MULTI, "Ends a watch"),
     row("perilune.wait", 3, BLOCKING | NO_MULTI, "Waits for what is watched"),
+    row("perilune.walk", 8, 0, "Finds many steps of a walk"),
     row("perilune.watch", -3, NO_MULTI, "Watches nodes"),
 ];

@@ -1,0 +1,251 @@
+//! What is read ahead of walks: the server's answers to steps that have not been asked for yet.
+//!
+//! A walk is a series of searches of which each begins where the one before it has ended. From its second step on
+//! answers come in pages: the first of [`FIRST`], each one four times the one before it, up to [`MOST`].
+//!
+//! Invariants
+//! - A stretch says what the server answered for every search that begins in it.
+//! - Outside a transaction no answer is older than [`AGE`]; inside, each that is used is a condition of the commit,
+//!   and those that are not used are none.
+//! - What the session itself changes is no longer known ahead. Whatever else it does at the server but read, nothing is.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::search::{step_behind, Pair, Search};
+
+/// Steps of the first page.
+const FIRST: usize = 8;
+/// Steps of a page at most; the server ends one sooner that has many bytes.
+const MOST: usize = 512;
+/// How long an answer holds outside a transaction.
+const AGE: Duration = Duration::from_millis(50);
+/// Walks that are followed at a time: those of loops in loops.
+const WALKS: usize = 8;
+
+/// Searches that begin between `edge` and what is found have that answer, which lies in their direction.
+#[derive(Debug)]
+struct Stretch {
+    edge: Vec<u8>,
+    /// None: nothing up to the walk's bound. Without a value: it is not known.
+    found: Option<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+#[derive(Debug)]
+struct Walk {
+    forward: bool,
+    /// What its last step has found.
+    last: Vec<u8>,
+    /// Steps of the next page.
+    count: usize,
+    bound: Vec<u8>,
+    /// In the direction of the walk.
+    stretches: VecDeque<Stretch>,
+    read: Instant,
+}
+
+/// The walks of a session, the one that went on last at the end.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    walks: Vec<Walk>,
+}
+
+impl Walk {
+    /// The stretch that answers a search.
+    fn stretch_for(&self, search: &Search<'_>, aging: bool) -> Option<usize> {
+        if self.forward != search.forward || self.stretches.is_empty() || aging && self.read.elapsed() > AGE {
+            return None;
+        }
+        let start = search.start();
+        let begins = |stretch: &Stretch| match self.forward {
+            true => stretch.edge[..] <= start[..],
+            false => stretch.edge[..] >= start[..],
+        };
+        let at = self.stretches.partition_point(begins).checked_sub(1)?;
+        let answers = match &self.stretches[at].found {
+            Some((key, value)) => {
+                let is_before = if self.forward { start[..] <= key[..] } else { key[..] < start[..] };
+                is_before && (value.is_some() || !search.wants_value(key))
+            }
+            None if self.forward => {
+                self.bound.is_empty() || !search.bound.is_empty() && search.bound <= &self.bound[..]
+            }
+            None => search.bound >= &self.bound[..],
+        };
+        answers.then_some(at)
+    }
+
+    /// Whether a search is its next step.
+    fn goes_on(&self, search: &Search<'_>) -> bool {
+        self.forward == search.forward
+            && step_behind(&self.last, self.forward, search.glance.parent()) == *search.start()
+    }
+
+    /// Forgets answers that a change between `low` and `high` may have made others.
+    fn touch(&mut self, low: &[u8], high: &[u8]) {
+        let touched = |stretch: &Stretch| match (self.forward, &stretch.found) {
+            (true, Some((key, _))) => &stretch.edge[..] <= high && &key[..] >= low,
+            (true, None) => &stretch.edge[..] <= high,
+            (false, Some((key, _))) => &stretch.edge[..] > low && &key[..] <= high,
+            (false, None) => &stretch.edge[..] > low,
+        };
+        if let Some(first) = self.stretches.iter().position(touched) {
+            self.stretches.truncate(first);
+        }
+    }
+}
+
+impl Ahead {
+    /// What is known of a search. `aging`: if it is not too old.
+    pub(super) fn answer(&mut self, search: &Search<'_>, aging: bool) -> Option<Option<Pair>> {
+        let known = |walk: &Walk| walk.stretch_for(search, aging);
+        let (at, stretch) =
+            self.walks.iter().enumerate().rev().find_map(|(at, walk)| Some((at, known(walk)?)))?;
+        let mut walk = self.walks.remove(at);
+        walk.stretches.drain(..stretch);
+        let found = walk.stretches.front().and_then(|stretch| stretch.found.clone());
+        let is_within = |key: &[u8]| match search.forward {
+            true => search.bound.is_empty() || key < search.bound,
+            false => key >= search.bound,
+        };
+        let answer =
+            found.filter(|(key, _)| is_within(key)).map(|(key, value)| (key, value.unwrap_or_default()));
+        if let Some((key, _)) = &answer {
+            walk.last.clone_from(key);
+        }
+        self.walks.push(walk);
+        Some(answer)
+    }
+
+    /// Of how many steps the page is to be that begins with a search; none: it is no step of a walk, yet.
+    pub(super) fn page_for(&self, search: &Search<'_>) -> Option<usize> {
+        self.walks.iter().rev().find(|walk| walk.goes_on(search)).map(|walk| walk.count)
+    }
+
+    /// The server has answered a search by itself: a walk may begin here.
+    pub(super) fn note(&mut self, search: &Search<'_>, found: Option<&[u8]>) {
+        if let Some(key) = found {
+            self.begin(search, key, FIRST);
+        }
+    }
+
+    /// The server has answered a page of `count` steps that begins with a search, up to `bound`: what each step finds,
+    /// and whether there is no more.
+    pub(super) fn fill(
+        &mut self,
+        search: &Search<'_>,
+        bound: &[u8],
+        count: usize,
+        found: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        is_all: bool,
+    ) {
+        self.walks.retain(|walk| !walk.goes_on(search));
+        let mut edge = search.start().into_owned();
+        let walk = self.begin(search, &[], (count * 4).min(MOST));
+        walk.bound = bound.to_vec();
+        for (key, value) in found {
+            let next = step_behind(&key, search.forward, search.glance.parent());
+            let edge = std::mem::replace(&mut edge, next);
+            walk.stretches.push_back(Stretch { edge, found: Some((key, value)) });
+        }
+        if is_all {
+            walk.stretches.push_back(Stretch { edge, found: None });
+        }
+    }
+
+    /// The session changes what lies between two keys.
+    pub(super) fn touch(&mut self, low: &[u8], high: &[u8]) {
+        self.walks.iter_mut().for_each(|walk| walk.touch(low, high));
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.walks.clear();
+    }
+
+    fn begin(&mut self, search: &Search<'_>, last: &[u8], count: usize) -> &mut Walk {
+        if self.walks.len() >= WALKS {
+            self.walks.remove(0);
+        }
+        self.walks.push(Walk {
+            forward: search.forward,
+            last: last.to_vec(),
+            count,
+            bound: Vec::new(),
+            stretches: VecDeque::new(),
+            read: Instant::now(),
+        });
+        let last = self.walks.len() - 1;
+        &mut self.walks[last]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::search::Glance;
+    use super::*;
+
+    fn search<'s>(forward: bool, from: &'s [u8], bound: &'s [u8]) -> Search<'s> {
+        Search { forward, from, inclusive: false, bound, with_value: false, glance: Glance::Whole }
+    }
+
+    fn filled(forward: bool, from: &[u8], bound: &[u8], keys: &[&[u8]]) -> Ahead {
+        let mut ahead = Ahead::default();
+        let found = keys.iter().map(|key| (key.to_vec(), None)).collect();
+        ahead.fill(&search(forward, from, bound), bound, FIRST, found, true);
+        ahead
+    }
+
+    fn keys(ahead: &mut Ahead, forward: bool, from: &[u8], bound: &[u8]) -> Option<Option<Vec<u8>>> {
+        ahead.answer(&search(forward, from, bound), true).map(|found| found.map(|(key, _)| key))
+    }
+
+    #[test]
+    fn a_page_answers_what_begins_in_it_and_nothing_else() {
+        let mut ahead = filled(true, b"b", b"x", &[b"d", b"f"]);
+        assert_eq!(keys(&mut ahead, true, b"a", b"x"), None);
+        assert_eq!(keys(&mut ahead, true, b"c", b"x"), Some(Some(b"d".to_vec())));
+        assert_eq!(keys(&mut ahead, true, b"c", b"d"), Some(None));
+        assert_eq!(keys(&mut ahead, true, b"d", b"x"), Some(Some(b"f".to_vec())));
+        assert_eq!(keys(&mut ahead, true, b"f", b"x"), Some(None));
+        assert_eq!(keys(&mut ahead, true, b"f", b"y"), None);
+        assert_eq!(keys(&mut ahead, true, b"f", b""), None);
+        assert_eq!(keys(&mut ahead, false, b"f", b""), None);
+        let mut ahead = filled(false, b"x", b"b", &[b"f", b"d"]);
+        assert_eq!(keys(&mut ahead, false, b"y", b"b"), None);
+        assert_eq!(keys(&mut ahead, false, b"g", b"b"), Some(Some(b"f".to_vec())));
+        assert_eq!(keys(&mut ahead, false, b"f", b"b"), Some(Some(b"d".to_vec())));
+        assert_eq!(keys(&mut ahead, false, b"d", b"c"), Some(None));
+        assert_eq!(keys(&mut ahead, false, b"d", b"a"), None);
+    }
+
+    #[test]
+    fn what_the_session_changes_is_not_known() {
+        let mut ahead = filled(true, b"b", b"x", &[b"d", b"f", b"h"]);
+        ahead.touch(b"b", b"b");
+        assert_eq!(keys(&mut ahead, true, b"b", b"x"), Some(Some(b"d".to_vec())));
+        ahead.touch(b"g", b"g");
+        assert_eq!(keys(&mut ahead, true, b"d", b"x"), Some(Some(b"f".to_vec())));
+        assert_eq!(keys(&mut ahead, true, b"f", b"x"), None);
+        let mut ahead = filled(false, b"x", b"b", &[b"h", b"f", b"d"]);
+        ahead.touch(b"g", b"g\xFF");
+        assert_eq!(keys(&mut ahead, false, b"x", b"b"), Some(Some(b"h".to_vec())));
+        assert_eq!(keys(&mut ahead, false, b"h", b"b"), None);
+        let mut ahead = filled(true, b"b", b"x", &[]);
+        ahead.touch(b"c", b"c");
+        assert_eq!(keys(&mut ahead, true, b"b", b"x"), None);
+    }
+
+    #[test]
+    fn pages_grow_while_a_walk_goes_on() {
+        let mut ahead = Ahead::default();
+        assert_eq!(ahead.page_for(&search(true, b"a", b"x")), None);
+        ahead.note(&search(true, b"a", b"x"), Some(b"b"));
+        assert_eq!(ahead.page_for(&search(true, b"a", b"x")), None);
+        assert_eq!(ahead.page_for(&search(true, b"b", b"x")), Some(FIRST));
+        assert_eq!(ahead.page_for(&search(false, b"b", b"")), None);
+        ahead.fill(&search(true, b"b", b"x"), b"x", FIRST, vec![(b"c".to_vec(), None)], false);
+        assert_eq!(keys(&mut ahead, true, b"b", b"x"), Some(Some(b"c".to_vec())));
+        assert_eq!(ahead.page_for(&search(true, b"c", b"x")), Some(4 * FIRST));
+    }
+}
