@@ -355,6 +355,99 @@ fn what_was_read_ahead_and_not_used_is_no_conflict() {
     assert_eq!(cursor.integer(), Some(3));
 }
 
+/// How often a transaction runs in whose first run another program makes a change.
+fn runs(
+    far: &mut Session,
+    near: &mut Session,
+    mut read: impl FnMut(&mut Session) -> perilune::Result<()>,
+    change: impl FnOnce(&mut Session) -> perilune::Result<()>,
+) -> u32 {
+    let (mut runs, mut change) = (0, Some(change));
+    far.transaction(|session| {
+        runs += 1;
+        read(session)?;
+        if let Some(change) = change.take() {
+            change(near)?;
+        }
+        session.set(&node!("^seen")?, runs)
+    })
+    .unwrap();
+    runs
+}
+
+/// What is below a neighbouring sibling, another descendant, another value where `data` was asked: they disturbed
+/// transactions that had not looked at them.
+#[test]
+fn a_transaction_is_disturbed_by_what_it_has_looked_at() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut near, mut far) = (ours.database.session().unwrap(), tcp(&ours).session().unwrap());
+    let (five, deep) = (node!("^p", 5).unwrap(), node!("^p", 5, "b").unwrap());
+    let above = node!("^p", 5, "a").unwrap();
+    type Read = fn(&mut Session) -> perilune::Result<()>;
+    type Change = fn(&mut Session) -> perilune::Result<()>;
+    let sibling: Read = |session| session.next(&node!("^p", 1)?).map(drop);
+    let before: Read = |session| session.previous(&node!("^p", 9)?).map(drop);
+    let data: Read = |session| session.data(&node!("^p", 5)?).map(drop);
+    let walk: Read = |session| {
+        let mut cursor = Cursor::children(&node!("^p")?);
+        while cursor.next(session)? {}
+        Ok(())
+    };
+    let removed: Read = |session| session.delete_value(&node!("^p", 5)?).map(drop);
+    let first_below: Change = |session| session.set(&node!("^p", 5, "a")?, 1);
+    let last_below: Change = |session| session.set(&node!("^p", 5, "z")?, 1);
+    let value: Change = |session| session.set(&node!("^p", 5)?, "other");
+    let no_value: Change = |session| session.delete_value(&node!("^p", 5)?).map(drop);
+    let nothing: Change = |session| session.delete_tree(&node!("^p", 5)?);
+    let between: Change = |session| session.set(&node!("^p", 3)?, 1);
+    for (number, (read, change, has_value, expected)) in [
+        (sibling, first_below, false, 1),
+        (sibling, value, false, 1),
+        (sibling, no_value, true, 1),
+        (sibling, nothing, true, 2),
+        (sibling, between, true, 2),
+        (before, last_below, true, 1),
+        (before, nothing, true, 2),
+        (data, first_below, true, 1),
+        (data, value, true, 1),
+        (data, value, false, 2),
+        (data, no_value, true, 2),
+        (data, nothing, false, 2),
+        (walk, first_below, true, 1),
+        (walk, first_below, false, 1),
+        (walk, value, false, 2),
+        (walk, value, true, 2),
+        (walk, no_value, true, 2),
+        (walk, between, true, 2),
+        (removed, value, true, 1),
+        (removed, no_value, true, 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        near.delete_tree(&node!("^p").unwrap()).unwrap();
+        near.set(&deep, 1).unwrap();
+        if has_value {
+            near.set(&five, "own").unwrap();
+        }
+        assert_eq!(runs(&mut far, &mut near, read, change), expected, "{number}");
+    }
+    // What the transaction hides itself it has looked at; and a child whose value it has taken away is no condition.
+    near.set(&five, "own").unwrap();
+    let hidden: Read = |session| {
+        session.delete_value(&node!("^p", 5)?)?;
+        session.delete_value(&node!("^p", 5, "b")?)?;
+        let mut cursor = Cursor::children(&node!("^p")?);
+        while cursor.next(session)? {}
+        session.next(&node!("^p", 1)?).map(drop)
+    };
+    near.delete_value(&above).unwrap();
+    assert_eq!(runs(&mut far, &mut near, hidden, |session| session.set(&node!("^other")?, 1)), 1);
+    near.set(&deep, 1).unwrap();
+    assert_eq!(runs(&mut far, &mut near, hidden, first_below), 2);
+}
+
 #[test]
 fn locks_hold_between_all_and_go_with_their_connection() {
     let place = Place::new();
@@ -550,6 +643,8 @@ fn hostile_bytes_are_refused() {
             vec![b"perilune.data", key],
             vec![b"perilune.next", key, b"0", key, b"1"],
             vec![b"perilune.prev", key, b"", b"1"],
+            vec![b"perilune.walk", b"1", key, b"0", b"", b"1", b"3", b"50"],
+            vec![b"perilune.walk", b"0", key, b"0", key, b"0", b"", b"50"],
         ] {
             client.call(words);
         }
@@ -587,12 +682,12 @@ fn random_requests(client: &mut Client, good: &[u8]) {
     let mut chance = Chance(4_711);
     let names = [
         "GET", "SET", "INCR", "NEXT", "PREV", "DATA", "DEL", "KILL", "CAS", "COMMIT", "UNLOCK", "POST",
-        "WATCH", "RUN",
+        "WATCH", "RUN", "WALK",
     ];
     for _ in 0..2_000 {
         let name = format!("PERILUNE.{}", names[chance.below(names.len() as u64) as usize]);
         let mut words = vec![name.into_bytes()];
-        for _ in 0..chance.below(7) {
+        for _ in 0..chance.below(8) {
             let mut word: Vec<u8> = match chance.below(4) {
                 0 => good.to_vec(),
                 1 => b"1".to_vec(),

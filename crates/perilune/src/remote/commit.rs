@@ -11,8 +11,21 @@ use crate::{Result, Session};
 #[derive(Debug)]
 enum Item<'a> {
     Is(&'a [u8], Option<&'a [u8]>),
-    First { from: &'a [u8], inclusive: bool, end: &'a [u8], found: &'a [u8] },
-    Last { from: &'a [u8], begin: &'a [u8], found: &'a [u8] },
+    Has(&'a [u8]),
+    /// `below`: what is found begins so.
+    First {
+        from: &'a [u8],
+        inclusive: bool,
+        end: &'a [u8],
+        found: &'a [u8],
+        below: bool,
+    },
+    Last {
+        from: &'a [u8],
+        begin: &'a [u8],
+        found: &'a [u8],
+        below: bool,
+    },
     Kill(&'a [u8]),
     Set(&'a [u8], &'a [u8]),
     Remove(&'a [u8]),
@@ -26,12 +39,15 @@ fn read<'a>(peer: &Peer, mut parts: &[&'a [u8]]) -> Result<Vec<Item<'a>>> {
         let (item, used) = match (*tag, rest) {
             (reads::IS, [key, value, ..]) => (Item::Is(peer.sought(key)?, Some(value)), 2),
             (reads::IS_ABSENT, [key, ..]) => (Item::Is(peer.sought(key)?, None), 1),
-            (reads::FIRST, [from, inclusive, end, found, ..]) => {
-                let (from, end) = (peer.sought(from)?, peer.sought(end)?);
-                (Item::First { from, inclusive: truth(inclusive)?, end, found }, 4)
+            (reads::HAS, [key, ..]) => (Item::Has(peer.sought(key)?), 1),
+            (reads::FIRST | reads::FIRST_UNDER, [from, inclusive, end, found, ..]) => {
+                let (from, end, below) = (peer.sought(from)?, peer.sought(end)?, *tag == reads::FIRST_UNDER);
+                (Item::First { from, inclusive: truth(inclusive)?, end, found, below }, 4)
             }
-            (reads::LAST, [from, begin, found, ..]) => {
-                (Item::Last { from: peer.sought(from)?, begin: peer.sought(begin)?, found }, 3)
+            (reads::LAST | reads::LAST_UNDER, [from, begin, found, ..]) => {
+                let (from, begin, below) =
+                    (peer.sought(from)?, peer.sought(begin)?, *tag == reads::LAST_UNDER);
+                (Item::Last { from, begin, found, below }, 3)
             }
             (reads::KILL, [key, ..]) => (Item::Kill(peer.node(key)?.encoded()), 1),
             (reads::SET, [key, value, ..]) => {
@@ -68,7 +84,7 @@ pub(super) fn commit(
                 Item::Set(key, value) => session.trees.database.set(key, value)?,
                 Item::Remove(key) => drop(session.trees.database.remove(key)?),
                 Item::Post(channel, body) => drop(session.post(channel, body)?),
-                Item::Is(..) | Item::First { .. } | Item::Last { .. } => {}
+                Item::Is(..) | Item::Has(_) | Item::First { .. } | Item::Last { .. } => {}
             }
         }
         Ok(true)
@@ -79,19 +95,26 @@ pub(super) fn commit(
 fn holds(session: &mut Session, item: &Item<'_>) -> Result<bool> {
     let Session { trees, found: key, value, .. } = session;
     let database = &mut trees.database;
-    let (is_there, wanted) = match *item {
+    let (is_there, wanted, below) = match *item {
         Item::Is(of, expected) => {
             let is_there = database.get(of, value)?;
             return Ok(is_there.then_some(&value[..]) == expected);
         }
-        Item::First { from, inclusive, end: [], found } => {
-            (database.next(from, inclusive, key, None)?, found)
+        Item::Has(key) => return Ok(database.presence(key)?.value),
+        Item::First { from, inclusive, end: [], found, below } => {
+            (database.next(from, inclusive, key, None)?, found, below)
         }
-        Item::First { from, inclusive, end, found } => {
-            (database.next_within(from, inclusive, end, key, None)?, found)
+        Item::First { from, inclusive, end, found, below } => {
+            (database.next_within(from, inclusive, end, key, None)?, found, below)
         }
-        Item::Last { from, begin, found } => (database.previous_within(from, begin, key, None)?, found),
+        Item::Last { from, begin, found, below } => {
+            (database.previous_within(from, begin, key, None)?, found, below)
+        }
         _ => return Ok(true),
     };
-    Ok(if is_there { key.as_slice() == wanted } else { wanted.is_empty() })
+    Ok(match (is_there, below) {
+        (true, true) => key.starts_with(wanted),
+        (true, false) => key.as_slice() == wanted,
+        (false, below) => !below && wanted.is_empty(),
+    })
 }

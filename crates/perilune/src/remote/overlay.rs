@@ -57,6 +57,13 @@ impl Overlay {
         self.prefixes.iter().find(|prefix| key.starts_with(prefix)).map(Vec::as_slice)
     }
 
+    /// Whether it says anything of `key` or what lies below it.
+    pub(super) fn is_over(&self, key: &[u8]) -> bool {
+        let below = self.writes.range::<[u8], _>((Bound::Included(key), Bound::Unbounded)).next();
+        below.is_some_and(|(written, _)| written.starts_with(key))
+            || self.prefixes.iter().any(|prefix| prefix.starts_with(key) || key.starts_with(prefix))
+    }
+
     /// The first key with a new value from `from` on and before `end`.
     pub(super) fn after(&self, from: &[u8], inclusive: bool, end: Option<&[u8]>) -> Option<(&[u8], &[u8])> {
         let low = if inclusive { Bound::Included(from) } else { Bound::Excluded(from) };
@@ -159,6 +166,8 @@ mod tests {
         assert_eq!(overlay.get(b"a"), Seen::Absent);
         assert_eq!(overlay.get(b"ax"), Seen::Absent);
         assert_eq!(overlay.get(b"c"), Seen::Unknown);
+        assert!(overlay.is_over(b"a") && overlay.is_over(b"ax") && overlay.is_over(b"b"));
+        assert!(overlay.is_over(b"") && !overlay.is_over(b"bb") && !overlay.is_over(b"c"));
         overlay.set(b"ac", Some(b"3"));
         assert_eq!(overlay.after(b"a", true, None), Some((&b"ac"[..], &b"3"[..])));
         assert_eq!(overlay.after(b"a", true, Some(b"ac")), None);

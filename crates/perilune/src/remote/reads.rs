@@ -2,23 +2,29 @@
 //!
 //! Invariants
 //! - Each answer of the server that the body may have seen is a condition, in the form in which the commit
-//!   sends it.
+//!   sends it, and no more of it than the body can have looked at.
 //! - A key is read once: what was read of it is what every later read answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use perilune_resp::ArgumentsBuf;
 
-use super::search::{Pair, Search};
+use super::search::{Glance, Pair, Search};
 
 /// The value at a key is this.
 pub(super) const IS: &[u8] = b"=";
 /// There is no value at a key.
 pub(super) const IS_ABSENT: &[u8] = b"!";
+/// There is a value at a key, whatever it is.
+pub(super) const HAS: &[u8] = b"+";
 /// The first key in a range is this.
 pub(super) const FIRST: &[u8] = b">";
 /// The last key in a range is this.
 pub(super) const LAST: &[u8] = b"<";
+/// The first key in a range begins so.
+pub(super) const FIRST_UNDER: &[u8] = b"}";
+/// The last key in a range begins so.
+pub(super) const LAST_UNDER: &[u8] = b"{";
 /// Removes all keys that begin so.
 pub(super) const KILL: &[u8] = b"k";
 /// Writes a value.
@@ -33,6 +39,8 @@ pub(super) const POST: &[u8] = b"p";
 pub(super) struct Reads {
     conditions: ArgumentsBuf,
     values: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Keys of which it is known that they have values, and not which.
+    valued: BTreeSet<Vec<u8>>,
     count: usize,
     bytes: usize,
 }
@@ -56,15 +64,48 @@ impl Reads {
         self.bytes += key.len() + value.map_or(0, <[u8]>::len);
     }
 
-    /// The server answered `found` for a search.
-    pub(super) fn found(&mut self, search: &Search<'_>, found: Option<&Pair>) {
-        let key = found.map_or(&[][..], |(key, _)| key);
-        if search.forward {
-            self.add(&[FIRST, search.from, if search.inclusive { b"1" } else { b"0" }, search.bound, key]);
-        } else {
-            self.add(&[LAST, search.from, search.bound, key]);
+    /// Whether there is a value at `key`, if that is known.
+    pub(super) fn has(&self, key: &[u8]) -> Option<bool> {
+        self.get(key).map(|value| value.is_some()).or(self.valued.contains(key).then_some(true))
+    }
+
+    /// The server answered whether there is a value at `key`.
+    pub(super) fn existence(&mut self, key: &[u8], is_there: bool) {
+        if self.has(key).is_some() {
+            return;
         }
-        if let Some((key, value)) = found.filter(|(key, _)| search.wants_value(key)) {
+        if !is_there {
+            return self.value(key, None);
+        }
+        self.add(&[HAS, key]);
+        self.valued.insert(key.to_vec());
+    }
+
+    /// The server answered whether there is anything below `key`.
+    pub(super) fn descendants(&mut self, key: &[u8], are_there: bool) {
+        let end = [key, &[0xFF]].concat();
+        if are_there {
+            self.add(&[FIRST_UNDER, key, b"0", &end, key]);
+        } else {
+            self.add(&[FIRST, key, b"0", &end, b""]);
+        }
+    }
+
+    /// The server answered `found` for a search: the condition is the part of the key that is looked at. `masked`: the
+    /// transaction has written there itself, so that the search goes on behind it: then it is all of it.
+    pub(super) fn found(&mut self, search: &Search<'_>, found: Option<&Pair>, masked: bool) {
+        let glance = if masked { Glance::Whole } else { search.glance };
+        let key = found.map_or(&[][..], |(key, _)| key);
+        let is_exact = found.is_none() || glance.is_exact(key);
+        let part = if is_exact { key } else { glance.part(key) };
+        if search.forward {
+            let tag = if is_exact { FIRST } else { FIRST_UNDER };
+            self.add(&[tag, search.from, if search.inclusive { b"1" } else { b"0" }, search.bound, part]);
+        } else {
+            let tag = if is_exact { LAST } else { LAST_UNDER };
+            self.add(&[tag, search.from, search.bound, part]);
+        }
+        if let Some((key, value)) = found.filter(|(key, _)| !masked && search.wants_value(key)) {
             self.value(key, Some(value));
         }
     }

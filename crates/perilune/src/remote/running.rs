@@ -1,20 +1,22 @@
 //! An open transaction behind a server: what it sees, and how its commit is asked for.
 //!
 //! Invariants
-//! - What the body sees is its own writes over answers of the server; each of these is a condition of the
-//!   commit.
+//! - What the body sees is its own writes over answers of the server; what it looks at of each of these is a
+//!   condition of the commit.
 //! - A range is read no further than what is answered, so that what others write behind it is no conflict.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use perilune_resp::Answer;
-use perilune_store::{Durability, Error, LockOwner, Result, Session, TransactionOptions, Write, Writes};
+use perilune_store::{
+    Durability, Error, LockOwner, Presence, Result, Session, TransactionOptions, Write, Writes,
+};
 
 use super::link::{unexpected, Effect};
 use super::overlay::{Overlay, Seen};
 use super::reads::{self, Reads};
-use super::search::{Pair, Search};
+use super::search::{Glance, Pair, Search};
 use super::session::{flag, RemoteSession, NO_TRANSACTION};
 use crate::limits::{WIRE_TRANSACTION_BYTES, WIRE_TRANSACTION_READS};
 
@@ -129,11 +131,58 @@ impl RemoteSession {
         Ok(())
     }
 
-    /// What the open transaction sees of the server's for a search.
+    /// What the server has for a search of the open transaction.
     fn read(&mut self, search: &Search<'_>, reach: &[u8]) -> Result<Option<Pair>> {
         let found = self.base(search, reach)?;
-        self.growing()?.reads.found(search, found.as_ref());
+        let Running { overlay, reads, .. } = self.growing()?;
+        let masked = found.as_ref().is_some_and(|(key, _)| overlay.get(key) != Seen::Unknown);
+        reads.found(search, found.as_ref(), masked);
+        if let (Glance::Entry(_), Some((key, _)), false) = (search.glance, &found, masked || !search.forward)
+        {
+            // The child has no value of its own, or the key would have been it. (Backward it is asked for.)
+            let child = search.glance.part(key);
+            if child.len() < key.len() && overlay.get(child) == Seen::Unknown {
+                reads.existence(child, false);
+            }
+        }
         Ok(found)
+    }
+
+    /// Whether there is a value at `key`, if the open transaction knows.
+    fn knows(&self, key: &[u8]) -> Option<bool> {
+        let running = self.running.as_ref()?;
+        match running.overlay.get(key) {
+            Seen::Value(_) => Some(true),
+            Seen::Absent => Some(false),
+            Seen::Unknown => running.reads.has(key),
+        }
+    }
+
+    /// Whether the open transaction sees a value at `key`.
+    pub(super) fn sees_value(&mut self, key: &[u8]) -> Result<bool> {
+        if let Some(known) = self.knows(key) {
+            return Ok(known);
+        }
+        let is_there = self.base_presence(key)?.value;
+        self.growing()?.reads.existence(key, is_there);
+        Ok(is_there)
+    }
+
+    /// What the open transaction sees at and below `key`.
+    pub(super) fn seen_presence(&mut self, key: &[u8]) -> Result<Presence> {
+        if !self.growing()?.overlay.is_over(key) {
+            let known = self.knows(key);
+            let Presence { value, descendants } = self.base_presence(key)?;
+            let reads = &mut self.growing()?.reads;
+            reads.existence(key, value);
+            reads.descendants(key, descendants);
+            return Ok(Presence { value: known.unwrap_or(value), descendants });
+        }
+        let value = self.sees_value(key)?;
+        let (end, glance) = ([key, &[0xFF]].concat(), Glance::Start(key.len()));
+        let search =
+            Search { forward: true, from: key, inclusive: false, bound: &end, with_value: false, glance };
+        Ok(Presence { value, descendants: self.seen_first(&search)?.is_some() })
     }
 
     /// The first pair of a range as the open transaction sees it.
@@ -143,7 +192,10 @@ impl RemoteSession {
         let own = overlay.after(search.from, search.inclusive, end);
         let own = own.map(|(key, value)| (key.to_vec(), value.to_vec()));
         // Behind what this transaction has written itself nothing is read.
-        let bound = own.as_ref().map_or(search.bound, |(key, _)| key.as_slice());
+        let bound = own.as_ref().map_or(search.bound, |(key, _)| match search.glance {
+            Glance::Child(_) | Glance::Start(_) => search.glance.part(key),
+            Glance::Whole | Glance::Entry(_) => key,
+        });
         let (mut from, mut inclusive) = (search.from.to_vec(), search.inclusive);
         loop {
             if !bound.is_empty() && from.as_slice() >= bound {

@@ -16,6 +16,8 @@ pub(crate) enum Glance {
     Child(usize),
     /// The same, and the value of the child, or that it has none.
     Entry(usize),
+    /// So many bytes from its start.
+    Start(usize),
 }
 
 impl Glance {
@@ -24,6 +26,7 @@ impl Glance {
         match self {
             Glance::Whole => key,
             Glance::Child(parent) | Glance::Entry(parent) => child_of(key, parent).unwrap_or(key),
+            Glance::Start(bytes) => &key[..bytes.min(key.len())],
         }
     }
 
@@ -33,6 +36,7 @@ impl Glance {
             Glance::Whole => true,
             Glance::Child(parent) => child_of(key, parent).is_none(),
             Glance::Entry(_) => self.part(key) == key,
+            Glance::Start(_) => false,
         }
     }
 
@@ -40,7 +44,7 @@ impl Glance {
     pub(super) fn parent(self) -> Option<usize> {
         match self {
             Glance::Child(parent) | Glance::Entry(parent) => Some(parent),
-            Glance::Whole => None,
+            Glance::Whole | Glance::Start(_) => None,
         }
     }
 }

@@ -123,6 +123,16 @@ impl RemoteSession {
         self.link.call(name, arguments, effect, Duration::ZERO)
     }
 
+    /// What the server has at and below `key`.
+    pub(super) fn base_presence(&mut self, key: &[u8]) -> Result<Presence> {
+        match self.ask("DATA", &[key], Effect::None)? {
+            Answer::Integer(data @ (0 | 1 | 10 | 11)) => {
+                Ok(Presence { value: data % 10 == 1, descendants: data >= 10 })
+            }
+            _ => Err(unexpected("DATA")),
+        }
+    }
+
     /// A request after which nothing is known ahead.
     pub(super) fn call(
         &mut self,
@@ -233,19 +243,9 @@ impl Session for RemoteSession {
     }
 
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {
-        if self.running.is_some() {
-            let mut scratch = Vec::new();
-            let value = self.get(key, &mut scratch)?;
-            let mut end = key.to_vec();
-            end.push(0xFF);
-            let descendants = self.next_within(key, false, &end, &mut scratch, None)?;
-            return Ok(Presence { value, descendants });
-        }
-        match self.ask("DATA", &[key], Effect::None)? {
-            Answer::Integer(data @ (0 | 1 | 10 | 11)) => {
-                Ok(Presence { value: data % 10 == 1, descendants: data >= 10 })
-            }
-            _ => Err(unexpected("DATA")),
+        match self.running {
+            None => self.base_presence(key),
+            Some(_) => self.seen_presence(key),
         }
     }
 
@@ -318,7 +318,7 @@ impl Session for RemoteSession {
         if self.running.is_none() {
             return self.alone(|session| session.remove(key));
         }
-        let there = self.get(key, &mut Vec::new())?;
+        let there = self.sees_value(key)?;
         if there {
             self.growing()?.overlay.set(key, None);
         }
