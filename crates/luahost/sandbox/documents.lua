@@ -4,8 +4,8 @@
 -- - Wrong arguments give the run up: the program says what is wrong with them.
 -- - What takes many steps is one level of the transaction: all of it or nothing.
 --
--- It does not do: JSON as text, `dump`, the order of nodes (<): these are left to the program.
-local base, seen, run, query, marks = ...
+-- It does not do: `dump`, the order of nodes (<): these are left to the program.
+local base, seen, run, query, marks, open_json = ...
 local type, next, rawget, rawequal, select, unpack = type, next, rawget, rawequal, select, unpack
 local setmetatable, getmetatable, find = setmetatable, getmetatable, string.find
 local leave, parts, node_of, with, list_of = seen.leave, seen.parts, seen.node_of, seen.with, seen.list_of
@@ -207,6 +207,18 @@ function many.set_many(_, nodes, values)
 end
 
 many.set_each = many.set_many
+
+-------------------------------------------------------------------------------------------------- JSON
+
+local tojson, fromjson = open_json(query, with, function(what) leave('x', what) end)
+
+function base.tojson(node) return tojson(list_of(node)) end
+
+function base.fromjson(node, text)
+  local list = list_of(node)
+  if type(text) ~= 'string' then leave('x', 'fromjson takes text') end
+  fromjson(list, text, function(f) transaction(nil, nil, f) end)
+end
 
 ------------------------------------------------------------------------------------------------- trees
 

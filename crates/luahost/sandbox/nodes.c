@@ -1,5 +1,5 @@
 /*
- * perilune.node inside scripts: loads nodes.lua, and carries its questions to the host.
+ * perilune.node inside scripts: loads nodes.lua with json.lua, and carries their questions to the host.
  *
  * An argument travels with a letter for its type: i and digits, d and digits, s and bytes, t, f.
  */
@@ -10,6 +10,21 @@
 static const char source[] = {
 #include "nodes.inc"
 };
+static const char json[] = {
+#include "json.inc"
+};
+
+/* Pushes the function that a part in Lua is. */
+static void load_part(lua_State *L, const char *part, size_t length)
+{
+    if (luaL_loadbufferx(L, part, length, "=perilune", "t") != 0)
+        lua_error(L);
+}
+
+void load_json(lua_State *L)
+{
+    load_part(L, json, sizeof json);
+}
 
 /* ask(operation, count, subscript, ..., value): `count` is how many are the name and the subscripts. */
 int ask_node(lua_State *L)
@@ -65,8 +80,8 @@ int ask_node(lua_State *L)
 void open_script_nodes(sandbox *S)
 {
     lua_State *L = S->L;
-    if (luaL_loadbufferx(L, source, sizeof source, "=perilune", "t") != 0)
-        lua_error(L);
+    load_part(L, source, sizeof source);
     lua_pushcfunction(L, ask_node);
-    lua_call(L, 1, 1);
+    load_json(L);
+    lua_call(L, 2, 1);
 }

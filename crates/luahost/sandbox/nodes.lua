@@ -2,10 +2,10 @@
 --
 -- A node is a table of its subscripts; operations go to the host with all of them. Local names (without ^)
 -- belong to the server's session and are refused.
-local ask = ...
+local ask, open_json = ...
 local methods, metatable = {}, {}
 local parts = setmetatable({}, {__mode = 'k'})
-local unpack, select, type, next, rawequal, error = unpack, select, type, next, rawequal, error
+local unpack, select, type, next, rawequal, error, ceil = unpack, select, type, next, rawequal, error, math.ceil
 
 local function node_of(list, parent)
   local node = setmetatable({}, metatable)
@@ -131,8 +131,8 @@ local function read(list, tree, level, most, filter)
     if kept == nil and not into and value ~= nil then kept = {} end
     if filter ~= nil then
       local recurse
-      kept, recurse = filter(node_of(list), at, kept, into, level + 1)
-      if recurse ~= nil then into = into and recurse ~= false end
+      kept, recurse = filter(node_of(below), at, kept, into, level + 1)
+      if recurse ~= nil then into = into and recurse and true end
     end
     if into then
       local child = {}
@@ -164,7 +164,7 @@ end
 local function store(list, tree, filter, level)
   if level > 255 then error('the table is deeper than 255 levels, or contains itself', 0) end
   if next(tree) == nil then
-    if level > 0 then run('empty', list) end
+    if level > 0 then run('empty_map', list) end
     return
   end
   for key, value in next, tree do
@@ -211,10 +211,52 @@ function methods.ipairs(node, first, last)
   end
 end
 
-function methods.lock()
-  error('a script takes no locks: it is a transaction, and runs again where it met another', 2)
+function methods.copy(node, to)
+  run('copy', list_of(node), unpack(list_of(to)))
+  return to
 end
-methods.grab, methods.release = methods.lock, methods.lock
+
+function methods.merge(node, to)
+  run('merge', list_of(node), unpack(list_of(to)))
+  return to
+end
+
+local tojson, fromjson = open_json(run, with, function(what) error(what, 0) end)
+
+function methods.tojson(node) return tojson(list_of(node)) end
+
+function methods.fromjson(node, text)
+  if type(text) ~= 'string' then error('fromjson takes text', 2) end
+  fromjson(list_of(node), text, function(f) f() end)
+end
+
+-- Waits in slices, so that the script can be stopped between them. Locks are released when the script has ended.
+local SLICE = 20
+
+local function grab(list, timeout)
+  if timeout ~= nil and not (type(timeout) == 'number' and timeout >= 0) then
+    error('a timeout must be 0 or more seconds (nil: no limit)', 3)
+  end
+  local left = timeout and ceil(timeout * 1000)
+  while true do
+    local slice = (left == nil or left > SLICE) and SLICE or left
+    if run('grab', list, slice) == 1 then return true end
+    if left ~= nil then
+      left = left - slice
+      if left <= 0 then return false end
+    end
+  end
+end
+
+function methods.grab(node, timeout) return grab(list_of(node), timeout) end
+function methods.release(node) return run('release', list_of(node)) == 1 end
+function methods.lock_count(node) return run('lock_count', list_of(node)) end
+methods.lock_incr, methods.lock_decr = methods.grab, methods.release
+
+function methods.lock(node, timeout)
+  run('release_all', list_of(node))
+  return grab(list_of(node), timeout)
+end
 
 local function node(name, ...)
   if type(name) ~= 'string' then error('a name is a string, as ^person', 2) end

@@ -156,6 +156,7 @@ int client_call(lua_State *L);
 void open_script_nodes(sandbox *S);
 /* ask(operation, count, subscript, ..., value), for Lua. */
 int ask_node(lua_State *L);
+void load_json(lua_State *L);
 
 /* shipped.c */
 void open_shipped(sandbox *S, int globals);

@@ -100,7 +100,8 @@ void open_shipped(sandbox *S, int globals)
     push_marks(L);
     lua_pushcfunction(L, where_asked);
     load_part(L, documents, sizeof documents);
-    lua_call(L, 6, 1);
+    load_json(L);
+    lua_call(L, 7, 1);
     lua_call(L, 5, 1);
     S->shipped = luaL_ref(L, LUA_REGISTRYINDEX);
 }

@@ -3,7 +3,7 @@
 -- It is what they would see in the program (bindings/lua), as far as it goes. Invariants
 -- - A run that cannot be as it would be in the program is given up, whatever the function catches: `leave`.
 -- - Tables that a function can write into are made anew for each run.
-local ask, globals, run, marks, where, open_documents = ... -- `run` is the state of the run under way
+local ask, globals, run, marks, where, open_documents, open_json = ... -- `run` is the state of the run under way
 local type, pairs, select, error, pcall, setmetatable = type, pairs, select, error, pcall, setmetatable
 local rawequal, rawset, tostring, unpack, sub = rawequal, rawset, tostring, unpack, string.sub
 
@@ -257,7 +257,7 @@ local function restart()
 end
 
 local many = open_documents(base, {leave = leave, parts = parts, node_of = node_of, with = with, list_of = list_of,
-  subscript_at = subscript_at, transaction = transaction, plain = plain}, run, query, marks)
+  subscript_at = subscript_at, transaction = transaction, plain = plain}, run, query, marks, open_json)
 
 local of_transactions = {transaction = transaction, rollback = rollback, restart = restart,
   restarts = function() return query('restarts', {'^level'}) end, level = function() return run.level end}

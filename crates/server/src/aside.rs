@@ -253,6 +253,13 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
                 context.client.begin_visit();
                 context.run(command, arguments.as_arguments(), &mut replies);
             }));
+            // NB: after the commit, so that whoever gets a lock next sees what was written under it. The session of a
+            // command that panicked is dropped, and they with it.
+            if ran.is_ok() && std::mem::take(&mut client.locked) {
+                let owner = session.lock_owner();
+                // Those that cannot be released go with the session.
+                let _ = session.unlock_all(owner);
+            }
             if ran.is_ok() {
                 session.shrink();
                 lock(&server.aside.sessions).push(session);

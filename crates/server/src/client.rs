@@ -59,6 +59,8 @@ pub(crate) struct Client {
     pub(crate) tracking: Option<Tracking>,
     /// What it has of PERILUNE.*: locks and watches, released when it ends.
     pub(crate) nodes: Option<Box<Nodes>>,
+    /// A script of its command under way has taken locks.
+    pub(crate) locked: bool,
     /// No further command is read, and the connection ends when its replies are sent.
     pub(crate) closing: bool,
     /// A command of it is not answered yet, and no further one is run until it is.
@@ -156,6 +158,7 @@ impl Client {
             is_local,
             tracking: None,
             nodes: None,
+            locked: false,
             closing: false,
             parked: None,
             last_ticket: TICKETS.fetch_add(1, Ordering::Relaxed) << TICKET_BITS,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use peer::{Client, Ours, Place, Redis};
+use peer::{Client, Ours, Place, Redis, Text};
 use perilune_resp::Answer;
 use perilune_server::Settings;
 
@@ -476,10 +476,100 @@ fn scripts_read_and_write_trees() {
         let script = format!("perilune.node('^bad'):settree({bad})");
         assert!(client.call(words(&["EVAL", &script, "0"])).is_error(), "{bad}");
     }
-    let locks = shown(&client.call(words(&["EVAL", "perilune.node('^t'):lock()", "0"])));
-    assert!(locks.contains("takes no locks"), "{locks}");
     let refused = client.call(words(&["EVAL_RO", "perilune.node('^t'):settree({x = {}})", "0"]));
     assert!(shown(&refused).contains("read-only"), "{}", shown(&refused));
+}
+
+/// Copies and JSON, and what a filter is shown: as in bindings/lua.
+#[test]
+fn scripts_copy_nodes_and_have_them_as_json() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    let script = r#"local a, b, c = perilune.node('^a'), perilune.node('^b'), perilune.node('^c')
+        a:fromjson([=[ {"x": [1, -2.5e0, "t\u00e9\ud83d\ude00\n"], "y":{"__":null,"z":true}, "e":[],"m":{}, "big":1234567890123456789 } ]=])
+        c.own.__ = 0.125
+        local same = a:copy(b) == b and a:merge(c) == c
+        local shown = {}
+        a:gettree(function(node, subscript, value) shown[#shown + 1] = tostring(node) return value end)
+        return {a:tojson(), b:tojson(), c:tojson(), a.y:tojson(), a.e:tojson(), tostring(a.none:tojson()), same and 1,
+            table.concat(shown, ' ')}"#;
+    let answer = client.call(words(&["EVAL", script, "0"]));
+    let tree = "\"big\":1234567890123456789,\"e\":[],\"m\":{},";
+    let rest = "\"x\":[1,-2.5,\"té😀\\n\"],\"y\":{\"__\":null,\"z\":true}}";
+    let expected = [
+        format!("{{{tree}{rest}"),
+        format!("{{{tree}{rest}"),
+        format!("{{{tree}\"own\":0.125,{rest}"),
+        "{\"__\":null,\"z\":true}".to_owned(),
+        "[]".to_owned(),
+        "nil".to_owned(),
+    ];
+    let Answer::Array(found) = &answer else { panic!("{answer:?}") };
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found.to_text(), *expected);
+    }
+    assert_eq!(found[6], Answer::Integer(1));
+    let shown_nodes =
+        r#"^a ^a("big") ^a("e") ^a("m") ^a("x") ^a("x",1) ^a("x",2) ^a("x",3) ^a("y") ^a("y","z")"#;
+    assert_eq!(found[7].to_text(), shown_nodes);
+    for bad in ["", "[1,]", "{\"a\"}", "01", "1 2", "\"\\ud800\"", "nul", "1e999", "{\"__\":[]}", "[\"a"] {
+        let script = "perilune.node('^b'):fromjson(ARGV[1])";
+        let answer = client.call(words(&["EVAL", script, "0", bad]));
+        assert!(answer.is_error() && answer.to_text().contains("at byte"), "{bad}: {answer:?}");
+    }
+    let answer = client.call(words(&["EVAL", "return perilune.node('^b'):tojson()", "0"]));
+    assert!(answer.to_text().starts_with("{\"big\""), "nothing was stored: {answer:?}");
+    for write in ["copy(perilune.node('^d'))", "fromjson('1')", "grab(0)"] {
+        let refused = client.call(words(&["EVAL_RO", &format!("perilune.node('^a'):{write}"), "0"]));
+        assert!(refused.to_text().contains("read-only"), "{write}: {refused:?}");
+    }
+}
+
+/// A script's locks exclude all others, and are gone when it has ended, however it has.
+#[test]
+fn scripts_take_locks_until_they_end() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default().with("script-time-limit", "300").expect("a setting"));
+    let mut client = Client::connect(&ours.socket);
+    let mut near = ours.database.session().expect("a session");
+    let node = perilune::node!("^l", 1).expect("a node");
+    let now = Some(Duration::ZERO);
+    let mut is_free = || {
+        let free = near.lock(&node, perilune::LockMode::Exclusive, now).expect("a lock");
+        if free {
+            near.unlock(&node).expect("it was taken");
+        }
+        free
+    };
+    let take = "local n = perilune.node('^l', 1) assert(n:grab(0) and n:grab()) ";
+    for flags in ["", "#!lua flags=non-atomic\n"] {
+        let counts = "n:release() local one = n:lock_count() n:lock(0) return {one, n:lock_count()}";
+        let answer = client.call(words(&["EVAL", &format!("{flags}{take}{counts}"), "0"]));
+        assert_eq!(answer, Answer::Array(vec![Answer::Integer(1), Answer::Integer(1)]), "{flags}");
+        assert!(is_free());
+        for end in ["error('x')", "redis.call('nosuch')", "while true do end"] {
+            let answer = client.call(words(&["EVAL", &format!("{flags}{take}{end}"), "0"]));
+            assert!(answer.is_error(), "{flags}{end}");
+            assert!(is_free(), "{flags}{end}");
+        }
+    }
+    client.line("MULTI");
+    client.call(words(&["EVAL", take, "0"]));
+    client.line("EXEC");
+    assert!(is_free());
+    let mut holder = ours.database.session().expect("a session");
+    let above = perilune::node!("^l").expect("a node");
+    assert!(holder.lock(&above, perilune::LockMode::Exclusive, now).expect("a lock"));
+    for flags in ["", "#!lua flags=non-atomic\n"] {
+        let script = "local n = perilune.node('^l', 1) return {tostring(n:grab(0)), tostring(n:grab(0.03))}";
+        let answer = client.call(words(&["EVAL", &format!("{flags}{script}"), "0"]));
+        assert_eq!(shown(&answer), "[\"false\", \"false\"]");
+        let endless = client.call(words(&["EVAL", &format!("{flags}perilune.node('^l', 1):grab()"), "0"]));
+        assert!(endless.to_text().contains("script-time-limit"), "a wait can be stopped: {endless:?}");
+    }
+    holder.unlock(&above).expect("it was taken");
+    assert!(is_free());
 }
 
 /// What redis.log says is in the server's log, from the level on that is logged.

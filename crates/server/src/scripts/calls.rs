@@ -227,6 +227,7 @@ impl<'c> Caller<'c> {
         }
         let start = answer.len();
         let outcome = self.may_reach_nodes().and_then(|()| {
+            self.client.locked |= texts.get(0) == Some(b"sgrab");
             nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)?;
             // A script never sees halves of two states: it might not end.
             if self.brief {

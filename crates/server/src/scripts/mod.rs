@@ -9,6 +9,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod header;
+mod json;
 pub(crate) mod libraries;
 mod nodes;
 mod shipped;

@@ -4,10 +4,13 @@
 //! - Only who may use the commands PERILUNE.* reaches nodes; the names of the database alone, not the
 //!   session's local ones.
 
-use perilune::{Node, Number, Session, Subscript, Value, ValueRef};
+use std::time::Duration;
+
+use perilune::{LockMode, Node, Number, Session, Subscript, Value, ValueRef};
 use perilune_luahost::sandbox::Texts;
 use perilune_resp::{Protocol, Replies};
 
+use super::json;
 use crate::failure::{refuse, Result};
 
 /// An argument, with its type.
@@ -46,6 +49,103 @@ pub(super) fn push(node: Node, subscript: &Given<'_>) -> Result<Node> {
     }
 }
 
+const PRIVATE: &str = "ERR scripts reach the names of the database only, which begin with ^";
+
+/// What read-only scripts may not ask for.
+const WRITES: [&[u8]; 12] = [
+    b"set",
+    b"incr",
+    b"delete",
+    b"kill",
+    b"copy",
+    b"merge",
+    b"number",
+    b"null",
+    b"empty_list",
+    b"empty_map",
+    b"grab",
+    b"release",
+];
+
+/// The node whose name and subscripts are `count` texts from `start` on; `private`: the refusal of other names than
+/// the database's.
+pub(super) fn named(texts: &Texts<'_>, start: usize, count: usize, private: &'static str) -> Result<Node> {
+    let Given::Bytes(name) = given(texts.get(start).unwrap_or_default())? else {
+        return refuse("INVALID a name is a string");
+    };
+    let Some(name) = std::str::from_utf8(name).ok().filter(|name| name.starts_with('^')) else {
+        return refuse(private);
+    };
+    let mut node = Node::new(name)?;
+    for index in start + 1..start + count {
+        node = push(node, &given(texts.get(index).unwrap_or_default())?)?;
+    }
+    Ok(node)
+}
+
+/// Copies the tree of a node to another, or lays it over that.
+pub(super) fn graft(session: &mut Session, operation: &[u8], from: &Node, to: &Node) -> Result<()> {
+    if operation == b"copy" {
+        session.copy(from, to)?;
+    } else {
+        session.merge(from, to)?;
+    }
+    Ok(())
+}
+
+/// The value that an operation is named after.
+pub(super) fn without_content(operation: &[u8]) -> Value {
+    match operation {
+        b"null" => Value::Null,
+        b"empty_list" => Value::EmptyList,
+        _ => Value::EmptyMap,
+    }
+}
+
+/// Whether a text of JSON is a number; sets a node to it, if it is meant to.
+pub(super) fn set_number(
+    session: &mut Session,
+    node: &Node,
+    text: &Given<'_>,
+    sets: bool,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let Given::Bytes(text) = text else { return refuse("INVALID a number is text") };
+    let number = json::read_number(text);
+    replies.truth(number.is_some());
+    if let Some(number) = number.filter(|_| sets) {
+        session.set(node, number)?;
+    }
+    Ok(())
+}
+
+/// Locks belong to the session that runs the script's command, which releases them at its end (`aside`). A wait is
+/// short: nodes.lua asks again, so that the script can be stopped meanwhile.
+fn lock(
+    session: &mut Session,
+    operation: &[u8],
+    node: &Node,
+    value: &Given<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    const LONGEST: u64 = 20;
+    let owner = session.lock_owner();
+    match operation {
+        b"grab" => {
+            let Given::Int(milliseconds) = *value else { return refuse("ERR a timeout is a number") };
+            let wait = Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0).min(LONGEST));
+            replies.truth(session.lock(node, LockMode::Exclusive, Some(wait))?);
+        }
+        b"release" => replies.truth(session.unlock(node)?),
+        b"release_all" => {
+            session.unlock_all(owner)?;
+            replies.null();
+        }
+        _ => replies.integer(session.lock_count(owner, node)?.into()),
+    }
+    Ok(())
+}
+
 /// Answers a question of nodes.lua: the operation, how many arguments name the node, those, and a value.
 pub(crate) fn answer(
     session: &mut Session,
@@ -58,31 +158,35 @@ pub(crate) fn answer(
     let Given::Int(count) = given(texts.get(1).unwrap_or_default())? else {
         return refuse("ERR a count is missing");
     };
-    let count = usize::try_from(count).unwrap_or(0);
-    let Given::Bytes(name) = given(texts.get(2).unwrap_or_default())? else {
-        return refuse("ERR a name is a string");
-    };
-    let Some(name) = std::str::from_utf8(name).ok().filter(|name| name.starts_with('^')) else {
-        return refuse("ERR scripts reach the names of the database only, which begin with ^");
-    };
-    let mut node = Node::new(name)?;
-    for index in 3..2 + count {
-        node = push(node, &given(texts.get(index).unwrap_or_default())?)?;
-    }
-    let value = given(texts.get(2 + count).unwrap_or(b"n"))?;
-    if !writes && matches!(operation, b"set" | b"empty" | b"incr" | b"delete" | b"kill") {
+    let (count, private) = (usize::try_from(count).unwrap_or(0).min(texts.len()), PRIVATE);
+    let (node, at) = (named(&texts, 2, count, private)?, 2 + count);
+    let value = given(texts.get(at).unwrap_or(b"n"))?;
+    if !writes && WRITES.contains(&operation) {
         return refuse("ERR Write commands are not allowed from read-only scripts.");
     }
     match operation {
+        b"copy" | b"merge" => {
+            let to = named(&texts, at, texts.len().saturating_sub(at), private)?;
+            graft(session, operation, &node, &to)?;
+            replies.null();
+        }
+        b"grab" | b"release" | b"release_all" | b"lock_count" => {
+            lock(session, operation, &node, &value, replies)?;
+        }
+        b"json" => json::child(session, node, &value, replies, subscript)?,
+        b"json_own" => json::own(session, &node, replies)?,
+        b"number" | b"is_number" => {
+            set_number(session, &node, &value, operation == b"number", replies)?;
+        }
+        b"null" | b"empty_list" | b"empty_map" => {
+            session.set(&node, without_content(operation))?;
+            replies.null();
+        }
         b"get" => tell(session.get_ref(&node)?, replies),
         b"value" => match session.get_ref(&node)? {
             Some(ValueRef::EmptyMap | ValueRef::EmptyList) => replies.array(0),
             value => tell(value, replies),
         },
-        b"empty" => {
-            session.set(&node, Value::EmptyMap)?;
-            replies.null();
-        }
         b"data" => replies.integer(i64::from(session.data(&node)?.number())),
         b"text" => replies.bulk(node.to_string().as_bytes()),
         b"delete" => replies.truth(session.delete_value(&node)?),
@@ -148,8 +252,15 @@ fn neighbour(
     forward: bool,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let found = child_beside(session, node, from, forward)?;
-    match found.as_ref().map(Node::last).transpose()?.flatten() {
+    match child_beside(session, node, from, forward)? {
+        None => replies.null(),
+        Some(found) => subscript(&found, replies)?,
+    }
+    Ok(())
+}
+
+fn subscript(node: &Node, replies: &mut Replies<'_>) -> Result<()> {
+    match node.last()? {
         None => replies.null(),
         Some(Subscript::Bytes(bytes)) => replies.bulk(&bytes),
         Some(Subscript::Number(found)) => number(found, replies),

@@ -5,12 +5,17 @@
 //!   is - the error `LEAVE` gives the run back to the program.
 //! - Other errors begin with the name of their kind.
 
-use perilune::{Error, IntoValue, Node, Session, Subscript, TransactionOptions, Value, ValueRef};
+use perilune::{Error, IntoValue, Node, Session, Subscript, TransactionOptions, ValueRef};
 use perilune_luahost::sandbox::Texts;
 use perilune_resp::{Protocol, Replies};
 
-use super::nodes::{child_beside, given, increase, push, set, Given};
+use super::json;
+use super::nodes::{
+    child_beside, given, graft, increase, named, push, set, set_number, without_content, Given,
+};
 use crate::failure::{refuse, Failure, Result};
+
+const PRIVATE: &str = "LEAVE a name without ^ is private to the program";
 
 /// Integers up to here are doubles.
 const EXACT: u64 = 1 << 53;
@@ -38,23 +43,8 @@ fn asked<'a>(texts: &Texts<'a>) -> Result<Asked<'a>> {
         return refuse("INVALID a count is missing");
     };
     let count = usize::try_from(count).unwrap_or(0).min(texts.len());
-    let (node, at) = (named(texts, 2, count)?, 2 + count);
+    let (node, at) = (named(texts, 2, count, PRIVATE)?, 2 + count);
     Ok(Asked { operation, node, value: given(texts.get(at).unwrap_or(b"n"))?, texts: *texts, at })
-}
-
-/// The node whose name and subscripts are `count` texts from `start` on.
-fn named(texts: &Texts<'_>, start: usize, count: usize) -> Result<Node> {
-    let Given::Bytes(name) = given(texts.get(start).unwrap_or_default())? else {
-        return refuse("INVALID a name is a string");
-    };
-    let Some(name) = std::str::from_utf8(name).ok().filter(|name| name.starts_with('^')) else {
-        return refuse("LEAVE a name without ^ is private to the program");
-    };
-    let mut node = Node::new(name)?;
-    for index in start + 1..start + count {
-        node = push(node, &given(texts.get(index).unwrap_or_default())?)?;
-    }
-    Ok(node)
 }
 
 /// Answers a question of shipped.lua in the wire format, an error too.
@@ -78,7 +68,12 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
     let asked = asked(texts)?;
     match asked.operation {
         b"step" => return step(session, &asked, replies),
-        b"copy" | b"merge" => return graft(session, &asked, replies),
+        b"copy" | b"merge" => {
+            let to = named(texts, asked.at, texts.len().saturating_sub(asked.at), PRIVATE)?;
+            graft(session, asked.operation, &asked.node, &to)?;
+            replies.null();
+            return Ok(());
+        }
         b"cas" => {
             let (expected, new) = (value_of(asked.more(0)?), value_of(asked.more(1)?));
             replies.integer(session.compare_and_set(&asked.node, expected, new)?.into());
@@ -103,12 +98,7 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
             replies.integer(i64::try_from(count).unwrap_or(i64::MAX));
         }
         b"null" | b"empty_list" | b"empty_map" => {
-            let value = match operation {
-                b"null" => Value::Null,
-                b"empty_list" => Value::EmptyList,
-                _ => Value::EmptyMap,
-            };
-            session.set(&node, value)?;
+            session.set(&node, without_content(operation))?;
             replies.null();
         }
         b"kill" => {
@@ -123,6 +113,10 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
             Some(sum) => tell(Some(ValueRef::from(sum)), replies)?,
             None => return refuse("INVALID a node is increased by a number"),
         },
+        b"json" => json::child(session, node, &value, replies, subscript)?,
+        b"json_own" => json::own(session, &node, replies)?,
+        b"number" => set_number(session, &node, &value, true, replies)?,
+        b"is_number" => set_number(session, &node, &value, false, replies)?,
         b"begin" => {
             session.begin(&TransactionOptions::default())?;
             replies.null();
@@ -198,18 +192,6 @@ fn step(session: &mut Session, asked: &Asked<'_>, replies: &mut Replies<'_>) -> 
     subscript(&found, replies)?;
     tell(session.get_ref(&found)?, replies)?;
     replies.integer(i64::from(data));
-    Ok(())
-}
-
-/// Copies the node's tree to another, whose name and subscripts are the rest.
-fn graft(session: &mut Session, asked: &Asked<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let to = named(&asked.texts, asked.at, asked.texts.len().saturating_sub(asked.at))?;
-    if asked.operation == b"copy" {
-        session.copy(&asked.node, &to)?;
-    } else {
-        session.merge(&asked.node, &to)?;
-    }
-    replies.null();
     Ok(())
 }
 
