@@ -3,7 +3,8 @@
 //! A watched key is remembered as a digest of its nodes, so that changes made by node, in any process, count
 //! like those made by commands, and writers pay nothing. EXEC compares it inside its transaction; and so
 //! does each command before EXEC inside its own, since a key may be changed and changed back: a command
-//! that met it changed has told the client something that is not so any more.
+//! that met it changed has told the client something that is not so any more. Requests about nodes do the same, and
+//! what scripts do that are no transaction.
 //!
 //! Invariant: where EXEC goes through, each reply since WATCH saw every watched key as EXEC finds it.
 //!

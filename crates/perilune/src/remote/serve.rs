@@ -201,10 +201,12 @@ fn run(
                 timeout: duration(milliseconds)?,
                 durability: truth(fsync)?.then_some(Durability::Fsync),
             };
-            if !commit::commit(session, peer, &options, items)? {
-                return Err(Error::Conflict);
+            // NB: its conditions are the client's: a transaction around it, of EXEC for example, need not run again.
+            if commit::commit(session, peer, &options, items)? {
+                replies.simple("OK");
+            } else {
+                replies.error(&codes::line_of(&Error::Conflict));
             }
-            replies.simple("OK");
         }
         (b"HELLO", [version]) => hello(peer, integer(version)?, replies)?,
         _ => return services::run(session, peer, (&name, &given), replies, waiting),

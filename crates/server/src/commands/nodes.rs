@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use perilune::remote::{Peer, Served, Waiting};
-use perilune::{Database, Session};
+use perilune::{Database, Durability, Session, TransactionOptions};
 use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
 use crate::failure::{refuse, Result};
@@ -116,6 +116,10 @@ pub(crate) fn serve(
     }
     let room = waits && context.may_park && nodes.own.is_some() && server.waiters.has_room();
     let waiting = if room { Waiting::Elsewhere } else { Waiting::Never };
+    if !waits && !context.client.watched.is_empty() && tells(&arguments[0]) {
+        return serve_watching(context, arguments, replies);
+    }
+    let Some(nodes) = &mut context.client.nodes else { return Ok(()) };
     let served = match nodes.own.as_ref().filter(|_| waits) {
         Some(own) => perilune::remote::serve(&mut locked(own), &mut nodes.peer, arguments, replies, waiting)?,
         None => perilune::remote::serve(context.session, &mut nodes.peer, arguments, replies, waiting)?,
@@ -137,6 +141,34 @@ fn waits(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 6] = [b"LOCK", b"WAIT", b"WATCH", b"UNWATCH", b"RECEIVE", b"FOLLOW"];
     let word = name.get("PERILUNE.".len()..).unwrap_or_default();
     NAMES.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Whether a request tells of nodes or changes them, so that WATCH is about it.
+fn tells(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 11] =
+        [b"GET", b"DATA", b"NEXT", b"PREV", b"WALK", b"SET", b"INCR", b"CAS", b"DEL", b"KILL", b"COMMIT"];
+    let word = name.get("PERILUNE.".len()..).unwrap_or_default();
+    NAMES.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Serves a client that watches keys of Redis: in a transaction that compares these, too.
+fn serve_watching(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let start = replies.position();
+    // What a COMMIT asks of the disk is asked of the transaction around it.
+    let waits_for_disk =
+        arguments[0].to_ascii_lowercase().ends_with(b"commit") && arguments.get(2) == Some(b"1");
+    let durability = waits_for_disk.then_some(Durability::Fsync);
+    let options = TransactionOptions { durability, ..TransactionOptions::default() };
+    context.transaction(&options, |session, client, _| {
+        replies.rewind(start);
+        let Some(nodes) = &mut client.nodes else { return Ok(()) };
+        perilune::remote::serve(session, &mut nodes.peer, arguments, replies, Waiting::Never).map(drop)
+    })?;
+    Ok(())
 }
 
 /// Waits for a client whose connection is parked, and answers it.

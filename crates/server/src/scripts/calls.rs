@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use perilune::Session;
+use perilune::{Session, TransactionOptions};
 use perilune_luahost::sandbox::{Answers, Question, Texts};
 use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
@@ -228,6 +228,9 @@ impl<'c> Caller<'c> {
         let start = answer.len();
         let outcome = self.may_reach_nodes().and_then(|()| {
             self.client.locked |= texts.get(0) == Some(b"sgrab");
+            if !self.atomic && !self.client.watched.is_empty() {
+                return self.node_watching(texts, start, answer);
+            }
             nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)?;
             // A script never sees halves of two states: it might not end.
             if self.brief {
@@ -247,6 +250,27 @@ impl<'c> Caller<'c> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// An operation of a node that is no part of a transaction, for a client that watches keys: these are compared.
+    fn node_watching(
+        &mut self,
+        texts: Texts<'_>,
+        start: usize,
+        answer: &mut Vec<u8>,
+    ) -> perilune::Result<()> {
+        let writes = !self.read_only;
+        let mut context = Context {
+            server: self.server,
+            session: self.session,
+            client: self.client,
+            effects: self.effects,
+            may_park: false,
+        };
+        context.transaction(&TransactionOptions::default(), |session, _, _| {
+            answer.truncate(start);
+            Ok(nodes::answer(session, texts, writes, answer)?)
+        })
     }
 
     /// As for PERILUNE.SET: all keys and channels, and from another machine a password.
