@@ -136,6 +136,31 @@ fn keys_are_evicted_and_memory_stays_within_bounds() {
     }
 }
 
+/// FLUSHDB leaves entries of the index of expiries behind, and candidates in the pool: whoever wrote next was told that
+/// there is no memory, though there were keys to evict.
+#[test]
+fn what_flushdb_has_left_is_no_reason_to_refuse() {
+    for policy in ["volatile-ttl", "volatile-lru", "volatile-lfu", "volatile-random"] {
+        let place = Place::new();
+        let (_ours, mut client) = start(&place);
+        let value = "x".repeat(500);
+        let limited = format!("{value} EX 5000");
+        set_all(&mut client, (0..3_000).map(|number| format!("old:{number}")), &limited);
+        // Some are evicted, so that there is a pool.
+        limit(&mut client, 0, policy);
+        set_all(&mut client, (0..600).map(|number| format!("more:{number}")), &limited);
+        let evicted = figure(&mut client, "evicted_keys");
+        assert!(evicted > 0);
+        assert_eq!(client.line("flushdb"), ok());
+        assert_eq!(client.line("config set maxmemory 0"), ok());
+        // They expire behind those that are gone; and nothing that is cleared is enough.
+        set_all(&mut client, (0..500).map(|number| format!("new:{number}")), &format!("{value} EX 9000"));
+        assert_eq!(client.line("config set maxmemory 1"), ok());
+        set_all(&mut client, (0..50).map(|number| format!("last:{number}")), "v");
+        assert!(figure(&mut client, "evicted_keys") > evicted);
+    }
+}
+
 /// What is used often, or was a moment ago, stays; its neighbours go.
 #[test]
 fn what_is_used_stays() {

@@ -54,15 +54,27 @@ impl Pool {
     }
 }
 
-/// Evicts one key; about how many bytes it took. None if there is none that may go.
+/// What became of the wish to evict a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evicted {
+    /// One went, that took about so many bytes.
+    Key(u64),
+    /// None was found yet, since the index of expiries is full of keys that are gone; some of it was cleared.
+    Entries,
+    /// There is none that may go.
+    Nothing,
+}
+
+/// Evicts one key.
 pub(super) fn one(
     server: &Server,
     session: &mut Session,
     effects: &mut Effects,
     policy: Policy,
-) -> Result<Option<u64>> {
-    for _ in 0..TRIES {
-        let mut sampled = sample(server, session, effects, policy)?;
+) -> Result<Evicted> {
+    // NB: all that the pool holds may be gone, by FLUSHDB for example.
+    for _ in 0..TRIES + POOL {
+        let (mut sampled, is_all) = sample(server, session, effects, policy)?;
         let chosen = if policy.counts_uses() {
             let mut pool = lock(&server.memory.pool);
             sampled.into_iter().for_each(|candidate| pool.add(candidate));
@@ -70,17 +82,19 @@ pub(super) fn one(
         } else {
             sampled.pop()
         };
-        let Some(candidate) = chosen else { return Ok(None) };
+        let Some(candidate) = chosen else {
+            return Ok(if is_all { Evicted::Nothing } else { Evicted::Entries });
+        };
         // It may have been used since it came into the pool.
         if score(server, policy, candidate.database, &candidate.name) < candidate.score {
             continue;
         }
         if let Some(freed) = remove(session, effects, policy, &candidate)? {
             server.figures.evicted.fetch_add(1, Ordering::Relaxed);
-            return Ok(Some(freed));
+            return Ok(Evicted::Key(freed));
         }
     }
-    Ok(None)
+    Ok(Evicted::Nothing)
 }
 
 pub(super) fn rates(server: &Server) -> Rates {
@@ -100,23 +114,23 @@ fn score(server: &Server, policy: Policy, database: i64, name: &[u8]) -> i64 {
     }
 }
 
-/// Some keys that may go.
+/// Some keys that may go; and, if there is none, whether that is so in the whole database.
 fn sample(
     server: &Server,
     session: &mut Session,
     effects: &mut Effects,
     policy: Policy,
-) -> Result<Vec<Candidate>> {
+) -> Result<(Vec<Candidate>, bool)> {
     let count =
         if policy.counts_uses() { server.live.number(Name::MaxMemorySamples).max(1) as usize } else { 1 };
-    let names = if policy.is_volatile() {
+    let (names, is_all) = if policy.is_volatile() {
         of_index(session, count, policy == Policy::VolatileTtl)?
     } else {
-        of_keys(session, effects, count)?
+        (of_keys(session, effects, count)?, true)
     };
     let candidate =
         |(database, name): Named| Candidate { score: score(server, policy, database, &name), database, name };
-    Ok(names.into_iter().map(candidate).collect())
+    Ok((names.into_iter().map(candidate).collect(), is_all))
 }
 
 /// Keys of one database, drawn by chance from those that have any.
@@ -140,15 +154,15 @@ fn of_keys(session: &mut Session, effects: &mut Effects, count: usize) -> Result
     Ok(Vec::new())
 }
 
-/// Keys that have an expiry: the first ones to expire, or by chance.
-fn of_index(session: &mut Session, count: usize, first: bool) -> Result<Vec<Named>> {
+/// Keys that have an expiry: the first ones to expire, or by chance; and whether the index has been seen to its end.
+fn of_index(session: &mut Session, count: usize, first: bool) -> Result<(Vec<Named>, bool)> {
     for _ in 0..TRIES {
         let (names, removed) = of_index_once(session, count, first)?;
         if !names.is_empty() || removed == 0 {
-            return Ok(names);
+            return Ok((names, true));
         }
     }
-    Ok(Vec::new())
+    Ok((Vec::new(), false))
 }
 
 /// The same, and how many entries were about keys that are gone.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use perilune::{Database, Session};
 use perilune_resp::Arguments;
 
-use self::evict::Pool;
+use self::evict::{Evicted, Pool};
 use self::uses::{Use, Uses, BEGIN};
 use crate::effects::Effects;
 use crate::failure::Result;
@@ -215,9 +215,15 @@ fn make_room(server: &Server, session: &mut Session, effects: &mut Effects, byte
     let (mut wanted, mut evicted) = (2 * bytes + 1, 0);
     let keys = EVICTED_AT_ONCE + (bytes / 1_024) as usize;
     while wanted > 0 && evicted < keys {
-        let Some(freed) = evict::one(server, session, effects, policy)? else { break };
-        wanted = wanted.saturating_sub(freed);
-        evicted += 1;
+        match evict::one(server, session, effects, policy)? {
+            Evicted::Key(freed) => {
+                wanted = wanted.saturating_sub(freed);
+                evicted += 1;
+            }
+            // The next command goes on: what is cleared is room, too.
+            Evicted::Entries => return Ok(true),
+            Evicted::Nothing => break,
+        }
     }
     Ok(evicted > 0 || memory.used_now(&server.database)? <= most)
 }
