@@ -45,7 +45,7 @@ pub(crate) fn find_child(page: &Page, key: &[u8]) -> (usize, u32) {
     (index, child(page, index))
 }
 
-/// Finds `key` if it is record `at` of a leaf, the next, or stands between the two or behind all. None: search.
+/// Finds `key` if it is record `at` of a leaf or the next, or stands beside one of them. None: search.
 #[inline]
 pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     let slots = count::<LeafSlots>(page);
@@ -61,6 +61,10 @@ pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     let next = at + 1;
     match compare(at) {
         Ordering::Equal => Some(Found { index: at, equal: true }),
+        // Nothing was there, and is asked for again.
+        Ordering::Greater if at == 0 || compare(at - 1) == Ordering::Less => {
+            Some(Found { index: at, equal: false })
+        }
         Ordering::Greater => None,
         Ordering::Less if next == slots => Some(Found { index: next, equal: false }),
         Ordering::Less => match compare(next) {
@@ -247,6 +251,24 @@ pub(crate) fn next_is(page: &Page, after: usize, key: &[u8], inclusive: bool) ->
     }
     let at_next = compare_key(page, next, key);
     (at_next == Ordering::Greater || at_next == Ordering::Equal && inclusive).then_some(next)
+}
+
+/// Whether record `index` is the first that is not below `key`, told by it and the one before it: who asks again for the
+/// head of a subtree finds it where it was.
+#[inline]
+pub(crate) fn is_first_from(page: &Page, index: usize, key: &[u8]) -> bool {
+    if index == 0 || index >= count::<LeafSlots>(page) {
+        return false;
+    }
+    let Some((start, suffix)) = key.split_at_checked(prefix_len(page).min(PAGE)) else { return false };
+    let head = head_of::<LeafSlots>(suffix);
+    let compare = |index| {
+        let order = LeafSlots::head(page, index).cmp(&head);
+        order.then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
+    };
+    compare(index) != Ordering::Less
+        && compare(index - 1) == Ordering::Less
+        && words::compare(page, usize::from(u16_at(page, LO_OFF)), start.len(), start) == Ordering::Equal
 }
 
 /// The last record below `key`, if that is record `after - 1`. None: search.

@@ -15,9 +15,10 @@ use proptest::test_runner::FileFailurePersistence;
 use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
     find_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert, inner_remove,
-    inner_room, inner_set_child, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key, leaf_remove,
-    leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, next_is, prefix_len, previous_is,
-    put_identity, record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots, INNER, LEAF,
+    inner_room, inner_set_child, is_first_from, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key,
+    leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, next_is, prefix_len,
+    previous_is, put_identity, record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots,
+    INNER, LEAF,
 };
 use crate::limits::{INLINE_MAX, PAGE, PAGE_HEAD, USER_KEY_MAX};
 
@@ -302,6 +303,11 @@ impl FlatTree {
                 assert_eq!(next_is(page, index, &above, true), next);
             }
             assert_eq!(previous_is(page, index, &key), index.checked_sub(1));
+            assert_eq!(is_first_from(page, index, &key), index > 0);
+            assert!(!is_first_from(page, index, &above));
+            if next.is_some() && !self.model.contains_key(&above) {
+                assert!(is_first_from(page, index + 1, &above));
+            }
             assert!(contains(page, &key));
         }
     }
@@ -316,7 +322,7 @@ impl FlatTree {
         {
             let near = find_near(page, key, at);
             let behind_all = at + 1 == found.index && found.index == leaf_count(page);
-            let is_near = at == found.index && found.equal || at + 1 == found.index || behind_all;
+            let is_near = at == found.index && at < leaf_count(page) || at + 1 == found.index || behind_all;
             assert_eq!(near, is_near.then_some(found), "from {at}");
         }
         let (mut lo, mut hi) = (Vec::new(), Vec::new());

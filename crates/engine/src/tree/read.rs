@@ -3,13 +3,14 @@
 //! Every leaf passed is told to a [`Visit`] with the word under which it was read; at the end all of
 //! them are checked again, so that the answer is that of one moment.
 
+use perilune_shm::latch::{self, State};
 use perilune_store::Presence;
 
 use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
 use crate::limits::PAGE;
-use crate::page::{self, find, leaf_count, Page, RECORD_BIG};
+use crate::page::{self, find, leaf_count, Page, LEAF, RECORD_BIG};
 use crate::session::extent;
 
 /// Bytes of a long value that are copied between two checks.
@@ -277,7 +278,7 @@ pub(super) fn key_beyond(
     Ok(side.is_within(key, bound))
 }
 
-/// The wanted record, if it stands beside the one that was answered last and its leaf is unchanged.
+/// The wanted record, if it is the one that was answered last, or stands beside it and its leaf is unchanged.
 #[inline]
 fn remembered(
     image: &Image,
@@ -290,9 +291,21 @@ fn remembered(
     if number == 0 {
         return None;
     }
-    let word = perilune_shm::latch::load(image.latch(number));
+    let word = latch::load(image.latch(number));
     let page = image.page(number);
-    if word.raw() != raw || page::flags(page) != which.page_flags() {
+    if page::flags(page) != which.page_flags() {
+        return None;
+    }
+    let is_changed = word.raw() != raw;
+    if side == Neighbour::AtOrNext && fingers.may_be_again() {
+        // What the records say of each other is true of a leaf of the tree, changed or not.
+        let is_leaf = word.state() == State::Tree && !word.locked() && page::kind(page) == LEAF;
+        if is_leaf && page::is_first_from(page, index, from) {
+            fingers.others.set(0);
+            return Some((Seen { number, word }, index));
+        }
+    }
+    if is_changed {
         return None;
     }
     let found = match side {
