@@ -49,6 +49,15 @@ impl<'n> Hash<'n> {
     }
 }
 
+/// The fields of a hash that is only read; none if there is none.
+fn fields(keys: &mut Keys<'_>, name: &[u8]) -> Result<Option<Names>> {
+    let (key, entry) = keys.find(name, Kind::Hash)?;
+    match entry {
+        Some(entry) if entry.figure > 0 => Ok(Some(Names::below(key.into_part(Kind::Hash)?))),
+        _ => Ok(None),
+    }
+}
+
 /// HSET, HMSET.
 pub(crate) fn hset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let old_form = lower(&arguments[0]) == &b"hmset"[..];
@@ -81,8 +90,11 @@ pub(crate) fn hsetnx(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
 }
 
 pub(crate) fn hget(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
-    let mut hash = Hash::open(keys, &arguments[1])?;
-    match hash.get(keys, &arguments[2])? {
+    let found = match fields(keys, &arguments[1])? {
+        Some(mut fields) => fields.get(keys.session, &arguments[2])?,
+        None => None,
+    };
+    match found {
         Some(value) => text::reply(value, replies),
         None => replies.null(),
     }

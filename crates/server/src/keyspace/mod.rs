@@ -95,6 +95,11 @@ impl Key<'_> {
         Ok(self.node.child(kind.name())?)
     }
 
+    /// The same, made of the key's own node.
+    pub(crate) fn into_part(self, kind: Kind) -> Result<Node> {
+        Ok(self.node.with(kind.name())?)
+    }
+
     fn expiry(&self) -> Result<Node> {
         Ok(self.node.child("")?)
     }
