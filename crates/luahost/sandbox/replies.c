@@ -110,7 +110,10 @@ static void push_one(sandbox *S, lua_State *L, cursor *c, int depth)
     long long number = kind == ',' || kind == '+' || kind == '-' ? 0 : integer(head);
     switch (kind) {
     case '+':
-        push_wrapped(L, "ok", head);
+        lua_createtable(L, 0, 1);
+        push_name(S, L, NAME_OK);
+        lua_pushlstring(L, head.bytes, head.length);
+        lua_rawset(L, -3);
         break;
     case '-':
         push_wrapped(L, "err", head);

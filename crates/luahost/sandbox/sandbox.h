@@ -77,6 +77,9 @@ typedef struct buffer {
     size_t room;
 } buffer;
 
+/* Strings that each run wants: they are made once, and found without being hashed. */
+enum { NAME_KEYS, NAME_ARGV, NAME_OK, NAMES };
+
 typedef struct json_options {
     int encode_max_depth, decode_max_depth, precision;
     int sparse_convert, sparse_ratio, sparse_safe;
@@ -107,6 +110,7 @@ typedef struct sandbox {
      * globals that may be set, modules by their names, what runs functions of programs, `redis` of scripts and of what
      * is loaded. */
     int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped, redis, registration;
+    int names[NAMES];     /* references too */
     const char *stack;    /* where the C stack was when the run began */
     /* By other threads: */
     pthread_mutex_t mutex;
@@ -126,6 +130,8 @@ int sandbox_stop(sandbox *S, uint64_t number);
 size_t sandbox_memory(const sandbox *S);
 
 sandbox *sandbox_of(lua_State *L);
+/* Pushes one of the strings NAME_... */
+void push_name(sandbox *S, lua_State *L, int name);
 /* Raises if the script is to stop; called every so many steps by all that may take long. */
 void check_stop(sandbox *S, lua_State *L);
 /* Raises if the C stack is deep; called by all that call back into Lua. */

@@ -33,6 +33,11 @@ sandbox *sandbox_of(lua_State *L)
     return S;
 }
 
+void push_name(sandbox *S, lua_State *L, int name)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->names[name]);
+}
+
 static int is_stopped(const sandbox *S)
 {
     return S->ending || (S->current != 0 && atomic_load_explicit(&S->stop, memory_order_acquire) == S->current);
@@ -115,6 +120,11 @@ static int furnish(lua_State *L)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         lua_pushcfunction(L, functions[i].function);
         *functions[i].reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    static const char *const names[NAMES] = {[NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV", [NAME_OK] = "ok"};
+    for (size_t i = 0; i < NAMES; i++) {
+        lua_pushstring(L, names[i]);
+        S->names[i] = luaL_ref(L, LUA_REGISTRYINDEX);
     }
     return 0;
 }
@@ -333,18 +343,21 @@ static int body(lua_State *L)
         lua_setfield(L, -2, "_G");
         lua_setfenv(L, -2);
     }
-    push_texts(L, run->keys, run->key_count);
-    push_texts(L, run->arguments, run->argument_count);
-    if (!run->function && !run->positional) {
+    int arguments = 0;
+    if (run->function) {
+        push_texts(L, run->keys, run->key_count);
+        push_texts(L, run->arguments, run->argument_count);
+        arguments = 2;
+    } else if (!run->positional) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
-        lua_insert(L, -3);
-        lua_setfield(L, -3, "ARGV");
-        lua_setfield(L, -2, "KEYS");
+        push_name(S, L, NAME_KEYS);
+        push_texts(L, run->keys, run->key_count);
+        lua_rawset(L, -3);
+        push_name(S, L, NAME_ARGV);
+        push_texts(L, run->arguments, run->argument_count);
+        lua_rawset(L, -3);
         lua_pop(L, 1);
-    }
-    int arguments = run->function ? 2 : 0;
-    if (run->positional) {
-        lua_pop(L, 2);
+    } else {
         luaL_checkstack(L, (int)run->argument_count, "too many arguments");
         for (size_t i = 0; i < run->argument_count; i++)
             lua_pushlstring(L, run->arguments[i].bytes, run->arguments[i].length);

@@ -45,8 +45,8 @@ fn run_in(sandbox: &mut Sandbox, number: u64, source: &str) -> String {
         number,
         protocol: 2,
         name: "f00",
-        keys: &[b"key"],
-        arguments: &[b"one", b"two"],
+        keys: &[b"key"[..].into()],
+        arguments: &[b"one"[..].into(), b"two"[..].into()],
     };
     match sandbox.run(&run, &mut Echo) {
         Outcome::Replied(reply) => String::from_utf8_lossy(reply).replace("\r\n", "~"),

@@ -45,7 +45,7 @@ pub(crate) struct Aside {
     /// Of the connection, which is parked on `ticket`.
     pub(crate) seat: Seat,
     pub(crate) ticket: u64,
-    pub(crate) client: Client,
+    pub(crate) client: Box<Client>,
 }
 
 /// What came of it.
@@ -53,7 +53,7 @@ pub(crate) struct Aside {
 pub(crate) struct Done {
     pub(crate) seat: Seat,
     pub(crate) ticket: u64,
-    pub(crate) client: Client,
+    pub(crate) client: Box<Client>,
     pub(crate) reply: Vec<u8>,
     pub(crate) effects: Effects,
 }
@@ -82,7 +82,8 @@ pub(crate) struct Loops {
     bell: Condvar,
     away: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    sessions: Mutex<Vec<Session>>,
+    #[allow(clippy::vec_box, reason = "they go from hand to hand, and are large")]
+    sessions: Mutex<Vec<Box<Session>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -232,7 +233,8 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
     let Aside { command, arguments, seat, ticket, mut client } = aside;
     let (mut reply, mut effects) = (Vec::new(), Effects::default());
     let protocol = client.protocol;
-    let session = lock(&server.aside.sessions).pop().map_or_else(|| server.database.session(), Ok);
+    let session =
+        lock(&server.aside.sessions).pop().map_or_else(|| server.database.session().map(Box::new), Ok);
     match session {
         _ if server.aside.away.load(Ordering::Relaxed) > AWAY => {
             let text = "BUSY too many scripts run for long: try again, or stop them with SCRIPT KILL";

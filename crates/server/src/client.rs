@@ -24,8 +24,8 @@ pub(crate) struct Client {
     pub(crate) id: i64,
     /// Where it is served.
     pub(crate) seat: Seat,
-    pub(crate) address: String,
-    pub(crate) local_address: String,
+    pub(crate) address: Arc<str>,
+    pub(crate) local_address: Arc<str>,
     pub(crate) name: Vec<u8>,
     pub(crate) protocol: Protocol,
     /// The number given to SELECT.
@@ -136,8 +136,8 @@ impl Client {
         Client {
             id,
             seat: Seat { client: id, ..Seat::default() },
-            address,
-            local_address,
+            address: address.into(),
+            local_address: local_address.into(),
             name: Vec::new(),
             protocol: Protocol::Resp2,
             database: 0,
@@ -199,6 +199,11 @@ impl Client {
         took
     }
 
+    /// A command begins behind something else that took time; the same visit goes on.
+    pub(crate) fn resume(&mut self) {
+        self.end_command();
+    }
+
     /// When the command that runs began, in milliseconds since 1970.
     #[inline]
     pub(crate) fn time(&self) -> i64 {
@@ -250,32 +255,44 @@ impl Client {
     }
 
     /// A client for a command that runs aside: as this one is, with what it has queued, watched and locked.
-    pub(crate) fn lend(&mut self) -> Client {
-        Client {
+    pub(crate) fn lend(&mut self) -> Box<Client> {
+        Box::new(Client {
+            id: self.id,
             seat: self.seat,
+            address: Arc::clone(&self.address),
+            local_address: Arc::clone(&self.local_address),
             name: self.name.clone(),
             protocol: self.protocol,
             database: self.database,
+            authenticated: self.authenticated,
             user: self.user.clone(),
             acl_version: self.acl_version,
             since: self.since,
+            active: self.active,
+            visit: self.visit,
+            command: None,
+            monitors: false,
+            keeps_memory: false,
+            leaves_untouched: self.leaves_untouched,
+            reply_mode: ReplyMode::On,
             queue: self.queue.take(),
             watched: std::mem::take(&mut self.watched),
-            leaves_untouched: self.leaves_untouched,
             topics: self.topics.clone(),
             tracking: self.tracking.take(),
+            locked: false,
+            is_local: self.is_local,
             nodes: self.nodes.take(),
-            ..Client::new(
-                self.id,
-                (self.address.clone(), self.local_address.clone()),
-                self.is_local,
-                self.authenticated,
-            )
-        }
+            closing: false,
+            parked: None,
+            // NB: it never parks: that is for connections.
+            last_ticket: 0,
+            aside: None,
+        })
     }
 
     /// Takes back what was lent, as the command has left it.
-    pub(crate) fn take_back(&mut self, lent: Client) {
+    pub(crate) fn take_back(&mut self, lent: Box<Client>) {
+        let lent = *lent;
         self.name = lent.name;
         self.protocol = lent.protocol;
         self.database = lent.database;

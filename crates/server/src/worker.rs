@@ -420,7 +420,7 @@ impl Worker {
     }
 
     /// The client is gone: what its command wants done for others is done, and what it held is released.
-    fn forget_aside(&mut self, mut client: Client) {
+    fn forget_aside(&mut self, mut client: Box<Client>) {
         self.desk.effects.subscriptions.clear();
         self.desk.send_letters();
         if let Some(nodes) = &mut client.nodes {

@@ -16,24 +16,28 @@ use std::ptr::NonNull;
 
 use super::{Answers, Code, Form, Outcome, Question, Run};
 
-/// `struct text` of sandbox.h.
+/// Bytes as the sandbox takes them: `struct text` of sandbox.h.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct Text {
+pub struct Text<'a> {
     bytes: *const c_char,
     length: usize,
+    lives: PhantomData<&'a [u8]>,
 }
 
-impl Text {
-    const EMPTY: Text = Text { bytes: c"".as_ptr(), length: 0 };
-
-    fn of(bytes: &[u8]) -> Text {
-        Text { bytes: bytes.as_ptr().cast(), length: bytes.len() }
+impl<'a> From<&'a [u8]> for Text<'a> {
+    #[inline]
+    fn from(bytes: &'a [u8]) -> Text<'a> {
+        Text { bytes: bytes.as_ptr().cast(), length: bytes.len(), lives: PhantomData }
     }
+}
+
+impl<'a> Text<'a> {
+    const EMPTY: Text<'static> = Text { bytes: c"".as_ptr(), length: 0, lives: PhantomData };
 
     /// # Safety
     /// The bytes are there, unchanged, for `'a`.
-    unsafe fn bytes<'a>(self) -> &'a [u8] {
+    unsafe fn bytes(self) -> &'a [u8] {
         if self.length == 0 {
             return &[];
         }
@@ -45,9 +49,8 @@ impl Text {
 /// Arguments of a question.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
-    texts: *const Text,
+    texts: *const Text<'a>,
     count: usize,
-    lives: PhantomData<&'a [u8]>,
 }
 
 impl<'a> Texts<'a> {
@@ -64,6 +67,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The one at `index`.
+    #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         // SAFETY: the array has `count` texts (only `ask_host` makes a `Texts`), whose strings C keeps on Lua's stack
@@ -72,16 +76,17 @@ impl<'a> Texts<'a> {
     }
 
     /// All of them.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + 'a {
         (0..self.count).map_while(move |index| self.get(index))
     }
 }
 
-type Ask = unsafe extern "C" fn(*mut c_void, c_int, usize, *const Text, c_int, *mut Text) -> c_int;
+type Ask = unsafe extern "C" fn(*mut c_void, c_int, usize, *const Text<'_>, c_int, *mut Text<'_>) -> c_int;
 
 /// `sandbox_run` of sandbox.h.
 #[repr(C)]
-struct RawRun {
+struct RawRun<'a> {
     host: *mut c_void,
     ask: Ask,
     number: u64,
@@ -91,10 +96,10 @@ struct RawRun {
     positional: c_int,
     loading: c_int,
     protocol: c_int,
-    name: Text,
-    keys: *const Text,
+    name: Text<'a>,
+    keys: *const Text<'a>,
     key_count: usize,
-    arguments: *const Text,
+    arguments: *const Text<'a>,
     argument_count: usize,
 }
 
@@ -108,13 +113,13 @@ extern "C" {
     fn sandbox_free(state: *mut State);
     fn sandbox_compile(
         state: *mut State,
-        source: Text,
+        source: Text<'_>,
         name: *const c_char,
         reference: *mut c_int,
-        error: *mut Text,
+        error: *mut Text<'_>,
     ) -> c_int;
     fn sandbox_forget(state: *mut State, reference: c_int);
-    fn sandbox_do(state: *mut State, run: *const RawRun, reply: *mut Text) -> c_int;
+    fn sandbox_do(state: *mut State, run: *const RawRun<'_>, reply: *mut Text<'_>) -> c_int;
     fn sandbox_stop(state: *mut State, number: u64) -> c_int;
     fn sandbox_memory(state: *const State) -> usize;
     fn sandbox_shipped(state: *const State) -> c_int;
@@ -141,7 +146,7 @@ impl Drop for Raw {
 /// The host of a run, and what came of its answers.
 struct Bridge<'h> {
     host: &'h mut dyn Answers,
-    answer: Vec<u8>,
+    answer: &'h mut Vec<u8>,
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -160,21 +165,21 @@ unsafe extern "C" fn ask_host(
     host: *mut c_void,
     question: c_int,
     count: usize,
-    arguments: *const Text,
+    arguments: *const Text<'_>,
     protocol: c_int,
-    answer: *mut Text,
+    answer: *mut Text<'_>,
 ) -> c_int {
     // SAFETY: `host` is the bridge that `Raw::run` has on its stack, and lends to nobody else during the run.
     let bridge = unsafe { &mut *host.cast::<Bridge<'_>>() };
-    let arguments = Texts { texts: arguments, count, lives: PhantomData };
+    let arguments = Texts { texts: arguments, count };
     let question = usize::try_from(question).ok().and_then(|question| QUESTIONS.get(question));
     bridge.answer.clear();
     let flow = catch_unwind(AssertUnwindSafe(|| match question {
-        Some(question) => bridge.host.answer(*question, arguments, protocol as u8, &mut bridge.answer),
+        Some(question) => bridge.host.answer(*question, arguments, protocol as u8, bridge.answer),
         None => ControlFlow::Break(()),
     }));
     // SAFETY: C gives the place for the answer, and uses it before it asks again or the run ends.
-    unsafe { *answer = Text::of(&bridge.answer) };
+    unsafe { *answer = Text::from(&bridge.answer[..]) };
     match flow {
         Ok(ControlFlow::Continue(())) => 0,
         Ok(ControlFlow::Break(())) => 1,
@@ -211,7 +216,7 @@ impl Raw {
         let (mut reference, mut error) = (0, Text::EMPTY);
         // SAFETY: the state lives and is the caller's alone; source and name last for the call.
         let good = unsafe {
-            sandbox_compile(self.0.as_ptr(), Text::of(source), name.as_ptr(), &mut reference, &mut error)
+            sandbox_compile(self.0.as_ptr(), Text::from(source), name.as_ptr(), &mut reference, &mut error)
         };
         if good != 0 {
             return Ok(Code(reference));
@@ -225,10 +230,9 @@ impl Raw {
         unsafe { sandbox_forget(self.0.as_ptr(), code.0) }
     }
 
-    pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers) -> Outcome<'_> {
-        let keys: Vec<Text> = run.keys.iter().map(|key| Text::of(key)).collect();
-        let arguments: Vec<Text> = run.arguments.iter().map(|argument| Text::of(argument)).collect();
-        let mut bridge = Bridge { host, answer: Vec::with_capacity(200), panic: None };
+    /// `answer` is memory for what the host answers.
+    pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers, answer: &mut Vec<u8>) -> Outcome<'_> {
+        let mut bridge = Bridge { host, answer, panic: None };
         let raw = RawRun {
             host: (&raw mut bridge).cast(),
             ask: ask_host,
@@ -239,11 +243,11 @@ impl Raw {
             positional: c_int::from(matches!(run.form, Form::Open | Form::Positional)),
             loading: c_int::from(run.form == Form::Library),
             protocol: c_int::from(run.protocol),
-            name: Text::of(run.name.as_bytes()),
-            keys: keys.as_ptr(),
-            key_count: keys.len(),
-            arguments: arguments.as_ptr(),
-            argument_count: arguments.len(),
+            name: Text::from(run.name.as_bytes()),
+            keys: run.keys.as_ptr(),
+            key_count: run.keys.len(),
+            arguments: run.arguments.as_ptr(),
+            argument_count: run.arguments.len(),
         };
         let mut reply = Text::EMPTY;
         // SAFETY: the state lives and is the caller's alone; all that `raw` points to outlives the call, and the bridge

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use self::edge::Raw;
-pub use self::edge::Texts;
+pub use self::edge::{Text, Texts};
 
 /// Bytes of stack that a thread needs for scripts: LuaJIT's own functions recurse as deep as a script asks
 /// them to, up to the bound of Lua's stack, which is more than threads usually have.
@@ -87,9 +87,9 @@ pub struct Run<'a> {
     /// What errors call it.
     pub name: &'a str,
     /// Its keys.
-    pub keys: &'a [&'a [u8]],
+    pub keys: &'a [Text<'a>],
     /// Its arguments.
-    pub arguments: &'a [&'a [u8]],
+    pub arguments: &'a [Text<'a>],
 }
 
 /// How a run has ended.
@@ -107,7 +107,12 @@ pub enum Outcome<'s> {
 #[derive(Debug)]
 pub struct Sandbox {
     raw: Arc<Raw>,
+    /// What a host answers; its memory is kept for the next.
+    answer: Vec<u8>,
 }
+
+/// Bytes of an answer that are kept.
+const ANSWER_KEPT: usize = 64 << 10;
 
 /// Stops runs of a sandbox from other threads.
 #[derive(Clone, Debug)]
@@ -129,7 +134,7 @@ impl Sandbox {
     /// no memory for it.
     #[must_use]
     pub fn new(memory: usize) -> Option<Sandbox> {
-        Raw::new(memory).map(|raw| Sandbox { raw: Arc::new(raw) })
+        Raw::new(memory).map(|raw| Sandbox { raw: Arc::new(raw), answer: Vec::new() })
     }
 
     /// A handle that stops its runs.
@@ -169,6 +174,10 @@ impl Sandbox {
     /// # Panics
     /// With a panic of `host`.
     pub fn run(&mut self, run: &Run<'_>, host: &mut dyn Answers) -> Outcome<'_> {
-        self.raw.run(run, host)
+        let outcome = self.raw.run(run, host, &mut self.answer);
+        if self.answer.capacity() > ANSWER_KEPT {
+            self.answer = Vec::new();
+        }
+        outcome
     }
 }

@@ -205,7 +205,7 @@ pub(crate) fn show(context: &mut Context<'_>, arguments: Arguments<'_>, by_scrip
     let from = match client.address.strip_suffix(":0") {
         _ if by_script => "lua".to_owned(),
         Some(path) => format!("unix:{path}"),
-        None => client.address.clone(),
+        None => client.address.to_string(),
     };
     let mut text = format!("+{}.{:06} [{} {from}]", now.as_secs(), now.subsec_micros(), client.database);
     for argument in arguments.iter() {

@@ -1,6 +1,6 @@
 //! FUNCTION, FCALL, FCALL_RO, and of AlchemyDB LUA and LUAFUNC.
 
-use perilune_luahost::sandbox::{Form, Run};
+use perilune_luahost::sandbox::{Form, Run, Text};
 use perilune_resp::{parse_integer, Arguments, Replies};
 use sha2::{Digest, Sha256};
 
@@ -60,7 +60,7 @@ pub(crate) fn fcall(
     if parse_integer(&arguments[2]).is_none() {
         return refuse("ERR Bad number of keys provided");
     }
-    let (keys, rest) = split(arguments)?;
+    let given = split(arguments)?;
     let mut state = sandbox(context)?;
     let name = String::from_utf8_lossy(&arguments[1]);
     let Some(function) = state.function(context, &name)? else { return refuse("ERR Function not found") };
@@ -75,8 +75,8 @@ pub(crate) fn fcall(
             number: 0,
             protocol: context.client.protocol.number() as u8,
             name: &function.name,
-            keys: &keys,
-            arguments: &rest,
+            keys: given.keys(),
+            arguments: given.rest(),
         },
         flags: function.flags,
         read_only: function.flags.no_writes,
@@ -93,7 +93,7 @@ pub(crate) fn luafunc(
     let mut state = sandbox(context)?;
     let name = String::from_utf8_lossy(&arguments[1]);
     let Some(function) = state.function(context, &name)? else { return refuse("ERR Function not found") };
-    let rest: Vec<&[u8]> = arguments.from(2).iter().collect();
+    let rest: Vec<Text<'_>> = arguments.from(2).iter().map(Text::from).collect();
     let work = Work {
         run: Run {
             code: function.code,
@@ -122,7 +122,7 @@ pub(crate) fn lua(
         Ok(code) => code,
         Err(text) => return refuse_with(text),
     };
-    let rest: Vec<&[u8]> = arguments.from(2).iter().collect();
+    let rest: Vec<Text<'_>> = arguments.from(2).iter().map(Text::from).collect();
     let work = Work {
         run: Run {
             code,

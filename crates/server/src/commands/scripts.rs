@@ -7,12 +7,11 @@
 use std::time::Duration;
 
 use perilune::TransactionOptions;
-use perilune_luahost::sandbox::{Form, Outcome, Run};
+use perilune_luahost::sandbox::{Form, Outcome, Run, Text};
 use perilune_resp::{parse_integer, Arguments, Replies};
 
 use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::clock;
 use crate::memory;
 use crate::numbers::lower;
 use crate::scripts::calls::Caller;
@@ -25,8 +24,6 @@ use crate::settings::Name;
 /// Time for a script that may take any.
 const UNLIMITED: Duration = Duration::from_secs(365 * 86_400);
 
-pub(super) type Texts<'a> = Vec<&'a [u8]>;
-
 /// What is run, and with what.
 pub(crate) struct Work<'a> {
     pub(crate) run: Run<'a>,
@@ -34,18 +31,34 @@ pub(crate) struct Work<'a> {
     pub(crate) read_only: bool,
 }
 
+/// What a script is given: its keys, and behind them its other arguments.
+pub(super) struct Given<'a> {
+    texts: Vec<Text<'a>>,
+    keys: usize,
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn keys(&self) -> &[Text<'a>] {
+        &self.texts[..self.keys]
+    }
+
+    pub(super) fn rest(&self) -> &[Text<'a>] {
+        &self.texts[self.keys..]
+    }
+}
+
 /// The keys and the other arguments behind a number of keys at index 2.
-pub(super) fn split(arguments: Arguments<'_>) -> Result<(Texts<'_>, Texts<'_>)> {
+pub(super) fn split(arguments: Arguments<'_>) -> Result<Given<'_>> {
     let Some(count) = parse_integer(&arguments[2]) else { return refuse(NOT_INTEGER) };
     let rest = arguments.from(3);
     if count < 0 {
         return refuse("ERR Number of keys can't be negative");
     }
-    let count = match usize::try_from(count) {
+    let keys = match usize::try_from(count) {
         Ok(count) if count <= rest.len() => count,
         _ => return refuse("ERR Number of keys can't be greater than number of args"),
     };
-    Ok((rest.first(count).iter().collect(), rest.from(count).iter().collect()))
+    Ok(Given { texts: rest.iter().map(Text::from).collect(), keys })
 }
 
 /// EVAL, EVALSHA, EVAL_RO, EVALSHA_RO.
@@ -54,14 +67,17 @@ pub(crate) fn eval(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let name = lower(&arguments[0]);
-    let (keys, rest) = split(arguments)?;
+    // EVAL, EVALSHA, EVAL_RO, EVALSHA_RO, in any case.
+    let name = &arguments[0];
+    let by_sha = name.get(4).is_some_and(|letter| letter.eq_ignore_ascii_case(&b's'));
+    let is_ro = name[name.len() - 3] == b'_';
+    let given = split(arguments)?;
     let server = context.server;
     let Some(mut state) = server.scripts.take(server) else {
         return refuse("OOM there is no memory for another script");
     };
     state.refresh(context.session)?;
-    let script = if name.starts_with(b"evalsha") {
+    let script = if by_sha {
         let sha = String::from_utf8_lossy(&arguments[1]).to_ascii_lowercase();
         match state.by_sha(context.session, &sha)? {
             Some(script) => script,
@@ -81,11 +97,11 @@ pub(crate) fn eval(
             number: 0,
             protocol: context.client.protocol.number() as u8,
             name: &script.sha,
-            keys: &keys,
-            arguments: &rest,
+            keys: given.keys(),
+            arguments: given.rest(),
         },
         flags: script.flags,
-        read_only: name.ends_with(b"_ro") || script.flags.no_writes,
+        read_only: is_ro || script.flags.no_writes,
     };
     run(context, &mut state, work, replies)
 }
@@ -98,7 +114,7 @@ pub(crate) fn run(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let (server, start, now, database) =
-        (context.server, replies.position(), clock(), context.client.database);
+        (context.server, replies.position(), context.client.time(), context.client.database);
     let is_full = memory::is_limited(server) && !context.make_room(0) && !work.flags.allows_oom();
     if is_full && work.flags.declared && !work.read_only {
         return refuse(memory::FULL);
@@ -113,7 +129,10 @@ pub(crate) fn run(
         caller.read_only = work.read_only;
         caller.is_full = is_full;
         caller.atomic = false;
-        match state.sandbox.run(&run, &mut caller) {
+        caller.arguments = std::mem::take(&mut state.arguments);
+        let outcome = state.sandbox.run(&run, &mut caller);
+        state.arguments = caller.into_memory();
+        match outcome {
             Outcome::Replied(bytes) => {
                 replies.raw(bytes);
                 Ok(())
@@ -178,9 +197,12 @@ fn run_briefly(
         caller.read_only = traits.read_only;
         caller.is_full = traits.is_full;
         caller.brief = true;
-        match state.sandbox.run(run, &mut caller) {
+        caller.arguments = std::mem::take(&mut state.arguments);
+        let outcome = state.sandbox.run(run, &mut caller);
+        state.arguments = caller.into_memory();
+        match outcome {
             // Clients that wait for keys are served in a whole one.
-            Outcome::Replied(_) if caller.effects.is_unfinished() => Err(perilune::Error::Conflict),
+            Outcome::Replied(_) if effects.is_unfinished() => Err(perilune::Error::Conflict),
             Outcome::Replied(bytes) => {
                 replies.raw(bytes);
                 Ok(())

@@ -44,7 +44,7 @@ pub(crate) fn run(
         protocol: 2,
         name: NAME,
         keys: &[],
-        arguments: &given[4..5],
+        arguments: &[given[4].into()],
     };
     let mut answered = false;
     let outcome = context.transaction(&options, |session, client, effects| {

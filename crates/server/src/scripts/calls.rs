@@ -26,6 +26,9 @@ use crate::table::{self, Command, Run as Work, GROWS, KEEPS, NOSCRIPT, POSTS, WR
 /// Bytes of a module's file at most.
 const MODULE_BYTES: u64 = 1 << 20;
 
+/// Bytes of the arguments of calls that are kept for the next run.
+const ARGUMENTS_KEPT: usize = 64 << 10;
+
 /// The host of one run.
 pub(crate) struct Caller<'c> {
     pub(crate) server: &'c Arc<Server>,
@@ -47,8 +50,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) loading: bool,
     /// A function of a program runs: nodes are what it would see there.
     pub(crate) shipped: bool,
-    /// The command under way.
-    arguments: ArgumentsBuf,
+    /// The command under way; memory that is kept for the next run.
+    pub(crate) arguments: ArgumentsBuf,
     /// Why the script must end.
     pub(crate) failure: Option<perilune::Error>,
     /// Functions that a library defines.
@@ -85,9 +88,18 @@ impl<'c> Caller<'c> {
             wrote: false,
             loading: false,
             shipped: false,
-            arguments: ArgumentsBuf::with_capacity(8, 200),
+            arguments: ArgumentsBuf::default(),
             failure: None,
             registered: Vec::new(),
+        }
+    }
+
+    /// The memory of its arguments, for the next run; what large ones have taken is given back.
+    pub(crate) fn into_memory(self) -> ArgumentsBuf {
+        if self.arguments.bytes() > ARGUMENTS_KEPT {
+            ArgumentsBuf::default()
+        } else {
+            self.arguments
         }
     }
 
@@ -131,7 +143,7 @@ impl<'c> Caller<'c> {
         }
         self.wrote |= command.is(WRITE);
         if !self.atomic {
-            context.client.begin_visit();
+            context.client.resume();
             context.run(command, arguments, replies);
             return ControlFlow::Continue(());
         }

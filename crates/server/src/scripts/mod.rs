@@ -31,8 +31,10 @@ use crate::settings::Name;
 /// What the threads of a server share for scripts.
 #[derive(Debug, Default)]
 pub(crate) struct Scripts {
-    free: Mutex<Vec<State>>,
-    worn: Mutex<Vec<State>>,
+    #[allow(clippy::vec_box, reason = "they go from hand to hand, and are large")]
+    free: Mutex<Vec<Box<State>>>,
+    #[allow(clippy::vec_box, reason = "they go from hand to hand, and are large")]
+    worn: Mutex<Vec<Box<State>>>,
     watched: Mutex<Vec<Arc<Watched>>>,
     /// The thread that looks after them is awake, or about to be.
     awake: AtomicBool,
@@ -43,7 +45,7 @@ pub(crate) struct Scripts {
 #[derive(Debug)]
 pub(crate) struct Loan<'s> {
     scripts: &'s Scripts,
-    state: Option<State>,
+    state: Option<Box<State>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -58,11 +60,11 @@ impl Scripts {
         Some(Loan { scripts: self, state: Some(state) })
     }
 
-    fn make(&self, server: &Server) -> Option<State> {
+    fn make(&self, server: &Server) -> Option<Box<State>> {
         let memory = usize::try_from(server.live.number(Name::ScriptMemoryLimit)).unwrap_or(usize::MAX);
         let state = State::new(memory)?;
         lock(&self.watched).push(Arc::clone(&state.watched));
-        Some(state)
+        Some(Box::new(state))
     }
 
     /// Makes one for each thread, ahead of time.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use perilune::Session;
 use perilune_luahost::sandbox::{Code, Sandbox};
+use perilune_resp::ArgumentsBuf;
 
 use crate::scripts::header::{self, Flags};
 use crate::scripts::libraries::Libraries;
@@ -36,6 +37,8 @@ pub(crate) struct State {
     /// Bytes that scripts may use.
     memory: usize,
     generation: i64,
+    /// The source that was run last, and its script: it is likely to be the next.
+    last: Option<(Box<[u8]>, Script)>,
     by_source: HashMap<Box<[u8]>, Script>,
     by_sha: HashMap<Box<str>, Script>,
     /// Code of LUA, by its text.
@@ -43,6 +46,8 @@ pub(crate) struct State {
     /// Runs to come in whole transactions, of code that was beyond a brief one.
     whole: HashMap<Code, u8>,
     pub(super) libraries: Libraries,
+    /// Memory for the arguments of calls.
+    pub(crate) arguments: ArgumentsBuf,
 }
 
 impl State {
@@ -55,11 +60,13 @@ impl State {
             watched,
             memory,
             generation: 0,
+            last: None,
             by_source: HashMap::new(),
             by_sha: HashMap::new(),
             open: HashMap::new(),
             whole: HashMap::new(),
             libraries: Libraries::default(),
+            arguments: ArgumentsBuf::default(),
         })
     }
 
@@ -91,6 +98,7 @@ impl State {
     pub(crate) fn refresh(&mut self, session: &mut Session) -> perilune::Result<()> {
         let generation = store::generation(session)?;
         if generation != self.generation {
+            self.last = None;
             self.by_source.clear();
             for (_, script) in self.by_sha.drain() {
                 self.sandbox.forget(script.code);
@@ -106,7 +114,11 @@ impl State {
 
     /// The script with this source; compiled, and kept in the tree, if it is new. The text of a refusal else.
     pub(crate) fn by_source(&mut self, session: &mut Session, source: &[u8]) -> Result<Script, String> {
+        if let Some((_, script)) = self.last.as_ref().filter(|(last, _)| **last == *source) {
+            return Ok(script.clone());
+        }
         if let Some(script) = self.by_source.get(source) {
+            self.last = Some((source.into(), script.clone()));
             return Ok(script.clone());
         }
         let sha = store::sha(source);
