@@ -191,7 +191,7 @@ fn run_briefly(
         return None;
     }
     let (start, before, database) = (replies.position(), effects.mark(), client.database);
-    let mut is_stopped = false;
+    let (mut is_stopped, mut is_done) = (false, false);
     let attempt = session.attempt(|session| {
         let mut caller = Caller::new(server, session, client, effects, traits.now);
         caller.read_only = traits.read_only;
@@ -204,6 +204,7 @@ fn run_briefly(
             // Clients that wait for keys are served in a whole one.
             Outcome::Replied(_) if effects.is_unfinished() => Err(perilune::Error::Conflict),
             Outcome::Replied(bytes) => {
+                is_done = true;
                 replies.raw(bytes);
                 Ok(())
             }
@@ -226,7 +227,10 @@ fn run_briefly(
     if is_stopped {
         return Some(Err(stopped(state, run.name).into()));
     }
-    state.is_not_brief(run.code);
+    // One that came to its end met others, or a page without room: that says nothing of the next run.
+    if !is_done {
+        state.is_not_brief(run.code);
+    }
     None
 }
 
