@@ -178,7 +178,8 @@ pub fn append<const N: usize>(block: &Block<N>, offset: usize, len: usize, out: 
         } else {
             unaligned(block, offset + 8 * index)
         };
-        // SAFETY: `to` has 8 bytes, which may be anything before. NB: mapping them one by one takes 90 instructions.
+        // SAFETY: `to` is 8 bytes that belong to `out`, and bytes need no alignment. (A copy of an array mapped to
+        // `MaybeUninit` takes the compiler a dozen instructions for each byte.)
         unsafe { to.as_mut_ptr().cast::<[u8; 8]>().write(word.to_le_bytes()) };
     }
     // SAFETY: at least `len + 8` bytes were reserved behind `start`, and the loop has written the first
@@ -330,14 +331,26 @@ pub fn compare<const N: usize>(block: &Block<N>, offset: usize, len: usize, byte
         at += 8;
     }
     if !rest.is_empty() {
-        let mask = !(u64::MAX >> (8 * rest.len()));
-        let ours = unaligned(block, offset + at).swap_bytes() & mask;
-        let theirs = leading(rest);
+        let (ours, theirs) = match common.last_chunk::<8>() {
+            // Those before were equal: they may be compared again.
+            Some(last) => {
+                (unaligned(block, offset + common.len() - 8).swap_bytes(), u64::from_be_bytes(*last))
+            }
+            None => (leading_at(block, offset + at, rest.len()), leading(rest)),
+        };
         if ours != theirs {
             return ours.cmp(&theirs);
         }
     }
     len.cmp(&bytes.len())
+}
+
+/// The 8 bytes from `offset` (any) on as a big-endian number; where there are only `len`, they stand before zeros.
+#[inline(always)]
+#[must_use]
+pub fn leading_at<const N: usize>(block: &Block<N>, offset: usize, len: usize) -> u64 {
+    let mask = if len < 8 { !(u64::MAX >> (8 * len)) } else { u64::MAX };
+    unaligned(block, offset).swap_bytes() & mask
 }
 
 /// Moves `len` bytes from `from` to `to` inside the block; all three are multiples of 8.

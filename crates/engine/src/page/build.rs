@@ -10,9 +10,9 @@ use super::edit::Save;
 use super::search::{contains, lower_bound};
 use super::{
     child, flags, head_of, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence,
-    put_hints, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots, BORN, COUNT,
-    FLAGS, GARBAGE, HEAP_TOP, HI_LEN, HI_OFF, INNER, KIND, LEAF, LEVEL, LO_LEN, LO_OFF, PREFIX_LEN, SELF,
-    UPPER,
+    prefix_len, put_hints, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots,
+    BORN, COUNT, FLAGS, GARBAGE, HEAP_TOP, HI_LEN, HI_OFF, INNER, KIND, LEAF, LEVEL, LO_LEN, LO_OFF,
+    PREFIX_LEN, SELF, UPPER,
 };
 use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD};
 
@@ -62,7 +62,10 @@ impl Builder {
     }
 
     fn push_record(&mut self, key: &[u8], flags: u16, value: &[u8]) -> Option<()> {
-        let suffix = &key[self.prefix_len..];
+        self.push_suffix(&key[self.prefix_len..], flags, value)
+    }
+
+    fn push_suffix(&mut self, suffix: &[u8], flags: u16, value: &[u8]) -> Option<()> {
         let (index, offset) = self.take::<LeafSlots>(record_bytes(suffix.len(), value.len()))?;
         let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
         put_u32(&self.page, offset, value.len() as u32 | u32::from(flags) << 16);
@@ -85,18 +88,45 @@ impl Builder {
 
     /// Adds the slots `from..to` of `source`.
     fn push_slots(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
+        if kind(source) == LEAF {
+            return self.push_records(source, from, to);
+        }
         let mut key = Vec::with_capacity(KEY_MAX);
-        let mut value = [0; INLINE_MAX];
         for index in from..to {
-            if kind(source) == LEAF {
-                key_into::<LeafSlots>(source, index, &mut key);
-                let (offset, len, flags) = value_place(source, index);
-                let value = &mut value[..len.min(INLINE_MAX)];
-                words::read(source, offset, value);
-                self.push_record(&key, flags, value)?;
-            } else {
-                key_into::<InnerSlots>(source, index, &mut key);
-                self.push_separator(&key, child(source, index))?;
+            key_into::<InnerSlots>(source, index, &mut key);
+            self.push_separator(&key, child(source, index))?;
+        }
+        Some(())
+    }
+
+    /// The same of a leaf.
+    fn push_records(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
+        // What of the source's suffixes the new page has in its prefix; None: it has less.
+        let more = self.prefix_len.checked_sub(prefix_len(source));
+        let mut key = Vec::with_capacity(KEY_MAX);
+        // A suffix and its value, as they follow each other in a page.
+        let mut record = [0; KEY_MAX + INLINE_MAX];
+        for index in from..to {
+            let (offset, len, flags) = value_place(source, index);
+            let len = len.min(INLINE_MAX);
+            match more {
+                Some(more) => {
+                    let (place, suffix_len) = LeafSlots::place(source, index);
+                    let suffix_len = suffix_len.min(KEY_MAX);
+                    let (head, tail) = record.split_at_mut(LeafSlots::HEAD);
+                    head.copy_from_slice(&(LeafSlots::head(source, index) as u32).to_be_bytes());
+                    let tail_len = suffix_len.saturating_sub(LeafSlots::HEAD);
+                    words::read(source, place + LeafSlots::BEFORE_TAIL, &mut tail[..tail_len + len]);
+                    let value = LeafSlots::HEAD + tail_len;
+                    let suffix = record[..suffix_len].get(more..)?;
+                    self.push_suffix(suffix, flags, &record[value..value + len])?;
+                }
+                None => {
+                    key_into::<LeafSlots>(source, index, &mut key);
+                    let value = &mut record[..len];
+                    words::read(source, offset, value);
+                    self.push_record(&key, flags, value)?;
+                }
             }
         }
         Some(())

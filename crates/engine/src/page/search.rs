@@ -172,10 +172,11 @@ fn among_equal_heads<S: Slots>(
     head: u64,
     suffix: &[u8],
 ) -> Found {
+    let tail = Tail::of::<S>(suffix);
     let mut equal = false;
     while low < high {
         let middle = (low + high) / 2;
-        let order = S::head(page, middle).cmp(&head).then_with(|| compare_slot::<S>(page, middle, suffix));
+        let order = S::head(page, middle).cmp(&head).then_with(|| tail.compare_slot::<S>(page, middle));
         equal |= order == Ordering::Equal;
         if order == Ordering::Less {
             low = middle + 1;
@@ -184,6 +185,42 @@ fn among_equal_heads<S: Slots>(
         }
     }
     Found { index: low, equal }
+}
+
+/// What of a suffix does not lie in a slot's head, to be compared with many: its first bytes as numbers.
+struct Tail<'a> {
+    suffix: &'a [u8],
+    first: u64,
+    second: u64,
+}
+
+impl<'a> Tail<'a> {
+    #[inline(always)]
+    fn of<S: Slots>(suffix: &'a [u8]) -> Tail<'a> {
+        let from = |at: usize| suffix.get(S::HEAD + at..).map_or(0, words::leading);
+        Tail { suffix, first: from(0), second: from(8) }
+    }
+
+    /// As the function of this name.
+    #[inline(always)]
+    fn compare_slot<S: Slots>(&self, page: &Page, index: usize) -> Ordering {
+        let (offset, len) = S::place(page, index);
+        if len <= S::HEAD || self.suffix.len() <= S::HEAD {
+            return len.cmp(&self.suffix.len());
+        }
+        let (tail, len) = (&self.suffix[S::HEAD..], (len - S::HEAD).min(PAGE));
+        let at = offset + S::BEFORE_TAIL;
+        let order = words::leading_at(page, at, len).cmp(&self.first);
+        // NB: as of heads, of two that are equal with zeros behind them the shorter is a prefix of the longer.
+        if order.is_ne() || len <= 8 || tail.len() <= 8 {
+            return order.then(len.cmp(&tail.len()));
+        }
+        let order = words::leading_at(page, at + 8, len - 8).cmp(&self.second);
+        if order.is_ne() || len <= 16 || tail.len() <= 16 {
+            return order.then(len.cmp(&tail.len()));
+        }
+        words::compare(page, at + 16, len - 16, &tail[16..])
+    }
 }
 
 /// Compares a slot's suffix with `suffix`, their heads being equal.
