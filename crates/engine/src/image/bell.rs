@@ -16,7 +16,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-use perilune_shm::futex;
+use perilune_shm::{futex, words};
 
 use super::layout::{
     control, PROCESSES_AT, PROCESS_BELL, PROCESS_BYTES, WATCH_BUCKETS_AT, WATCH_BUCKET_BYTES,
@@ -85,8 +85,9 @@ impl Stem {
         for chunk in &mut chunks {
             hash = mix(hash ^ u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
         }
-        let rest = chunks.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
-        Stem(mix(hash ^ rest))
+        let rest = chunks.remainder();
+        let number = if rest.is_empty() { 0 } else { words::leading(rest) >> (64 - 8 * rest.len()) };
+        Stem(mix(hash ^ number))
     }
 
     /// Its bit in the control line's filter.
@@ -110,11 +111,28 @@ fn mix(hash: u64) -> u64 {
     (wide as u64) ^ (wide >> 64) as u64
 }
 
+/// The index of the first zero byte; eight are looked at a time, as each write of a key passes here.
+#[inline]
+fn first_zero(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    let mut chunks = bytes.chunks_exact(8);
+    let mut at = 0;
+    for chunk in &mut chunks {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+        // Of the bits that this sets in bytes, the lowest is that of the first zero byte.
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(at + zeros.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    chunks.remainder().iter().position(|byte| *byte == 0).map(|zero| at + zero)
+}
+
 /// Where the stems of a key end: behind its first zero byte, or 0, and behind its second one, or its last byte.
 #[inline]
 fn stem_ends(key: &[u8]) -> (usize, usize) {
-    let behind_zero =
-        |from: usize| key[from..].iter().position(|byte| *byte == 0).map(|zero| from + zero + 1);
+    let behind_zero = |from: usize| first_zero(&key[from..]).map(|zero| from + zero + 1);
     match behind_zero(0) {
         None => (0, key.len()),
         Some(first) => (first, behind_zero(first).unwrap_or(key.len())),
