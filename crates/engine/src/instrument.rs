@@ -279,6 +279,14 @@ impl Party {
         self.access.set_run(pairs)
     }
 
+    /// Sets the values at keys of the main tree, which ascend, at once, if nothing lies below them.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn set_all_if_alone(&self, pairs: &[(&[u8], &[u8])]) -> Result<bool> {
+        self.access.set_all_if_alone(pairs)
+    }
+
     /// Removes a value.
     ///
     /// # Errors

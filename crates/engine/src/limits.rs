@@ -99,6 +99,10 @@ pub(crate) const BRIEF_LEAVES: usize = 12;
 pub(crate) const BRIEF_WRITES: usize = 16;
 /// Leaves whose records a brief transaction counts at most: some million keys.
 pub(crate) const BRIEF_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 16_384 };
+/// Values that are set at once without a transaction.
+pub(crate) const SEVERAL_WRITES: usize = HELD;
+/// Tries of that, each of which may copy or split a leaf.
+pub(crate) const SEVERAL_TRIES: usize = 4 * SEVERAL_WRITES;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
 pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
 /// Levels of nested transactions.

@@ -274,6 +274,9 @@ impl StoreSession for BackendSession {
         #[inline]
         fn set_if_alone(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> StoreResult<bool>;
         #[inline]
+        fn update_if_alone(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()>;
+        fn set_all_if_alone(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<bool>;
+        #[inline]
         fn begin_brief(&mut self) -> StoreResult<bool>;
         #[inline]
         fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;

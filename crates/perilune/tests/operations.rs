@@ -2,8 +2,10 @@
 
 mod fixture;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fixture::Scratch;
-use perilune::{node, Data, Decimal, Error, Node, NodeRef, Number, Result, Session, Value, ABSENT};
+use perilune::{node, Batch, Data, Decimal, Error, Node, NodeRef, Number, Result, Session, Value, ABSENT};
 
 /// Runs a test with a name of the database and with a local one.
 fn both(test: impl Fn(&mut Session, &Node) -> Result<()>) -> Result<()> {
@@ -290,6 +292,83 @@ fn a_value_is_set_if_it_is_alone() -> Result<()> {
     Ok(())
 }
 
+/// Many at once are as one: all, or none of them; through splits, and across checkpoints.
+#[test]
+fn many_values_are_set_if_all_are_alone() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let t = node!("^t")?;
+    let mut all_at_once = 0;
+    for round in 0..200_i64 {
+        let mut batch = Batch::new();
+        // In no order, and one of them twice: its last value counts.
+        for number in 0..12 {
+            batch.push(&t.child((round * 7 + number * 997) % 3_000)?, format!("{round} {number}"))?;
+        }
+        batch.push(&t.child(round * 7 % 3_000)?, "again")?;
+        if session.set_all_if_alone(&mut batch)? {
+            all_at_once += 1;
+            assert_eq!(session.get_str(&t.child((round * 7 + 997) % 3_000)?)?, Some(&*format!("{round} 1")));
+            assert_eq!(session.get_str(&t.child(round * 7 % 3_000)?)?, Some("again"));
+        }
+        if round % 50 == 0 {
+            scratch.database.checkpoint()?;
+        }
+    }
+    assert!(all_at_once > 150, "{all_at_once} of 200");
+    session.set(&t.child("x")?.with("below")?, 1)?;
+    let mut batch = Batch::with_capacity(2, 100);
+    batch.push(&t.child("a")?, 1)?;
+    batch.push(&t.child("x")?, 1)?;
+    assert!(!session.set_all_if_alone(&mut batch)?, "something lies below one of them");
+    assert_eq!(session.data(&t.child("a")?)?, Data::Nothing);
+    let mut batch = Batch::new();
+    batch.push(&t.child("a")?, 1)?;
+    batch.push(&t.child("b")?, "x".repeat(100_000))?;
+    assert!(!session.set_all_if_alone(&mut batch)?, "a long value takes a transaction");
+    assert_eq!(session.data(&t.child("a")?)?, Data::Nothing);
+    let mut batch = Batch::new();
+    batch.push(&t.child("a")?, 1)?;
+    assert!(session.transaction(|session| session.set_all_if_alone(&mut batch)).is_ok_and(|set| !set));
+    assert!(session.set_all_if_alone(&mut Batch::new())?, "nothing is easily done");
+    Ok(())
+}
+
+/// Two set the same nodes in many leaves at once, and a third never sees but one of them.
+#[test]
+fn values_set_at_once_are_seen_at_once() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    for number in 0..3_000 {
+        session.set(&node!("^t", number)?, "so that they lie in leaves of their own")?;
+    }
+    let nodes: Vec<Node> = (0..10).map(|number| node!("^t", number * 300)).collect::<Result<_>>()?;
+    let set = |session: &mut Session, value: i64| {
+        let mut batch = Batch::new();
+        nodes.iter().try_for_each(|node| batch.push(node, value))?;
+        session.set_all_if_alone(&mut batch)
+    };
+    assert!(set(&mut session, 0)?);
+    let writers_left = AtomicUsize::new(2);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (scratch, set, left) = (&scratch, &set, &writers_left);
+            scope.spawn(move || {
+                let mut session = scratch.session();
+                let done =
+                    (0..2_000).filter(|round| set(&mut session, 2 * round + writer).expect("it is set"));
+                assert_eq!(done.count(), 2_000);
+                left.fetch_sub(1, Ordering::Release);
+            });
+        }
+        while writers_left.load(Ordering::Acquire) > 0 {
+            let values = session.get_many(&nodes)?;
+            assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
+        }
+        Ok(())
+    })
+}
+
 /// Against writers of subtrees that look first: no node ever has both.
 #[test]
 fn values_and_subtrees_exclude_each_other() -> Result<()> {
@@ -325,6 +404,34 @@ fn values_and_subtrees_exclude_each_other() -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Where there is nothing, it counts, too; where something lies below, it does not.
+#[test]
+fn integers_are_made_where_nothing_is() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let one_more = |old: Option<perilune::ValueRef<'_>>| match old {
+        None => Some(1),
+        Some(old) => old.as_i64()?.checked_add(1),
+    };
+    let mut made = 0;
+    for number in 0..3_000 {
+        let node = node!("^t", number)?;
+        // Some lie at the ends of leaves, where it takes a transaction to tell.
+        let Some(first) = session.revise_integer_if_alone(&node, one_more)? else { continue };
+        assert_eq!((first, session.revise_integer_if_alone(&node, one_more)?), (1, Some(2)));
+        made += 1;
+        session.delete_value(&node)?;
+        session.set(&node.child("x")?, 1)?;
+        assert_eq!(session.revise_integer_if_alone(&node, one_more)?, None, "{number}");
+        assert_eq!(session.get(&node)?, None);
+    }
+    assert!(made > 2_000, "{made} of 3,000");
+    session.set(&node!("^t", 1)?, "no number")?;
+    assert_eq!(session.revise_integer_if_alone(&node!("^t", 1)?, one_more)?, None);
+    assert_eq!(session.revise_integer_if_alone(&node!("t", 1)?, one_more)?, None, "a local one");
+    Ok(())
 }
 
 #[test]

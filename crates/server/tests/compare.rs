@@ -51,6 +51,7 @@ const STRINGS: &[&str] = &[
     "mget <k> <k> <k>",
     "mset <k> <v> <k> <n>",
     "msetnx <k> <v> <k> <v>",
+    "mset <k> <v> <k> <v> <k> <v> <k> <v> <k> <v>",
     "mset <k> <v> <k>",
     "incr <k>",
     "decr <k>",

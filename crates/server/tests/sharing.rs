@@ -62,6 +62,59 @@ fn programs_and_clients_see_the_same() -> perilune::Result<()> {
     Ok(())
 }
 
+/// The last element of a list takes the key along, with all that lies below it.
+#[test]
+fn a_list_goes_with_its_last_element() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let mut session = ours.database.session()?;
+    let long = "k".repeat(1_200);
+    for pop in ["lpop", "rpop"] {
+        for (name, more) in [("plain", ""), ("expiring", "expire expiring 1000"), ("beside", ""), (&long, "")]
+        {
+            client.line(&format!("rpush {name} one two"));
+            let jobs = node!("^redis", 0, "beside")?;
+            if name == "beside" {
+                session.set(&jobs.child("notes")?, "a program's")?;
+            }
+            if !more.is_empty() {
+                client.line(more);
+            }
+            let order = if pop == "lpop" { ["one", "two"] } else { ["two", "one"] };
+            for element in order {
+                assert_eq!(client.line("dbsize"), Answer::Integer(1), "{pop} {name}");
+                assert_eq!(client.line(&format!("{pop} {name}")), bulk(element), "{name}");
+            }
+            assert_eq!(client.line(&format!("{pop} {name}")), Answer::Null, "{name}");
+            assert_eq!(client.line("dbsize"), Answer::Integer(0), "{pop} {name}");
+            assert_eq!(session.data(&jobs)?, perilune::Data::Nothing);
+        }
+    }
+    Ok(())
+}
+
+/// MSET replaces whatever lies at its keys, whether or not that can be done in one operation.
+#[test]
+fn many_keys_are_set_over_anything() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let long = "k".repeat(1_200);
+    for before in ["ping", "rpush a x y", "hset b f v", "set c v ex 100", &format!("set {long} v")] {
+        client.line("mset a 0 c 0");
+        client.line("del a");
+        client.line(before);
+        assert_eq!(client.line(&format!("mset a 1 b 2 c 3 {long} 4 a 5")), Answer::Simple(b"OK".to_vec()));
+        assert_eq!(client.line(&format!("mget a b c {long}")), bulks(&["5", "2", "3", "4"]), "{before}");
+        assert_eq!(client.line("ttl c"), Answer::Integer(-1), "{before}");
+        client.line("mset a 6 b 7");
+        client.line("mset b 8 d 9 a 10 b 11");
+        assert_eq!(client.line("mget a b d"), bulks(&["10", "11", "9"]), "{before}");
+        client.line("flushdb");
+    }
+}
+
 /// Names of all the lengths around every limit, as keys, fields and members.
 #[test]
 fn names_have_any_length() {

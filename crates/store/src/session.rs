@@ -223,6 +223,24 @@ pub trait Session: Send {
         Ok(false)
     }
 
+    /// As [`Session::update`], if the key has a value or no key behind it begins with it; `change` is not asked when that is
+    /// not so, or cannot be told but in a transaction.
+    ///
+    /// # Errors
+    /// As [`Session::update`].
+    fn update_if_alone(&mut self, _key: &[u8], _change: &mut Change<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Sets all pairs, which ascend, at one moment, if each key has a value or no key behind it begins with it; false: that
+    /// is not so, or cannot be told but in a transaction, and nothing was written.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn set_all_if_alone(&mut self, _pairs: &[(&[u8], &[u8])]) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Copies the values at `keys`, in order, as of one moment.
     ///
     /// # Errors

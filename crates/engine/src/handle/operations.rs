@@ -321,6 +321,30 @@ impl StoreSession for Session {
         Ok(outcome.changed)
     }
 
+    #[inline]
+    fn update_if_alone(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
+        self.here_to_write()?;
+        check_key(key)?;
+        if !self.is_plain() {
+            return Ok(());
+        }
+        self.access.write(Which::Main, key, Action::UpdateIfAlone(change))?;
+        self.acknowledge(None)
+    }
+
+    fn set_all_if_alone(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<bool> {
+        self.here_to_write()?;
+        pairs.iter().try_for_each(|(key, value)| check_key(key).and_then(|()| check_value(value)))?;
+        if !self.is_plain() {
+            return Ok(false);
+        }
+        let done = self.access.set_all_if_alone(pairs)?;
+        if done {
+            self.acknowledge(None)?;
+        }
+        Ok(done)
+    }
+
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
         self.begin_level(options)
     }

@@ -31,8 +31,7 @@ pub(crate) use edit::{
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
 pub(crate) use search::{
-    begins_with, contains, find, find_child, find_far, find_near, is_first_from, may_go_on, next_is,
-    previous_is, Found,
+    contains, find, find_child, find_far, find_near, is_first_from, leads, next_is, previous_is, Found,
 };
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};

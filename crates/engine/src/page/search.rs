@@ -236,7 +236,7 @@ pub(super) fn compare_slot<S: Slots>(page: &Page, index: usize, suffix: &[u8]) -
 
 /// Whether the key of record `index` of a leaf, which exists, begins with `key`, which the leaf covers.
 #[inline]
-pub(crate) fn begins_with(page: &Page, index: usize, key: &[u8]) -> bool {
+fn begins_with(page: &Page, index: usize, key: &[u8]) -> bool {
     // What lies between the fences has their common prefix.
     let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
     let (offset, len) = LeafSlots::place(page, index);
@@ -250,10 +250,20 @@ pub(crate) fn begins_with(page: &Page, index: usize, key: &[u8]) -> bool {
 
 /// Whether keys that begin with `key`, which the leaf covers, may stand behind the leaf.
 #[inline]
-pub(crate) fn may_go_on(page: &Page, key: &[u8]) -> bool {
+fn may_go_on(page: &Page, key: &[u8]) -> bool {
     // The upper fence is not below the key: if it does not begin with it, it is above all that do.
     let hi_len = usize::from(u16_at(page, HI_LEN));
     hi_len >= key.len() && words::compare(page, usize::from(u16_at(page, HI_OFF)), key.len(), key).is_eq()
+}
+
+/// Whether a key behind `key`, which the leaf covers, begins with it: `next` is the index of the first record behind it. None:
+/// that may lie behind the leaf.
+#[inline]
+pub(crate) fn leads(page: &Page, next: usize, key: &[u8]) -> Option<bool> {
+    if next < count::<LeafSlots>(page) {
+        return Some(begins_with(page, next, key));
+    }
+    (!may_go_on(page, key)).then_some(false)
 }
 
 /// Compares the key of record `index` of a leaf, which exists, with `key`.

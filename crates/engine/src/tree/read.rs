@@ -155,13 +155,7 @@ pub(crate) fn presence(
     let page = image.page(leaf.number);
     let found = fingers.find(leaf.number, page, key);
     let next = found.index + usize::from(found.equal);
-    let below = if next < leaf_count(page) {
-        Some(page::begins_with(page, next, key))
-    } else if page::may_go_on(page, key) {
-        None
-    } else {
-        Some(false)
-    };
+    let below = page::leads(page, next, key);
     leaf.check(image)?;
     Ok(below.map(|descendants| Presence { value: found.equal, descendants }))
 }

@@ -28,6 +28,8 @@ pub(crate) enum Action<'a> {
     Remove,
     /// A function of the value decides.
     Update(&'a mut Change<'a>),
+    /// The same if the key has a value or no key behind it begins with it.
+    UpdateIfAlone(&'a mut Change<'a>),
     /// The value becomes `new` if it is `expected`; both lie inline.
     Swap { expected: Option<&'a [u8]>, new: Option<&'a [u8]> },
 }
@@ -92,7 +94,7 @@ fn write_latched(
     let mut epoch = admitted(seat, leaf.number, which)?;
     let mut buffer: UpdateBuffer = [0; 64];
     let mut outcome = Outcome { existed: found.equal, flush: epoch.flush, ..Outcome::default() };
-    let Some((kind, len)) = decide(&seat.image, page, found, action, &mut buffer)? else {
+    let Some((kind, len)) = decide(&seat.image, page, (key, found), action, &mut buffer)? else {
         seat.release_unchanged(leaf.number);
         seat.forget_latch();
         return Ok(outcome);
@@ -156,7 +158,7 @@ pub(super) fn admitted(seat: &Seat, number: u32, which: Which) -> Attempt<Epoch>
 fn decide(
     image: &Image,
     page: &Page,
-    found: Found,
+    (key, found): (&[u8], Found),
     action: &mut Action<'_>,
     buffer: &mut UpdateBuffer,
 ) -> Attempt<Option<(Kind, usize)>> {
@@ -169,7 +171,10 @@ fn decide(
             Ok(alone.then_some((Kind::Set, 0)))
         }
         Action::Remove => Ok(Some((Kind::Remove, 0))),
-        Action::Update(change) => {
+        Action::UpdateIfAlone(_) if !found.equal && page::leads(page, found.index, key) != Some(false) => {
+            Ok(None)
+        }
+        Action::Update(change) | Action::UpdateIfAlone(change) => {
             let mut current = [0; 64];
             let current = found.equal.then(|| beginning(image, page, found.index, &mut current));
             match change(current, buffer)? {

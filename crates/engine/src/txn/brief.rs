@@ -8,7 +8,7 @@
 //! Invariants
 //! - Nothing shared is written before the end; a failed one has done nothing.
 //! - What the body has seen need not have been one state until the end, or a check before it, says so.
-//! - Latches are only tried, never waited for, so that their order means nothing.
+//! - Latches are only tried, never waited for.
 //!
 //! What if we are killed? As in a commit: before the record is published nothing has happened, after that
 //! repair applies it whole.
@@ -21,11 +21,12 @@ use perilune_shm::latch;
 use perilune_store::{Error, Result, Span};
 
 use super::count::count_around;
+use super::latched::Latched;
 use crate::access::Access;
-use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, PAGE, RECORD_INLINE_MAX};
-use crate::page::{self, find, Found};
+use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, RECORD_INLINE_MAX};
+use crate::page;
 use crate::session::record::{record_bytes, Kind, Op};
-use crate::session::{Counter, Epoch, Seat};
+use crate::session::{Counter, Seat};
 use crate::tree::{self, Neighbour, Seen, Visit, Which};
 
 struct Write {
@@ -167,7 +168,7 @@ impl Brief {
     ) -> Result<bool> {
         let (low, high) = if side == Neighbour::Previous { (bound, from) } else { (from, bound) };
         let blind = |own: &Write| side == Neighbour::Previous || own.kind != Kind::Set;
-        if self.written_within(low, high).any(blind) {
+        if !self.writes.is_empty() && self.written_within(low, high).any(blind) {
             return self.fail();
         }
         let found = access.neighbour(Which::Main, from, side, bound, key, value.as_deref_mut(), self)?;
@@ -265,46 +266,8 @@ impl Brief {
     }
 }
 
-/// Leaves latched so far, and the one of each write.
-struct Held<'a> {
-    seat: &'a Seat,
-    leaves: [u32; BRIEF_WRITES],
-    count: usize,
-    of_op: [u32; BRIEF_WRITES],
-}
-
-impl<'a> Held<'a> {
-    fn new(seat: &'a Seat) -> Held<'a> {
-        Held { seat, leaves: [0; BRIEF_WRITES], count: 0, of_op: [0; BRIEF_WRITES] }
-    }
-
-    fn all(&self) -> &[u32] {
-        &self.leaves[..self.count]
-    }
-
-    fn has(&self, leaf: u32) -> bool {
-        self.all().contains(&leaf)
-    }
-
-    fn try_latch(&mut self, leaf: Seen) -> bool {
-        if self.has(leaf.number) {
-            return true;
-        }
-        let latched = !Seat::version_exhausted(leaf.word) && self.seat.try_latch(leaf.number, leaf.word);
-        if latched {
-            self.leaves[self.count] = leaf.number;
-            self.count += 1;
-        }
-        latched
-    }
-
-    fn release_unchanged(&self) {
-        for leaf in self.all().iter().rev() {
-            self.seat.release_unchanged(*leaf);
-            self.seat.forget_latch();
-        }
-    }
-}
+/// The leaves of its writes.
+type Held<'a> = Latched<'a, BRIEF_WRITES>;
 
 impl Access {
     /// Checks that all that a brief transaction has read until now is one state.
@@ -356,57 +319,24 @@ impl Access {
             return Ok(false);
         }
         self.seat.count(Counter::Commits);
-        for op in ops {
-            self.seat.notify(op.key, false);
-        }
         Ok(true)
     }
 
     /// Latches, checks, publishes, applies, releases; false if it cannot, with latches still held.
     fn publish_brief(&self, brief: &Brief, ops: &[Op<'_>], held: &mut Held<'_>) -> bool {
-        let seat = &self.seat;
         for (at, op) in ops.iter().enumerate() {
             let Some(leaf) = self.leaf_for(brief, brief.writes[at].near, op.key) else { return false };
-            if !held.try_latch(leaf) {
+            if !held.try_latch(at, leaf) {
                 return false;
             }
-            held.of_op[at] = leaf.number;
         }
-        let Some(mut epoch) = self.brief_epoch(held) else { return false };
-        let mut places = [None; BRIEF_WRITES];
-        if !brief.holds(seat, held) || !self.has_brief_room(ops, held, &mut places) {
+        let Ok(epoch) = held.epoch() else { return false };
+        if !brief.holds(&self.seat, held) || held.find_places(ops).is_some() {
             return false;
         }
-        let version = |leaf: &u32| latch::load(seat.image.latch(*leaf)).version();
-        let seq = held.all().iter().map(version).max().unwrap_or(0);
-        seat.set_seq(seq);
-        loop {
-            let len = seat.write_record(epoch.generation, epoch.flush, ops, &[]);
-            if seat.publish(len) {
-                break;
-            }
-            match self.brief_epoch(held) {
-                Some(again) => epoch = again,
-                None => return false,
-            }
-        }
-        for (at, (op, leaf)) in ops.iter().zip(&held.of_op).enumerate() {
-            // An earlier operation on the same leaf has moved what follows it.
-            match places[at].filter(|_| !held.of_op[..at].contains(leaf)) {
-                Some(found) => tree::apply_found(seat, *leaf, found, op, epoch.generation, &[]),
-                None => tree::apply_to(seat, *leaf, op, epoch.generation, &[]),
-            }
-        }
-        seat.set_applied();
-        let sparse = ops.iter().zip(&held.of_op).find(|(op, leaf)| {
-            op.kind == Kind::Remove && page::content_bytes(seat.image.page(**leaf)) < PAGE / 4
-        });
-        for leaf in held.all().iter().rev() {
-            seat.release(*leaf, seq);
-            seat.forget_latch();
-        }
-        if let Some((op, _)) = sparse {
-            self.tidy(Which::Main, op.key);
+        let Ok(sparse) = held.publish(ops, epoch) else { return false };
+        if let Some(at) = sparse {
+            self.tidy(Which::Main, ops[at].key);
         }
         true
     }
@@ -422,41 +352,5 @@ impl Access {
         };
         self.fingers.point(Which::Main, leaf.number);
         Some(leaf)
-    }
-
-    /// The epoch, if it admits us and all latched leaves belong to it.
-    fn brief_epoch(&self, held: &Held<'_>) -> Option<Epoch> {
-        let image = &self.seat.image;
-        let epoch = Epoch::read(image);
-        epoch.admits(image, self.seat.id).ok()?;
-        held.all().iter().all(|leaf| image.life(*leaf).born == epoch.generation).then_some(epoch)
-    }
-
-    /// Whether each leaf has room for all that is to be set in it; notes where that is.
-    fn has_brief_room(
-        &self,
-        ops: &[Op<'_>],
-        held: &Held<'_>,
-        places: &mut [Option<Found>; BRIEF_WRITES],
-    ) -> bool {
-        held.all().iter().all(|leaf| {
-            let page = self.seat.image.page(*leaf);
-            let here = ops.iter().zip(&held.of_op).zip(places.iter_mut());
-            let here = here.filter(|((op, of), _)| *of == leaf && op.kind == Kind::Set);
-            let need: usize = here
-                .map(|((op, _), place)| {
-                    let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
-                    let new = page::record_bytes(suffix_len, op.value.len());
-                    let found = find(page, op.key);
-                    *place = Some(found);
-                    if !found.equal {
-                        return new + 8;
-                    }
-                    let (_, old_len, _) = page::value_place(page, found.index);
-                    new.saturating_sub(page::record_bytes(suffix_len, old_len))
-                })
-                .sum();
-            need <= page::leaf_free(page)
-        })
     }
 }

@@ -16,9 +16,11 @@
 mod brief;
 mod commit;
 mod count;
+mod latched;
 mod overlay;
 mod reads;
 mod room;
+mod several;
 #[cfg(test)]
 mod tests;
 

@@ -71,6 +71,12 @@ impl Batch {
         Batch::default()
     }
 
+    /// The same with room for so many nodes whose keys and values take so many bytes.
+    #[must_use]
+    pub fn with_capacity(nodes: usize, bytes: usize) -> Batch {
+        Batch { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(nodes) }
+    }
+
     /// Adds a node of the database and its value.
     ///
     /// # Errors
@@ -192,6 +198,25 @@ impl Session {
     pub fn set_each(&mut self, batch: &Batch) -> Result<()> {
         let pairs: Vec<(&[u8], &[u8])> = batch.entries.iter().map(|entry| batch.pair(entry)).collect();
         Ok(self.trees.database.set_each(&pairs)?)
+    }
+
+    /// Sets the nodes of `batch`, all or none and at one moment, if each of them has a value or no descendants: as
+    /// [`Session::set_if_alone`] of many. Of a node that is in it twice the last value counts. False: nothing was
+    /// written, since that is not so, or cannot be told in one operation, as with more than some dozen nodes: then
+    /// ask in a transaction. The batch is sorted then.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    pub fn set_all_if_alone(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.sort();
+        let mut pairs: Vec<(&[u8], &[u8])> = Vec::with_capacity(batch.len());
+        for pair in batch.entries.iter().map(|entry| batch.pair(entry)) {
+            match pairs.last_mut() {
+                Some(last) if last.0 == pair.0 => *last = pair,
+                _ => pairs.push(pair),
+            }
+        }
+        Ok(self.trees.database.set_all_if_alone(&pairs)?)
     }
 
     /// The nodes with a value in the subtree of `node` (itself included), as of one moment: for

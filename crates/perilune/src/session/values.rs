@@ -1,7 +1,7 @@
 //! Operations on the value of one node: get, set, data, increment, compare-and-set, delete.
 
 use perilune_key::{ArithmeticError, Number, Value, ValueRef};
-use perilune_store::{Decision, Error as StoreError, Session as StoreSession, UpdateBuffer};
+use perilune_store::{Change, Decision, Error as StoreError, Session as StoreSession, UpdateBuffer};
 
 use crate::value::type_name;
 use crate::{Error, IntoNumber, IntoValue, NodeRef, Result, Session};
@@ -230,19 +230,24 @@ impl Session {
         mut change: impl FnMut(ValueRef<'_>) -> Option<i64>,
     ) -> Result<Option<i64>> {
         let node = node.into();
-        let mut revised = None;
-        let mut update = |current: Option<&[u8]>, buffer: &mut UpdateBuffer| {
-            let whole = current.filter(|current| current.len() < buffer.len());
-            revised = whole.and_then(|current| ValueRef::decode(current).ok()).and_then(&mut change);
-            Ok(match (revised, buffer.first_chunk_mut()) {
-                (Some(integer), Some(buffer)) => {
-                    Decision::Write(perilune_key::encode_int_value(integer, buffer))
-                }
-                _ => Decision::Keep,
-            })
-        };
-        self.trees.of(node.is_local()).update(node.encoded(), &mut update)?;
-        Ok(revised)
+        let tree = self.trees.of(node.is_local());
+        revise(|update| tree.update(node.encoded(), update), |old| old.and_then(&mut change))
+    }
+
+    /// The same where a node that has neither a value nor descendants counts, too: `change` is shown `None` then. Of a
+    /// local node, and where that cannot be told in one operation, nothing is written.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    #[inline]
+    pub fn revise_integer_if_alone<'n>(
+        &mut self,
+        node: impl Into<NodeRef<'n>>,
+        change: impl FnMut(Option<ValueRef<'_>>) -> Option<i64>,
+    ) -> Result<Option<i64>> {
+        let node = node.into();
+        let tree = self.trees.of(node.is_local());
+        revise(|update| tree.update_if_alone(node.encoded(), update), change)
     }
 
     #[inline]
@@ -283,3 +288,27 @@ impl Session {
 }
 
 type Sum = fn(Option<&[u8]>, &Number, &mut UpdateBuffer) -> std::result::Result<usize, ArithmeticError>;
+
+/// Has `write` replace a value by the integer that `change` makes of it. A value that may be longer than what is shown of it
+/// stays.
+#[inline]
+fn revise(
+    write: impl FnOnce(&mut Change<'_>) -> perilune_store::Result<()>,
+    mut change: impl FnMut(Option<ValueRef<'_>>) -> Option<i64>,
+) -> Result<Option<i64>> {
+    let mut revised = None;
+    write(&mut |current, buffer| {
+        revised = match current {
+            None => change(None),
+            Some(current) if current.len() < buffer.len() => {
+                ValueRef::decode(current).ok().and_then(|current| change(Some(current)))
+            }
+            Some(_) => None,
+        };
+        Ok(match (revised, buffer.first_chunk_mut()) {
+            (Some(integer), Some(buffer)) => Decision::Write(perilune_key::encode_int_value(integer, buffer)),
+            _ => Decision::Keep,
+        })
+    })?;
+    Ok(revised)
+}

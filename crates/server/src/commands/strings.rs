@@ -241,6 +241,25 @@ pub(crate) fn mget(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     Ok(())
 }
 
+/// MSET by one operation: where the keys are strings without expiry, or nothing.
+pub(crate) fn mset_quick(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let pairs = arguments.from(1);
+    if pairs.len() % 2 == 1 {
+        return Ok(false);
+    }
+    let pairs = (0..pairs.len()).step_by(2).map(|index| (&pairs[index], &pairs[index + 1]));
+    let Some(mut batch) = keys.batch(pairs)? else { return Ok(false) };
+    let done = keys.session.set_all_if_alone(&mut batch)?;
+    if done {
+        replies.simple("OK");
+    }
+    Ok(done)
+}
+
 pub(crate) fn mset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let only_absent = lower(&arguments[0]) == &b"msetnx"[..];
     if arguments.len().is_multiple_of(2) {
@@ -287,13 +306,16 @@ fn add(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> 
     Ok(())
 }
 
-/// The same by one operation: where the key is an integer without expiry.
+/// The same by one operation: where the key is an integer without expiry, or nothing.
 fn add_quick(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> Result<bool> {
     let key = keys.key(name)?;
     if key.is_cut() {
         return Ok(false);
     }
-    let sum = keys.session.revise_integer(&key.node, |old| integer_of(old)?.checked_add(by))?;
+    let sum = keys.session.revise_integer_if_alone(&key.node, |old| match old {
+        None => Some(by),
+        Some(old) => integer_of(old)?.checked_add(by),
+    })?;
     if let Some(sum) = sum {
         replies.integer(sum);
     }

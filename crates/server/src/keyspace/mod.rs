@@ -26,7 +26,7 @@ use std::ops::Bound;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use perilune::{Cursor, IntoValue, Node, NodeRef, Session, ValueRef};
+use perilune::{Batch, Cursor, IntoValue, Node, NodeRef, Session, ValueRef};
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
@@ -192,6 +192,27 @@ impl<'s> Keys<'s> {
         let place = name::subscript(name, KEY_BYTES);
         let node = self.root()?.with(&*place)?;
         Ok(Key { name, node, cut: matches!(place, Cow::Owned(_)) })
+    }
+
+    /// The nodes of keys and their values, to be set at once; none if a name is cut.
+    pub(crate) fn batch<'n>(
+        &self,
+        pairs: impl Iterator<Item = (&'n [u8], &'n [u8])> + Clone,
+    ) -> Result<Option<Batch>> {
+        let mut node = self.root()?;
+        let mark = node.mark();
+        let longest = |name: &[u8]| node.encoded().len() + name.len() + CODE_BYTES;
+        let (count, bytes) = pairs
+            .clone()
+            .fold((0, 0), |(count, bytes), (name, value)| (count + 1, bytes + longest(name) + value.len()));
+        let mut batch = Batch::with_capacity(count, bytes);
+        for (name, value) in pairs {
+            let Cow::Borrowed(name) = name::subscript(name, KEY_BYTES) else { return Ok(None) };
+            node.truncate(mark);
+            node.push(name)?;
+            batch.push(&node, value)?;
+        }
+        Ok(Some(batch))
     }
 
     /// What lies at `key`; an expired one is absent.
@@ -444,6 +465,9 @@ fn entry(codes: &[u8], value: ValueRef<'_>) -> Option<Entry> {
             Kind::String => 0,
             Kind::List => perilune::key::decode_int(rest)?,
             _ if rest.is_empty() => value.as_i64()?.max(0),
+/// Bytes that a name takes as a subscript besides its own, and a value with it, as a rule.
+const CODE_BYTES: usize = 8;
+
             _ => UNCOUNTED,
         };
         return Some(Entry { kind, expires: None, figure, plain: false });

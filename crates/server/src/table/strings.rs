@@ -27,7 +27,8 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("incrbyfloat", 3, WRITE | GROWS | FAST, ONE, "string", strings::incrbyfloat, "Adds a number to a number"),
     on_keys("lcs", -3, READ, TWO, "string", lcs::lcs, "Finds the longest common subsequence"),
     on_keys("mget", -2, READ | FAST, ALL, "string", strings::mget, "Reads strings"),
-    on_keys("mset", -3, WRITE | GROWS, PAIRS, "string", strings::mset, "Sets strings"),
+    on_keys("mset", -3, WRITE | GROWS, PAIRS, "string", strings::mset, "Sets strings")
+        .quick(strings::mset_quick),
     on_keys("msetnx", -3, WRITE | GROWS, PAIRS, "string", strings::mset, "Sets strings if none of the keys exists"),
     on_keys("psetex", 4, WRITE | GROWS, ONE, "string", strings::setex, "Sets a string that expires, in milliseconds"),
     on_keys("set", -3, WRITE | GROWS, ONE, "string", strings::set, "Sets a string")

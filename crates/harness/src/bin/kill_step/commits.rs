@@ -44,6 +44,20 @@ fn transaction(
     Plan { act: Box::new(act), stages, took }
 }
 
+/// Values set at once, without a transaction.
+fn all_if_alone(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let mut after = scene.content.clone();
+    writes.iter().for_each(|write| after.apply(write));
+    let stages = vec![scene.content.changes_to(&after)];
+    let act = move |party: &Party| {
+        let pairs = writes.iter().filter_map(|write| Some((&write.key[..], write.value.as_deref()?)));
+        let done = party.set_all_if_alone(&pairs.collect::<Vec<_>>())?;
+        assert!(done, "they are alone");
+        Ok(())
+    };
+    Plan { act: Box::new(act), stages, took }
+}
+
 fn write(tree: Tree, index: usize, len: usize) -> Write {
     Write { tree, key: key(index), value: Some(value(len, index + 5)) }
 }
@@ -136,6 +150,35 @@ pub(crate) const CASES: &[Case] = &[
             leaves(scene, MAIN, 4)?;
             let writes = [5, 100, 105, 200, 300].map(|index| write(MAIN, index, 50)).to_vec();
             Ok(transaction(writes, vec![], scene, any))
+        },
+    },
+    Case {
+        name: "all-if-alone",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            // New ones and old ones, beside each other and in leaves of their own.
+            let writes = [5, 10, 11, 100, 200, 201, 300].map(|index| write(MAIN, index, 50)).to_vec();
+            Ok(all_if_alone(writes, scene, any))
+        },
+    },
+    Case {
+        name: "all-if-alone-splits",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            // NB: where two keys differ in their last byte a fence is the first of them, and what begins with it may lie
+            // behind its leaf: that is no matter for this operation.
+            let longer = |write: Write| Write { key: [&write.key[..], b"-"].concat(), ..write };
+            let writes = (0..9).map(|index| longer(write(MAIN, 101 + index, PAGE_BYTES / 10))).collect();
+            Ok(all_if_alone(writes, scene, has_split))
+        },
+    },
+    Case {
+        name: "all-if-alone-first-touch",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            scene.actor.cut()?;
+            let writes = [5, 13, 200].map(|index| write(MAIN, index, 50)).to_vec();
+            Ok(all_if_alone(writes, scene, has_copied))
         },
     },
     Case {

@@ -1,0 +1,109 @@
+//! Several values set at once where each may stand: what needs no body, since all it asks can be asked under the latches.
+//!
+//! Nothing is read before the leaves are latched, so nothing has to be checked again, and whoever writes beside it in the
+//! same leaves makes it wait, not fail.
+//!
+//! What if we are killed? As in a commit.
+
+use perilune_store::Result;
+
+use super::latched::Latched;
+use crate::access::Access;
+use crate::error::Stop;
+use crate::limits::{INLINE_MAX, RECORD_INLINE_MAX, SEVERAL_TRIES, SEVERAL_WRITES};
+use crate::page;
+use crate::repair::Patience;
+use crate::session::record::{record_bytes, Kind, Op};
+use crate::session::Counter;
+use crate::tree::{self, Pairs, Which};
+
+/// Why an attempt has failed, and at which operation.
+type Failed = (Stop, usize);
+
+impl Access {
+    /// Sets all pairs, if at each key there is a value or no key behind it begins with it; false: that is not so, or
+    /// cannot be told from the leaf of the key, or there are many pairs or long ones, or they do not ascend; then
+    /// nothing was written.
+    ///
+    /// # Errors
+    /// As [`Access::set`].
+    pub(crate) fn set_all_if_alone(&self, pairs: &Pairs<'_>) -> Result<bool> {
+        let ascend = pairs.windows(2).all(|two| two[0].0 < two[1].0);
+        if !ascend || pairs.len() > SEVERAL_WRITES || pairs.iter().any(|(_, value)| value.len() > INLINE_MAX)
+        {
+            return Ok(false);
+        }
+        let set = |&(key, value)| Op { kind: Kind::Set, volatile: false, big: false, key, value };
+        let ops: Vec<Op<'_>> = pairs.iter().map(set).collect();
+        let bytes = record_bytes(&ops);
+        if bytes >= RECORD_INLINE_MAX {
+            return Ok(false);
+        }
+        self.make_room(bytes)?;
+        let _operation = self.operation();
+        let mut patience = Patience::new();
+        for _ in 0..SEVERAL_TRIES {
+            let mut held = Latched::new(&self.seat);
+            let (stop, at) = match self.try_all(&ops, &mut held) {
+                Ok(true) => {
+                    self.seat.count(Counter::Commits);
+                    return Ok(true);
+                }
+                Ok(false) => {
+                    held.release_unchanged();
+                    return Ok(false);
+                }
+                Err(failed) => failed,
+            };
+            held.release_unchanged();
+            let stop = match stop {
+                Stop::Split => {
+                    // NB: parting two keys of a leaf makes sure of progress even in one without records.
+                    let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
+                    let before = beside.then(|| ops[at - 1].key);
+                    tree::split(&self.seat, Which::Main, ops[at].key, 0, before).err()
+                }
+                stop => Some(stop),
+            };
+            if let Some(stop) = stop {
+                self.overcome(stop, Which::Main, ops[at].key, &mut patience)?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// One attempt; if it does not answer true, latches are still held and nothing has happened.
+    fn try_all(
+        &self,
+        ops: &[Op<'_>],
+        held: &mut Latched<'_, SEVERAL_WRITES>,
+    ) -> std::result::Result<bool, Failed> {
+        let image = &self.seat.image;
+        for (at, op) in ops.iter().enumerate() {
+            let leaf = tree::locate(image, &self.fingers, Which::Main, op.key, self.seat.id);
+            let leaf = leaf.map_err(|stop| (stop, at))?;
+            if !held.try_latch(at, leaf) {
+                return Err((Stop::Restart, at));
+            }
+        }
+        let epoch = held.epoch().map_err(|stop| (stop, self.first_foreign(ops.len(), held)))?;
+        if let Some(at) = held.find_places(ops) {
+            return Err((Stop::Split, at));
+        }
+        for (at, op) in ops.iter().enumerate() {
+            let (page, found) = (image.page(held.leaf_of(at)), held.place_of(at));
+            if !found.equal && page::leads(page, found.index, op.key) != Some(false) {
+                return Ok(false);
+            }
+        }
+        held.publish(ops, epoch).map_err(|stop| (stop, self.first_foreign(ops.len(), held)))?;
+        Ok(true)
+    }
+
+    /// The first operation whose leaf belongs to another generation, if there is one.
+    fn first_foreign(&self, count: usize, held: &Latched<'_, SEVERAL_WRITES>) -> usize {
+        let generation = crate::session::Epoch::read(&self.seat.image).generation;
+        let foreign = |at: &usize| self.seat.image.life(held.leaf_of(*at)).born != generation;
+        (0..count).find(foreign).unwrap_or(0)
+    }
+}
