@@ -518,6 +518,72 @@ fn attempts_see_what_they_wrote() -> Result<()> {
     Ok(())
 }
 
+/// What reads have told of places is used by writes: brief transactions at random, beside a map that says what is to be.
+#[test]
+fn attempts_write_where_they_have_read() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (list, mut model) = (node!("^t")?, std::collections::BTreeMap::new());
+    let (mut random, mut done) = (7_u64, 0);
+    let mut below = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % bound
+    };
+    for round in 0..4_000_i64 {
+        let mut plan = [0; 4].map(|_| (below(7), below(900) as i64, "x".repeat(below(60) as usize)));
+        let outcome = session.attempt(|session| {
+            let mut new = model.clone();
+            for (what, number, text) in &mut plan {
+                let node = list.child(*number)?;
+                let from = Bound::Excluded(NodeRef::from(&node));
+                let found = match what {
+                    0 | 1 => {
+                        let value = session.get(&node)?;
+                        assert_eq!(value, new.get(number).cloned().map(Value::String), "{round}");
+                        value.is_some()
+                    }
+                    2 => session.first_entry(&list, from)?.is_some(),
+                    3 => session.last_entry(&list, from)?.is_some(),
+                    _ => false,
+                };
+                let beside = if *what == 3 { *number - 1 } else { *number + 1 };
+                match (*what, found) {
+                    (1, true) | (4, _) => {
+                        assert_eq!(session.delete_value(&node)?, new.remove(number).is_some(), "{round}");
+                    }
+                    (2 | 3, _) => {
+                        session.set(&list.child(beside)?, &*text)?;
+                        new.insert(beside, text.clone().into_bytes());
+                    }
+                    _ => {
+                        session.set(&node, &*text)?;
+                        new.insert(*number, text.clone().into_bytes());
+                    }
+                }
+            }
+            Ok(new)
+        })?;
+        // What it cannot do has done nothing; a transaction makes the room it lacked.
+        match outcome {
+            Some(new) => (model, done) = (new, done + 1),
+            None => {
+                let (_, number, text) = &plan[0];
+                session.transaction(|session| session.set(&list.child(*number)?, &**text))?;
+                model.insert(*number, text.clone().into_bytes());
+            }
+        }
+        if round % 100 == 0 {
+            let all = session.get_tree(&list)?;
+            let all = all.into_iter().map(|(node, value)| (node.to_string(), value));
+            let known =
+                model.iter().map(|(number, text)| (format!("^t({number})"), Value::String(text.clone())));
+            assert!(all.eq(known), "{round}");
+        }
+    }
+    assert!(done > 2_000, "{done} of 4,000");
+    Ok(())
+}
+
 /// What a brief transaction has read is no longer one state: it is told when it asks, before it goes on.
 #[test]
 fn attempts_learn_before_their_end_that_they_fail() -> Result<()> {

@@ -10,7 +10,7 @@ use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
 use crate::limits::PAGE;
-use crate::page::{self, find, leaf_count, Page, LEAF, RECORD_BIG};
+use crate::page::{self, find, leaf_count, Found, Page, LEAF, RECORD_BIG};
 use crate::session::extent;
 
 /// Bytes of a long value that are copied between two checks.
@@ -25,6 +25,12 @@ pub(crate) trait Visit {
     #[inline(always)]
     fn room(&self) -> usize {
         usize::MAX
+    }
+
+    /// The same, and `place` is that of the answer in it: of the key asked for, or of its neighbour.
+    #[inline(always)]
+    fn visit_at(&mut self, leaf: Seen, _place: Found) {
+        self.visit(leaf);
     }
 }
 
@@ -91,8 +97,16 @@ pub(crate) fn get(
         value_into(image, leaf, found.index, out)?;
     }
     leaf.check(image)?;
-    visit.visit(leaf);
+    visit.visit_at(leaf, found);
     Ok(found.equal)
+}
+
+/// Copies the value of record `index` of a leaf that was met before into `out`, if the leaf is still as it was then.
+#[inline]
+pub(crate) fn value_at(image: &Image, leaf: Seen, index: usize, out: &mut Vec<u8>) -> Attempt<()> {
+    out.clear();
+    value_into(image, leaf, index, out)?;
+    leaf.check(image)
 }
 
 /// Appends the value of record `index` to `out`; the leaf is still to be checked.
@@ -138,7 +152,7 @@ pub(crate) fn has_value(
     let leaf = locate(image, fingers, which, key, me)?;
     let found = find(image.page(leaf.number), key);
     leaf.check(image)?;
-    visit.visit(leaf);
+    visit.visit_at(leaf, found);
     Ok(found.equal)
 }
 
@@ -337,6 +351,6 @@ fn answer(
     if !leaf.word.locked() {
         fingers.place.set((leaf.number, leaf.word.raw(), index));
     }
-    visit.visit(leaf);
+    visit.visit_at(leaf, Found { index, equal: true });
     Ok(true)
 }

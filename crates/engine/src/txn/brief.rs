@@ -22,9 +22,10 @@ use perilune_store::{Error, Result, Span};
 
 use super::count::count_around;
 use super::latched::Latched;
+use super::spots::Spots;
 use crate::access::Access;
 use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, RECORD_INLINE_MAX};
-use crate::page;
+use crate::page::{self, Found};
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Counter, Seat};
 use crate::tree::{self, Neighbour, Seen, Visit, Which};
@@ -35,6 +36,8 @@ struct Write {
     value: Range<usize>,
     /// The leaf that was read last before it, by its index: what is written has mostly been looked for.
     near: usize,
+    /// Where the key stands in that leaf, if a read has told.
+    place: Option<Found>,
 }
 
 /// What a brief transaction has read and wants written. Its memory is kept for the next.
@@ -48,13 +51,25 @@ pub(crate) struct Brief {
     last: usize,
     /// Leaves whose records were counted; some may be among the others, too.
     counted: Vec<Seen>,
+    /// The leaf and the place in it that the last question has found, and whether no other leaf was looked at.
+    answer: Option<(usize, Found, bool)>,
+    spots: Spots,
     writes: Vec<Write>,
     bytes: Vec<u8>,
 }
 
 impl Visit for Brief {
     #[inline]
+    fn visit_at(&mut self, leaf: Seen, place: Found) {
+        self.visit(leaf);
+        self.answer = Some((self.last, place, true));
+    }
+
+    #[inline]
     fn visit(&mut self, leaf: Seen) {
+        if let Some((_, _, alone)) = &mut self.answer {
+            *alone = false;
+        }
         match self.leaves.iter().position(|seen| seen.number == leaf.number) {
             Some(index) => {
                 self.failed |= self.leaves[index].word != leaf.word;
@@ -98,6 +113,7 @@ impl Brief {
         self.leaves.clear();
         self.last = 0;
         self.counted.clear();
+        self.spots.clear();
         self.writes.clear();
         self.bytes.clear();
     }
@@ -151,8 +167,27 @@ impl Brief {
             out.extend_from_slice(&self.bytes[own.value.clone()]);
             return Ok(own.kind == Kind::Set);
         }
+        if let Some((leaf, place)) = self.spots.place_of(key) {
+            out.clear();
+            self.last = leaf;
+            let (image, leaf) = (&access.seat.image, self.leaves[leaf]);
+            if place.equal && tree::value_at(image, leaf, place.index, out).is_err() {
+                return self.fail();
+            }
+            return self.checked(place.equal);
+        }
+        self.answer = None;
         let found = access.get(Which::Main, key, out, self)?;
+        self.note_answer(key, None);
         self.checked(found)
+    }
+
+    /// Remembers the place of `key`, at which the last question has ended; a neighbour was asked for `from`.
+    #[inline]
+    fn note_answer(&mut self, key: &[u8], from: Option<(&[u8], Neighbour)>) {
+        if let Some((leaf, found, alone)) = self.answer {
+            self.spots.note(leaf, found, key, from.filter(|_| alone));
+        }
     }
 
     /// As [`Access::neighbour`]; values that it has set are seen, but not those before `from`.
@@ -171,7 +206,11 @@ impl Brief {
         if !self.writes.is_empty() && self.written_within(low, high).any(blind) {
             return self.fail();
         }
+        self.answer = None;
         let found = access.neighbour(Which::Main, from, side, bound, key, value.as_deref_mut(), self)?;
+        if found {
+            self.note_answer(key, Some((from, side)));
+        }
         let found = self.checked(found)?;
         if side == Neighbour::Previous || self.writes.is_empty() {
             return Ok(found);
@@ -232,12 +271,14 @@ impl Brief {
         if self.writes.len() >= BRIEF_WRITES {
             return self.fail();
         }
+        let spot = self.spots.place_of(key);
+        let (near, place) = spot.map_or((self.last, None), |(leaf, place)| (leaf, Some(place)));
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         let (key, value) = (start..middle, middle..self.bytes.len());
-        self.writes.push(Write { kind, key, value, near: self.last });
+        self.writes.push(Write { kind, key, value, near, place });
         Ok(())
     }
 
@@ -246,7 +287,15 @@ impl Brief {
         if self.written(key).is_some() {
             return self.fail();
         }
-        let there = access.has_value(Which::Main, key, self)?;
+        let there = match self.spots.place_of(key) {
+            Some((_, place)) => place.equal,
+            None => {
+                self.answer = None;
+                let there = access.has_value(Which::Main, key, self)?;
+                self.note_answer(key, None);
+                there
+            }
+        };
         if there {
             self.write(key, None)?;
         }
@@ -325,13 +374,14 @@ impl Access {
     /// Latches, checks, publishes, applies, releases; false if it cannot, with latches still held.
     fn publish_brief(&self, brief: &Brief, ops: &[Op<'_>], held: &mut Held<'_>) -> bool {
         for (at, op) in ops.iter().enumerate() {
-            let Some(leaf) = self.leaf_for(brief, brief.writes[at].near, op.key) else { return false };
+            let Some(leaf) = self.leaf_for(brief, &brief.writes[at], op.key) else { return false };
             if !held.try_latch(at, leaf) {
                 return false;
             }
         }
         let Ok(epoch) = held.epoch() else { return false };
-        if !brief.holds(&self.seat, held) || held.find_places(ops).is_some() {
+        // NB: that what was read is still so makes the places that reads have told good.
+        if !brief.holds(&self.seat, held) || held.find_places(ops, |at| brief.writes[at].place).is_some() {
             return false;
         }
         let Ok(sparse) = held.publish(ops, epoch) else { return false };
@@ -341,12 +391,12 @@ impl Access {
         true
     }
 
-    /// The leaf where `key` belongs: one that was read, as a rule that at index `near`.
-    fn leaf_for(&self, brief: &Brief, near: usize, key: &[u8]) -> Option<Seen> {
+    /// The leaf where `key` belongs: one that was read, as a rule the one before the write.
+    fn leaf_for(&self, brief: &Brief, write: &Write, key: &[u8]) -> Option<Seen> {
         // What a page that was read says is true of it if it is latched under the word it was read with.
         let covers = |seen: &&Seen| page::contains(self.seat.image.page(seen.number), key);
-        let read = brief.leaves.get(near).filter(covers).or_else(|| brief.leaves.iter().find(covers));
-        let leaf = match read {
+        let near = brief.leaves.get(write.near).filter(|seen| write.place.is_some() || covers(seen));
+        let leaf = match near.or_else(|| brief.leaves.iter().find(covers)) {
             Some(leaf) => *leaf,
             None => tree::locate(&self.seat.image, &self.fingers, Which::Main, key, self.seat.id).ok()?,
         };

@@ -84,15 +84,21 @@ impl<'a, const N: usize> Latched<'a, N> {
         }
     }
 
-    /// Finds the place of each operation; the first one whose leaf has no room for it and those before it, if any.
-    pub(super) fn find_places(&mut self, ops: &[Op<'_>]) -> Option<usize> {
+    /// Finds the place of each operation, where `known` does not say it; the first one whose leaf has no room for it and
+    /// those before it, if any.
+    pub(super) fn find_places(
+        &mut self,
+        ops: &[Op<'_>],
+        known: impl Fn(usize) -> Option<Found>,
+    ) -> Option<usize> {
         let (mut leaf, mut need) = (0, 0);
         for (at, op) in ops.iter().enumerate() {
             if self.of_op[at] != leaf {
                 (leaf, need) = (self.of_op[at], 0);
             }
             let page = self.seat.image.page(leaf);
-            let found = find(page, op.key);
+            let found = known(at).unwrap_or_else(|| find(page, op.key));
+            debug_assert_eq!(found, find(page, op.key));
             self.places[at] = found;
             if op.kind != Kind::Set {
                 continue;

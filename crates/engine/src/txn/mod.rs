@@ -21,6 +21,7 @@ mod overlay;
 mod reads;
 mod room;
 mod several;
+mod spots;
 #[cfg(test)]
 mod tests;
 

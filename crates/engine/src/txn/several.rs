@@ -87,7 +87,7 @@ impl Access {
             }
         }
         let epoch = held.epoch().map_err(|stop| (stop, self.first_foreign(ops.len(), held)))?;
-        if let Some(at) = held.find_places(ops) {
+        if let Some(at) = held.find_places(ops, |_| None) {
             return Err((Stop::Split, at));
         }
         for (at, op) in ops.iter().enumerate() {

@@ -1,0 +1,103 @@
+//! What the reads of a brief transaction have told of the places of keys, so that writing there needs no search.
+//!
+//! Invariant: a place is true of its leaf as it was read, and of no other.
+
+use std::ops::Range;
+
+use crate::page::Found;
+use crate::tree::Neighbour;
+
+/// So many are remembered: what is written has mostly been looked for just before.
+const SPOTS: usize = 8;
+
+/// An answer.
+struct Spot {
+    /// The index of the leaf among those read.
+    leaf: usize,
+    found: Found,
+    /// The key that stands there, or would.
+    key: Range<usize>,
+    /// The key whose neighbour that is, if it belongs to the same leaf; else empty.
+    from: Range<usize>,
+    /// Where a key between the two would stand.
+    between: usize,
+}
+
+/// The last answers.
+#[derive(Default)]
+pub(super) struct Spots {
+    spots: Vec<Spot>,
+    bytes: Vec<u8>,
+}
+
+impl Spots {
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.spots.clear();
+        self.bytes.clear();
+    }
+
+    /// Remembers where `key` stands in a leaf, and that of the key `from` it is the neighbour on this side.
+    #[inline]
+    pub(super) fn note(&mut self, leaf: usize, found: Found, key: &[u8], from: Option<(&[u8], Neighbour)>) {
+        if self.spots.len() == SPOTS {
+            self.clear();
+        }
+        let (from, side) = from.unwrap_or((&[], Neighbour::AtOrNext));
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(from);
+        let between = found.index + usize::from(side == Neighbour::Previous);
+        let (key, from) = (start..middle, middle..self.bytes.len());
+        self.spots.push(Spot { leaf, found, key, from, between });
+    }
+
+    /// The leaf of `key`, by its index, and its place there.
+    #[inline]
+    pub(super) fn place_of(&self, key: &[u8]) -> Option<(usize, Found)> {
+        self.spots.iter().rev().find_map(|spot| {
+            let (known, from) = (&self.bytes[spot.key.clone()], &self.bytes[spot.from.clone()]);
+            if key == known {
+                return Some((spot.leaf, spot.found));
+            }
+            let between = !from.is_empty() && (key < known) != (key < from) && key != from;
+            between.then_some((spot.leaf, Found { index: spot.between, equal: false }))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(index: usize, equal: bool) -> Option<(usize, Found)> {
+        Some((7, Found { index, equal }))
+    }
+
+    #[test]
+    fn an_answer_tells_of_its_key_and_of_what_lies_before_it() {
+        let mut spots = Spots::default();
+        spots.note(7, Found { index: 4, equal: false }, b"m", None);
+        assert_eq!(spots.place_of(b"m"), at(4, false));
+        assert_eq!((spots.place_of(b"l"), spots.place_of(b"n")), (None, None));
+        spots.clear();
+        assert_eq!(spots.place_of(b"m"), None);
+        let found = Found { index: 4, equal: true };
+        for side in [Neighbour::Next, Neighbour::AtOrNext] {
+            spots.clear();
+            spots.note(7, found, b"m", Some((b"f", side)));
+            assert_eq!((spots.place_of(b"m"), spots.place_of(b"g")), (at(4, true), at(4, false)));
+            // The key itself may be there, or not.
+            for key in [b"e", b"f", b"n"] {
+                assert_eq!(spots.place_of(key), None, "{key:?}");
+            }
+        }
+        spots.clear();
+        spots.note(7, found, b"m", Some((b"t", Neighbour::Previous)));
+        assert_eq!((spots.place_of(b"m"), spots.place_of(b"n")), (at(4, true), at(5, false)));
+        for key in [b"l", b"t", b"u"] {
+            assert_eq!(spots.place_of(key), None, "{key:?}");
+        }
+    }
+}
