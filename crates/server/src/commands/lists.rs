@@ -2,10 +2,8 @@
 //!
 //! Invariant: the elements of a list lie at `first..=last` without gaps; a list without elements is gone.
 
-use std::ops::Bound;
-
 use perilune::key::{decode_int, KeyMark};
-use perilune::{Node, Session};
+use perilune::{Neighbour, Node, Session};
 use perilune_resp::{Arguments, Replies};
 
 use crate::failure::{refuse, refuse_with, Result, INDEX_RANGE, NO_KEY, SYNTAX};
@@ -65,7 +63,7 @@ impl<'n> List<'n> {
         let (mut first, mut end) = (0, 0);
         if let Some(entry) = entry {
             first = entry.figure;
-            if let Some((last, _)) = keys.session.last_entry(&node, Bound::Unbounded)? {
+            if let Some(last) = keys.session.neighbour(Neighbour::LastChild, &node)? {
                 let index = last.encoded().get(node.encoded().len()..).and_then(decode_int);
                 end = index.unwrap_or(first) + 1;
             }
@@ -182,16 +180,46 @@ pub(crate) fn pop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut R
         None => None,
         Some(count) => Some(positive(count, "ERR value is out of range, must be positive")?),
     };
+    let Some(count) = count else { return pop_one(keys, &arguments[1], side, replies) };
     let mut list = List::open(keys, &arguments[1])?;
-    match (list.entry, count) {
-        (None, None) => replies.null(),
-        (None, Some(_)) => replies.null_array(),
-        (Some(_), None) => {
-            replies.bulk(&list.pop(keys.session, side)?);
-            keys.notify(notify::LIST, side.popped(), list.key.name);
-            list.close(keys)?;
+    match list.entry {
+        None => replies.null_array(),
+        Some(_) => pop_many(keys, &mut list, side, count, replies)?,
+    }
+    Ok(())
+}
+
+/// Pops the element at one end, and looks no farther than whether it is the last one.
+fn pop_one(keys: &mut Keys<'_>, name: &[u8], side: Side, replies: &mut Replies<'_>) -> Result<()> {
+    let (key, entry) = keys.find(name, Kind::List)?;
+    let Some(entry) = entry else {
+        replies.null();
+        return Ok(());
+    };
+    let mut node = key.part(Kind::List)?;
+    let (root, first) = (node.encoded().len(), entry.figure);
+    let index = match side {
+        Side::Left => first,
+        Side::Right => {
+            let last = keys.session.neighbour(Neighbour::LastChild, &node)?;
+            last.and_then(|last| decode_int(&last.encoded()[root..])).unwrap_or(first)
         }
-        (Some(_), Some(count)) => pop_many(keys, &mut list, side, count, replies)?,
+    };
+    node.push(index)?;
+    let element = keys.session.get_ref(&node)?.map(text::bytes_of);
+    replies.bulk(&element.unwrap_or_default());
+    let is_last = match side {
+        Side::Left => keys.session.neighbour(Neighbour::SiblingAfter, &node)?.is_none(),
+        Side::Right => index == first,
+    };
+    // NB: asked before the element is removed: a brief transaction does not look behind its own removals.
+    let is_all = is_last && keys.is_all(&key, &entry, &node)?;
+    keys.session.delete_value(&node)?;
+    keys.notify(notify::LIST, side.popped(), key.name);
+    match (is_last, is_all) {
+        (true, true) => keys.tell_gone(&key),
+        (true, false) => keys.empty(&key, &entry)?,
+        (false, _) => {}
     }
     Ok(())
 }

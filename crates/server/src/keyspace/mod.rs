@@ -369,8 +369,21 @@ impl<'s> Keys<'s> {
     /// Removes a key whose last element has gone.
     pub(crate) fn empty(&mut self, key: &Key<'_>, entry: &Entry) -> Result<()> {
         self.erase(key, entry)?;
-        self.notify(notify::GENERIC, "del", key.name);
+        self.tell_gone(key);
         Ok(())
+    }
+
+    /// The key has gone with its last element.
+    pub(crate) fn tell_gone(&mut self, key: &Key<'_>) {
+        self.notify(notify::GENERIC, "del", key.name);
+    }
+
+    /// Whether `node`, the first element of `key`, is all it holds: without its value the key is gone.
+    pub(crate) fn is_all(&mut self, key: &Key<'_>, entry: &Entry, node: &Node) -> Result<bool> {
+        if key.cut || entry.expires.is_some() {
+            return Ok(false);
+        }
+        Ok(self.session.first_entry(&key.node, Bound::Excluded(NodeRef::from(node)))?.is_none())
     }
 
     /// Sets when `key` expires, or that it does not.
@@ -452,6 +465,9 @@ impl<'s> Keys<'s> {
 /// Stands for a count that is not there.
 const UNCOUNTED: i64 = -1;
 
+/// Bytes that a name takes as a subscript besides its own, and a value with it, as a rule.
+const CODE_BYTES: usize = 8;
+
 /// What the first entry below a key tells, `codes` being the subscripts behind the key's.
 fn entry(codes: &[u8], value: ValueRef<'_>) -> Option<Entry> {
     for kind in Kind::ALL {
@@ -465,9 +481,6 @@ fn entry(codes: &[u8], value: ValueRef<'_>) -> Option<Entry> {
             Kind::String => 0,
             Kind::List => perilune::key::decode_int(rest)?,
             _ if rest.is_empty() => value.as_i64()?.max(0),
-/// Bytes that a name takes as a subscript besides its own, and a value with it, as a rule.
-const CODE_BYTES: usize = 8;
-
             _ => UNCOUNTED,
         };
         return Some(Entry { kind, expires: None, figure, plain: false });
