@@ -449,6 +449,24 @@ proptest! {
     }
 }
 
+/// Keys that begin alike and go on with zeros, or end, around every word that is compared at once.
+#[test]
+fn keys_with_one_head_are_told_apart() {
+    let tail = |length: usize, last: &[u8]| [b"\0same head", &[0; 28][..length], last].concat();
+    let mut keys: Vec<Vec<u8>> =
+        (0..28).flat_map(|length| [&b""[..], &[0], &[1], &[255]].map(|last| tail(length, last))).collect();
+    keys.sort();
+    keys.dedup();
+    let records = |odd: usize| keys.iter().skip(odd).step_by(2).map(|key| (&key[..], 0, &b"v"[..]));
+    for odd in [0, 1] {
+        let page = super::leaf_of(b"", b"\xf0", records(odd)).expect("they fit");
+        for (at, key) in keys.iter().enumerate() {
+            let found = Found { index: (at + 1 - odd) / 2, equal: at % 2 == odd };
+            assert_eq!(find(&page, key), found, "{key:?}");
+        }
+    }
+}
+
 #[test]
 fn an_undo_that_misses_a_range_is_found() {
     let page = empty_leaf(0);
