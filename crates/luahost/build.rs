@@ -41,6 +41,7 @@ fn main() {
     cc::Build::new()
         .files(files(&sandbox, "c"))
         .include(&out)
+        .include(root.join("include"))
         .include(luajit.include_dir())
         .std("gnu11")
         .opt_level(2)

@@ -324,6 +324,50 @@ return function(spec)
     end)
   end)
 
+  spec('errors are caught, and JSON is read and written, at the server', function(db, t)
+    local n, perilune = db.node '^caught', t.perilune
+    both(db, t, n, function()
+      n.__ = 'text'
+      local found = {}
+      local function note(good, e)
+        found[#found + 1] = {good, type(e), e.code, e.status, e.message, e.node, perilune.is_error(e)}
+      end
+      note(pcall(function() n:incr() end))
+      note(pcall(n.incr, n))
+      note(pcall(n.copy, n, n.below))
+      note(pcall(function()
+        n[('x'):rep(250)].__ = 'text'
+        return n[('x'):rep(250)]:incr()
+      end))
+      n.after.__ = #found
+      return found, n.after.__, select(2, pcall(error, 'mine')), perilune.is_error {}
+    end)
+    both(db, t, n, function()
+      n:fromjson '{"a": [1, -2.5, 1e300, "t\\u00e9\\ud83d\\ude00\\n", null, true], "": {"__": 0.5, "x": {}}, "l": [], "n": 1e2}'
+      local text = n:tojson()
+      n.double.__, n.third.__, n.text.__ = 1.5e-200, 1 / 3, 'a"\\\1\255'
+      n.sum:incr(0.25)
+      return text, n:tojson(), n.a:tojson(), n.none:tojson(), n.a[1]:tojson(), n.l:tojson()
+    end)
+    -- Who looks at the place of an error, or through it, is run here.
+    for _, how in ipairs {'where', 'text', 'next', 'raw', 'metatable', 'stored'} do
+      n:kill()
+      t.equal({db:transaction(function()
+        n.__ = 'text'
+        local _, e = pcall(function() n:incr() end)
+        local seen = true
+        if how == 'where' then seen = e.where ~= '' end
+        if how == 'text' then seen = #tostring(e) > 30 end
+        if how == 'next' then seen = next(e) ~= nil end
+        if how == 'raw' then seen = rawget(e, 'code') == 'NOT_A_NUMBER' end
+        if how == 'metatable' then seen = type(getmetatable(e)) == 'table' end
+        if how == 'stored' then n.e:settree(e) seen = n.e.code.__ == 'NOT_A_NUMBER' end
+        return type(n) == 'table', seen
+      end)}, {false, true}, how)
+    end
+    t.equal(db:transaction(function() return (pcall(n.fromjson, n, '[1')) end), false)
+  end)
+
   spec('a function that ends in an error has run once', function(db, t)
     local n, runs, absent = db.node '^once', 0, nil
     local function failing(how)

@@ -177,7 +177,8 @@ end
 
 local function graft(operation)
   return function(node, to)
-    query(operation, list_of(node), unpack(list_of(to)))
+    -- An error of it names the target.
+    query(operation, list_of(to), unpack(list_of(node)))
     return to
   end
 end
@@ -247,6 +248,7 @@ local function store_value(class, list, value, filter)
 end
 
 function store(class, list, tree, filter, is_root)
+  if seen.failures[tree] then leave('x', 'an error is stored') end
   if next(tree) == nil then
     if not is_root then query(is_list(tree) and 'empty_list' or 'empty_map', list) end
     return

@@ -5,6 +5,8 @@
  */
 #include "sandbox.h"
 
+#include <perilune.h>
+
 #include <string.h>
 
 static const char shipped[] = {
@@ -51,6 +53,20 @@ static int where_asked(lua_State *L)
     }
     lua_pushliteral(L, "");
     return 1;
+}
+
+/* status_of(code): the number of the kind of an error, as the header has it; nothing if there is none. */
+static int status_of(lua_State *L)
+{
+    const char *code = luaL_checkstring(L, 1);
+    for (int status = -1; status > -256; status--) {
+        const char *name = perilune_status_name(status);
+        if (strncmp(name, "PERILUNE_", 9) == 0 && strcmp(name + 9, code) == 0) {
+            lua_pushinteger(L, status);
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static int mark_text(lua_State *L)
@@ -101,7 +117,8 @@ void open_shipped(sandbox *S, int globals)
     lua_pushcfunction(L, where_asked);
     load_part(L, documents, sizeof documents);
     load_json(L);
-    lua_call(L, 7, 1);
+    lua_pushcfunction(L, status_of);
+    lua_call(L, 8, 1);
     lua_call(L, 5, 1);
     S->shipped = luaL_ref(L, LUA_REGISTRYINDEX);
 }

@@ -301,8 +301,9 @@ local function finish(good, ...)
   else
     put 'e'
     local failure = (...)
-    if failure ~= nil and failures[failure] then
-      for _, field in ipairs {'code', 'message', 'where', 'node'} do write(failure[field]) end
+    local ours = failure ~= nil and failures[failure]
+    if ours then
+      for _, field in ipairs {'code', 'message', 'where', 'node'} do write(ours[field]) end
     else
       put 'n'
       write(as_there(failure))
@@ -330,7 +331,7 @@ local EMPTIED = {'objects', 'numbers', 'formers', 'cells', 'globals', 'libraries
 
 return function(request)
   packet, position = request, 1
-  run.level, run.count, run.left, run.doomed, run.value, run.failed = 1, 0, nil, nil, nil, nil
+  run.level, run.count, run.left, run.doomed, run.value = 1, 0, nil, nil, nil
   for i = 1, #EMPTIED do run[EMPTIED[i]] = {} end
   local good, why = pcall(serve)
   local left = run.left

@@ -3,7 +3,7 @@
 -- It is what they would see in the program (bindings/lua), as far as it goes. Invariants
 -- - A run that cannot be as it would be in the program is given up, whatever the function catches: `leave`.
 -- - Tables that a function can write into are made anew for each run.
-local ask, globals, run, marks, where, open_documents, open_json = ... -- `run` is the state of the run under way
+local ask, globals, run, marks, where, open_documents, open_json, status_of = ... -- `run` is the state of the run under way
 local type, pairs, select, error, pcall, setmetatable = type, pairs, select, error, pcall, setmetatable
 local rawequal, rawset, tostring, unpack, sub = rawequal, rawset, tostring, unpack, string.sub
 
@@ -19,7 +19,19 @@ local function check()
   if run.left or run.doomed then error(STOP, 0) end
 end
 
+-- What errors of ours are, by what a function catches of them.
 local failures = setmetatable({}, {__mode = 'k'})
+
+-- Their place may be another one than in the program, since a tail call leaves no trace here: where all is to be as there,
+-- whoever looks at it, or at all that an error has, gives the run up.
+local closed = {__metatable = false}
+local function look() leave('x', 'the place of an error is looked at') end
+closed.__tostring, closed.__newindex = look, look
+function closed.__index(e, field)
+  if field == 'where' then look() end
+  return failures[e][field]
+end
+
 local errors = {__name = 'perilune.error', __metatable = false}
 
 function errors.__tostring(e)
@@ -53,12 +65,13 @@ local function query(operation, list, ...)
   local code, message = tostring(answer):match '^([A-Z_]+) (.*)$'
   if code == 'LEAVE' then leave('u', message) end
   if code == nil then leave('x', 'an operation failed: ' .. tostring(answer)) end
-  run.failed = message
   local known, node = pcall(ask, 'text', unpack(words, 2, count + 2))
-  local failure = {code = code, message = message, where = where(), node = known and node or nil}
-  setmetatable(failure, errors)
-  failures[failure] = true
-  error(failure, 0)
+  if not known then node = nil elseif #node >= 1024 then node = 'a node with a long name' end
+  if node and #node > 200 then node = sub(node, 1, 200) .. '...' end
+  local failure = {code = code, status = status_of(code), message = sub(message, 1, 1023), where = where(), node = node}
+  local shown = run.exact and setmetatable({}, closed) or setmetatable(failure, errors)
+  failures[shown] = failure
+  error(shown, 0)
 end
 
 ---------------------------------------------------------------------------------------------------- nodes
@@ -257,7 +270,7 @@ local function restart()
 end
 
 local many = open_documents(base, {leave = leave, parts = parts, node_of = node_of, with = with, list_of = list_of,
-  subscript_at = subscript_at, transaction = transaction, plain = plain}, run, query, marks, open_json)
+  subscript_at = subscript_at, transaction = transaction, plain = plain, failures = failures}, run, query, marks, open_json)
 
 local of_transactions = {transaction = transaction, rollback = rollback, restart = restart,
   restarts = function() return query('restarts', {'^level'}) end, level = function() return run.level end}
@@ -310,6 +323,7 @@ function made.mark() return {__name = 'perilune.list'} end
 
 function made.perilune(own)
   return fields(marks, 'perilune.', {node = own.node, isnode = function(x) return parts[x] ~= nil end,
+    is_error = function(x) return failures[x] ~= nil end,
     rollback = function(value) rollback(nil, value) end, restart = restart,
     list = function(t)
       if type(t) ~= 'table' then leave('x', 'perilune.list takes a table') end
@@ -355,10 +369,9 @@ end
 
 for name, mark in pairs(marks) do known[mark] = 'perilune.' .. name end
 
--- What a function catches is not what ends a run; and an error of ours has less here than in the program.
+-- What a function catches is not what ends a run.
 local function caught(good, ...)
   check()
-  if not good and run.exact and run.failed then leave('x', 'an operation failed: ' .. run.failed) end
   return good, ...
 end
 
@@ -370,6 +383,16 @@ local xpcall = globals.xpcall
 function PLAIN.xpcall(...) return caught(xpcall(...)) end
 
 known[PLAIN.xpcall] = 'xpcall'
+
+-- These look at all that a table has.
+for name in ('getmetatable next pairs rawget rawset setmetatable'):gmatch '%a+' do
+  local plain = PLAIN[name]
+  PLAIN[name] = function(t, ...)
+    if run.exact and failures[t] then look() end
+    return plain(t, ...)
+  end
+  known[PLAIN[name]] = name
+end
 
 local function global(name)
   local given = run.globals[name]

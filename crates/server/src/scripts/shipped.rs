@@ -69,8 +69,8 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
     match asked.operation {
         b"step" => return step(session, &asked, replies),
         b"copy" | b"merge" => {
-            let to = named(texts, asked.at, texts.len().saturating_sub(asked.at), PRIVATE)?;
-            graft(session, asked.operation, &asked.node, &to)?;
+            let from = named(texts, asked.at, texts.len().saturating_sub(asked.at), PRIVATE)?;
+            graft(session, asked.operation, &from, &asked.node)?;
             replies.null();
             return Ok(());
         }
@@ -115,8 +115,7 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
         },
         b"json" => json::child(session, node, &value, replies, subscript)?,
         b"json_own" => json::own(session, &node, replies)?,
-        b"number" => set_number(session, &node, &value, true, replies)?,
-        b"is_number" => set_number(session, &node, &value, false, replies)?,
+        b"number" | b"is_number" => set_number(session, &node, &value, operation == b"number", replies)?,
         b"begin" => {
             session.begin(&TransactionOptions::default())?;
             replies.null();
