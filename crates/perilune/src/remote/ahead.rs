@@ -5,8 +5,9 @@
 //!
 //! Invariants
 //! - A stretch says what the server answered for every search that begins in it.
-//! - Outside a transaction no answer is older than [`AGE`]; inside, each that is used is a condition of the commit,
-//!   and those that are not used are none.
+//! - Outside a transaction only the next step of a walk is answered, by what is not older than [`AGE`]: a walk that
+//!   begins anew, like any other search, asks the server, and what was read ahead from there on is forgotten. Inside,
+//!   each answer that is used is a condition of the commit, and those that are not used are none.
 //! - What the session itself changes is no longer known ahead. Whatever else it does at the server but read, nothing is.
 
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ struct Stretch {
 #[derive(Debug)]
 struct Walk {
     forward: bool,
+    /// Over whose children it goes, by the length of that key: a loop in a loop over children begins where that one goes on.
+    parent: Option<usize>,
     /// What its last step has found.
     last: Vec<u8>,
     /// Steps of the next page.
@@ -77,8 +80,21 @@ impl Walk {
 
     /// Whether a search is its next step.
     fn goes_on(&self, search: &Search<'_>) -> bool {
-        self.forward == search.forward
-            && step_behind(&self.last, self.forward, search.glance.parent()) == *search.start()
+        (self.forward, self.parent) == (search.forward, search.glance.parent())
+            && step_behind(&self.last, self.forward, self.parent) == *search.start()
+    }
+
+    /// Forgets the answers to come that say what lies at `key`: somebody has asked the server for it.
+    fn give_way(&mut self, key: &[u8]) {
+        let used = |stretch: &Stretch| stretch.found.as_ref().is_some_and(|(found, _)| *found == self.last);
+        if self.stretches.front().is_some_and(used) {
+            let front = self.stretches.pop_front();
+            self.touch(key, key);
+            self.stretches.extend(front);
+            self.stretches.rotate_right(1);
+        } else {
+            self.touch(key, key);
+        }
     }
 
     /// Forgets answers that a change between `low` and `high` may have made others.
@@ -96,9 +112,12 @@ impl Walk {
 }
 
 impl Ahead {
-    /// What is known of a search. `aging`: if it is not too old.
+    /// What is known of a search. `aging`: if it is the next step of a walk, and not too old.
     pub(super) fn answer(&mut self, search: &Search<'_>, aging: bool) -> Option<Option<Pair>> {
-        let known = |walk: &Walk| walk.stretch_for(search, aging);
+        let known = |walk: &Walk| match aging && !walk.goes_on(search) {
+            true => None,
+            false => walk.stretch_for(search, aging),
+        };
         let (at, stretch) =
             self.walks.iter().enumerate().rev().find_map(|(at, walk)| Some((at, known(walk)?)))?;
         let mut walk = self.walks.remove(at);
@@ -125,6 +144,7 @@ impl Ahead {
     /// The server has answered a search by itself: a walk may begin here.
     pub(super) fn note(&mut self, search: &Search<'_>, found: Option<&[u8]>) {
         if let Some(key) = found {
+            self.walks.iter_mut().for_each(|walk| walk.give_way(key));
             self.begin(search, key, FIRST);
         }
     }
@@ -169,6 +189,7 @@ impl Ahead {
         }
         self.walks.push(Walk {
             forward: search.forward,
+            parent: search.glance.parent(),
             last: last.to_vec(),
             count,
             bound: Vec::new(),
@@ -197,7 +218,7 @@ mod tests {
     }
 
     fn keys(ahead: &mut Ahead, forward: bool, from: &[u8], bound: &[u8]) -> Option<Option<Vec<u8>>> {
-        ahead.answer(&search(forward, from, bound), true).map(|found| found.map(|(key, _)| key))
+        ahead.answer(&search(forward, from, bound), false).map(|found| found.map(|(key, _)| key))
     }
 
     #[test]
@@ -234,6 +255,25 @@ mod tests {
         let mut ahead = filled(true, b"b", b"x", &[]);
         ahead.touch(b"c", b"c");
         assert_eq!(keys(&mut ahead, true, b"b", b"x"), None);
+    }
+
+    #[test]
+    fn what_is_asked_anew_is_not_known() {
+        let step = |ahead: &mut Ahead, from| {
+            ahead.answer(&search(true, from, b"x"), true).map(|found| found.unwrap().0)
+        };
+        let mut ahead = filled(true, b"b", b"x", &[b"d", b"f", b"h"]);
+        // No walk has come to `e`.
+        assert_eq!(step(&mut ahead, b"e"), None);
+        assert_eq!(keys(&mut ahead, true, b"b", b"x"), Some(Some(b"d".to_vec())));
+        assert_eq!(step(&mut ahead, b"d"), Some(b"f".to_vec()));
+        // What it has passed is no matter, what is to come is.
+        ahead.note(&search(true, b"c", b"x"), Some(b"f"));
+        assert_eq!(step(&mut ahead, b"f"), Some(b"h".to_vec()));
+        let mut ahead = filled(true, b"b", b"x", &[b"d", b"f", b"h"]);
+        assert_eq!(keys(&mut ahead, true, b"b", b"x"), Some(Some(b"d".to_vec())));
+        ahead.note(&search(true, b"e", b"x"), Some(b"f"));
+        assert_eq!(step(&mut ahead, b"d"), None);
     }
 
     #[test]
