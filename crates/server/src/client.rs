@@ -51,6 +51,8 @@ pub(crate) struct Client {
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Watched,
+    /// What its command reads and it is to be told of, as that was when it was remembered: CLIENT TRACKING.
+    pub(crate) kept: Watched,
     /// What it is subscribed to, if anything.
     pub(crate) topics: Option<Box<Topics>>,
     /// It came from this machine.
@@ -154,6 +156,7 @@ impl Client {
             reply_mode: ReplyMode::On,
             queue: None,
             watched: Watched::default(),
+            kept: Watched::default(),
             topics: None,
             is_local,
             tracking: None,
@@ -277,6 +280,7 @@ impl Client {
             reply_mode: ReplyMode::On,
             queue: self.queue.take(),
             watched: std::mem::take(&mut self.watched),
+            kept: std::mem::take(&mut self.kept),
             topics: self.topics.clone(),
             tracking: self.tracking.take(),
             locked: false,
@@ -301,6 +305,7 @@ impl Client {
         self.acl_version = lent.acl_version;
         self.queue = lent.queue;
         self.watched = lent.watched;
+        self.kept = lent.kept;
         self.topics = lent.topics;
         self.tracking = lent.tracking;
         self.nodes = lent.nodes;

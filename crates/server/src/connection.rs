@@ -316,7 +316,7 @@ impl Connection {
                         }
                         desk.context(&mut self.client).execute(arguments, &mut self.output);
                         if tracks && self.client.tracking.is_none() {
-                            desk.forget(&self.client);
+                            desk.forget(&mut self.client);
                         }
                         if desk.carry_out(&self.client).is_err() {
                             // The tree does not say what the client has just been told.

@@ -64,7 +64,7 @@ impl Context<'_> {
     ) -> perilune::Result<()> {
         let Context { session, client, effects, .. } = self;
         let (before, outermost) = (effects.mark(), session.depth() == 0);
-        let mut is_changed = false;
+        let (mut is_changed, mut is_not_kept) = (false, false);
         let outcome = session.transaction_with(options, |session| {
             effects.rewind(before);
             if outermost {
@@ -73,11 +73,13 @@ impl Context<'_> {
             body(session, client, effects)?;
             if outermost {
                 is_changed = !client.watched.is_empty() && !client.watched.holds(session, clock())?;
+                is_not_kept = !client.kept.is_empty() && !client.kept.holds(session, clock())?;
                 effects.finish(session)?;
             }
             Ok(())
         });
         client.watched.broken |= is_changed;
+        client.kept.broken |= is_not_kept;
         if outcome.is_err() {
             effects.rewind(before);
         }
@@ -240,7 +242,8 @@ impl Context<'_> {
         // What posts messages takes a whole transaction, and so does comparing what is watched; quick ways tell of no
         // events. Neither takes long values, of which each try would make a copy.
         let is_long = writes && arguments.extent() >= LONG_BYTES;
-        let is_plain = !command.is(POSTS) && self.client.watched.is_empty() && !is_long;
+        let compares = !self.client.watched.is_empty() || !self.client.kept.is_empty();
+        let is_plain = !command.is(POSTS) && !compares && !is_long;
         if is_plain && !self.effects.tells(notify::STRING | notify::NEW) {
             if let Some(quick) = command.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false);

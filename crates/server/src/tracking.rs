@@ -8,6 +8,8 @@
 //! Invariants
 //! - A database is watched before a key of it is looked at, and a key is looked at before the command reads it: a change
 //!   that the command did not see is found.
+//! - The command compares the key with its digest inside its own transaction (`Client::kept`): each digest is that of
+//!   what all clients of the key have read, or the key counts as changed. So one that is changed back is no matter.
 //! - A comparison begins after the touch that it is for was taken: what comes meanwhile touches again.
 //! - A client is not told of a key while a command of it runs elsewhere: the notice would come before the reply.
 //! - What cannot be remembered ends the connection, and with it what the client keeps.
@@ -109,6 +111,7 @@ impl Tracker {
         arguments: Arguments<'_>,
     ) -> perilune::Result<()> {
         let Some(tracking) = client.tracking else { return Ok(()) };
+        client.kept.clear();
         let Some(command) = table::find(&arguments[0]) else { return Ok(()) };
         let executes = command.name == "exec";
         if client.queue.is_some() && !executes || matches!(command.name, "client" | "multi") {
@@ -137,17 +140,34 @@ impl Tracker {
             None => add(command, arguments),
         }
         for name in names {
-            self.add(session, name, client.seat)?;
+            let (database, key) = (name.0, name.1.clone());
+            if let Some(digest) = self.add(session, name, client.seat)? {
+                client.kept.expect(database, &key, digest);
+            }
         }
         Ok(())
     }
 
-    fn add(&mut self, session: &mut Session, name: Name, seat: Seat) -> perilune::Result<()> {
+    /// What the client's command has read is remembered as something else than what it was.
+    pub(crate) fn settle(&mut self, client: &Client) {
+        if !client.kept.broken {
+            return;
+        }
+        for (database, key) in client.kept.names() {
+            if let Some(known) = self.keys.get_mut(&(database, key.to_vec())) {
+                known.digest = None;
+                self.touched = true;
+            }
+        }
+    }
+
+    /// Remembers a key for a client: what it held when it was first, unless it counts as changed.
+    fn add(&mut self, session: &mut Session, name: Name, seat: Seat) -> perilune::Result<Option<Digest>> {
         if let Some(known) = self.keys.get_mut(&name) {
             if !known.seats.contains(&seat) {
                 known.seats.push(seat);
             }
-            return Ok(());
+            return Ok(known.digest);
         }
         if self.keys.len() >= TRACKED_KEYS {
             // One for one: its clients are told that it has changed.
@@ -159,7 +179,7 @@ impl Tracker {
         self.watch(session, name.0)?;
         let digest = look(session, &name)?;
         self.keys.insert(name, Tracked { digest: Some(digest), seats: vec![seat] });
-        Ok(())
+        Ok(Some(digest))
     }
 
     /// Watches a database from now on.

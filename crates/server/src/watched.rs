@@ -57,6 +57,16 @@ impl Watched {
         Ok(())
     }
 
+    /// Compares with what a key has held before.
+    pub(crate) fn expect(&mut self, database: i64, key: &[u8], digest: [u8; 32]) {
+        self.keys.push(WatchedKey { database, key: key.to_vec(), digest });
+    }
+
+    /// The keys, with their databases.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (i64, &[u8])> {
+        self.keys.iter().map(|known| (known.database, &known.key[..]))
+    }
+
     /// How many there are.
     pub(crate) fn mark(&self) -> usize {
         self.keys.len()

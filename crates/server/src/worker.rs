@@ -95,6 +95,9 @@ impl Desk {
     /// # Errors
     /// The database does not take its subscriptions.
     pub(crate) fn carry_out(&mut self, client: &Client) -> perilune::Result<()> {
+        if client.kept.broken {
+            self.tracker.settle(client);
+        }
         if let Some(parked) = &client.parked {
             if let Some(until) = parked.until {
                 self.timers.set(until, client.seat.token, parked.ticket);
@@ -485,7 +488,7 @@ impl Worker {
             if connection.client.monitors {
                 self.desk.server.monitors.remove(connection.client.seat);
             }
-            self.desk.forget(&connection.client);
+            self.desk.forget(&mut connection.client);
             connection.client.unsubscribe(&mut self.desk.effects);
             // What is not noted now is when the next one comes or goes, or this server does.
             let _ = self.desk.subscribe(token);

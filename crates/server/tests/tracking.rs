@@ -131,6 +131,28 @@ fn every_way_to_change_a_key_is_told_once() -> perilune::Result<()> {
     Ok(())
 }
 
+/// A key that is changed back before anybody looks: who has read it meanwhile keeps what is not so.
+#[test]
+fn what_was_read_between_two_changes_is_told() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = tracker(&ours, "");
+    client.line("set k 1");
+    for read in ["get k", "eval_ro \"return redis.call('get', KEYS[1])\" 1 k"] {
+        // In one piece, so that all is run in one round of the loop, but for the script.
+        client.send(format!("get k\r\nset k 2\r\n{read}\r\nset k 1\r\n").as_bytes());
+        let (mut replies, mut told) = (Vec::new(), false);
+        while replies.len() < 4 || !told {
+            let answer = client.receive().expect("an answer");
+            match noticed(&answer) {
+                Some(key) => told = key == "k",
+                None => replies.push(answer.to_text()),
+            }
+        }
+        assert_eq!((&*replies[0], &*replies[2]), ("1", "2"));
+    }
+}
+
 #[test]
 fn clients_choose_what_is_tracked() {
     let place = Place::new();

@@ -186,7 +186,8 @@ fn run_briefly(
 ) -> Option<perilune::Result<()>> {
     let Context { session, client, effects, server, .. } = context;
     // Telling of events is not brief, nor is comparing what is watched.
-    let is_plain = session.depth() == 0 && client.watched.is_empty() && effects.notify == 0;
+    let compares = !client.watched.is_empty() || !client.kept.is_empty();
+    let is_plain = session.depth() == 0 && !compares && effects.notify == 0;
     if !is_plain || !state.may_be_brief(run.code) {
         return None;
     }

@@ -19,7 +19,8 @@ impl Desk {
 
     /// A client no longer wants to be told.
     #[cold]
-    pub(crate) fn forget(&mut self, client: &Client) {
+    pub(crate) fn forget(&mut self, client: &mut Client) {
+        client.kept.clear();
         self.tracker.forget(&mut self.session, client.seat);
     }
 }
