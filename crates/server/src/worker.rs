@@ -8,6 +8,7 @@
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
+mod pauses;
 mod rings;
 mod unread;
 
@@ -32,7 +33,6 @@ use crate::failure;
 use crate::gate::Context;
 use crate::inquiry::{Answer, Inquiry};
 use crate::journal::Level;
-use crate::keyspace::clock;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
 use crate::numbers::lower;
@@ -42,7 +42,6 @@ use crate::server::Server;
 use crate::settings::Name;
 use crate::subscribers::{self, Message, Topic};
 use crate::subscriptions::Subscriptions;
-use crate::table::{self, Command, POSTS, WRITE};
 use crate::timers::{Clocks, Timers};
 use crate::tls::TlsStream;
 use crate::tracking::{self, Tracker};
@@ -111,45 +110,6 @@ impl Desk {
         }
         self.send_letters();
         self.subscribe(client.seat.token)
-    }
-
-    /// Whether CLIENT PAUSE keeps this request of a client from being run now; then it is parked.
-    #[inline]
-    pub(crate) fn holds_back(&mut self, client: &mut Client, arguments: Arguments<'_>) -> bool {
-        match self.server.paused() {
-            None => false,
-            Some((until, all)) => self.hold_back(client, arguments, until, all),
-        }
-    }
-
-    #[cold]
-    fn hold_back(&mut self, client: &mut Client, arguments: Arguments<'_>, until: i64, all: bool) -> bool {
-        let Some(command) = table::find(&arguments[0]) else { return false };
-        // A script may write whatever it does.
-        let writes = |command: &Command| {
-            command.is(WRITE | POSTS)
-                || matches!(command.name, "eval" | "evalsha" | "fcall" | "lua" | "luafunc" | "perilune.run")
-        };
-        let queued =
-            || client.queue.iter().flat_map(|queue| &queue.commands).any(|(command, _)| writes(command));
-        let held = match command.name {
-            // Who pauses may want to go on.
-            "client" => false,
-            "exec" => all || queued(),
-            _ => all || writes(command) && client.queue.is_none(),
-        };
-        if held {
-            let left = Duration::from_millis(until.saturating_sub(clock()).max(1).unsigned_abs());
-            let parked = client.park();
-            parked.until = Instant::now().checked_add(left);
-            parked.paused = true;
-            self.server.held_back.fetch_add(1, Ordering::Relaxed);
-            if let Some(until) = parked.until {
-                let ticket = parked.ticket;
-                self.timers.set(until, client.seat.token, ticket);
-            }
-        }
-        held
     }
 
     /// Watches the keys that a client waits for. What came between its look and the watch is served at once.

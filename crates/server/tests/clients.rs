@@ -116,6 +116,10 @@ fn a_pause_holds_commands_back() {
     let place = Place::new();
     let ours = Ours::start(&place, settings());
     let (mut client, mut other) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    let library =
+        &b"#!lua name=l\nredis.register_function{function_name='reads', callback=function() return 5 end, \
+        flags={'no-writes'}}"[..];
+    client.call([&b"function"[..], b"load", library]);
     assert_eq!(client.line("client pause 60000 write"), ok());
     other.send(b"get k\r\nset k 1\r\nget k\r\n");
     assert_eq!(other.receive(), Some(Answer::Null));
@@ -131,6 +135,12 @@ fn a_pause_holds_commands_back() {
     while blocked(&mut client) != "2" {
         assert!(start.elapsed() < Duration::from_secs(20), "a script may write, and is not held back");
     }
+    // One that says that it writes nothing is not.
+    let source = &b"#!lua flags=no-writes\nreturn 4"[..];
+    let sha = client.call([&b"script"[..], b"load", source]).to_text();
+    assert_eq!(client.call([&b"eval"[..], source, b"0"]), Answer::Integer(4));
+    assert_eq!(client.line(&format!("evalsha {sha} 0")), Answer::Integer(4));
+    assert_eq!(client.line("fcall reads 0"), Answer::Integer(5));
     assert_eq!(client.line("client unpause"), ok());
     assert_eq!(other.receive(), Some(ok()));
     assert_eq!(other.receive(), Some(Answer::Bulk(b"1".to_vec())));
