@@ -163,6 +163,15 @@ fn what_flushdb_has_left_is_no_reason_to_refuse() {
 
 /// What is used often, or was a moment ago, stays; its neighbours go.
 #[test]
+fn a_lower_limit_evicts_at_once() {
+    let place = Place::new();
+    let (_ours, mut client) = start(&place);
+    assert_eq!(client.line("set k v"), ok());
+    assert_eq!(client.line("config set maxmemory-policy allkeys-lru maxmemory 1"), ok());
+    assert_eq!(client.line("exists k"), Answer::Integer(0));
+}
+
+#[test]
 fn what_is_used_stays() {
     const KEYS: usize = 1_000;
     for policy in ["allkeys-lru", "allkeys-lfu"] {

@@ -126,6 +126,10 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
         let user = with_password(&context.server.acl, password);
         context.server.acl.change(context.session, &[user], false)?;
     }
+    if values.iter().any(|(name, _)| *name == Name::MaxMemory) {
+        // What is too much begins to go at once, and not with the next write.
+        context.make_room(0);
+    }
     Ok(())
 }
 
