@@ -141,6 +141,10 @@ fn a_pause_holds_commands_back() {
     assert_eq!(client.call([&b"eval"[..], source, b"0"]), Answer::Integer(4));
     assert_eq!(client.line(&format!("evalsha {sha} 0")), Answer::Integer(4));
     assert_eq!(client.line("fcall reads 0"), Answer::Integer(5));
+    for line in ["multi", "fcall reads 0"] {
+        client.line(line);
+    }
+    assert_eq!(client.line("exec"), Answer::Array(vec![Answer::Integer(5)]));
     assert_eq!(client.line("client unpause"), ok());
     assert_eq!(other.receive(), Some(ok()));
     assert_eq!(other.receive(), Some(Answer::Bulk(b"1".to_vec())));

@@ -30,18 +30,20 @@ impl Desk {
             command.is(WRITE | POSTS)
                 || matches!(command.name, "eval" | "evalsha" | "fcall" | "lua" | "luafunc" | "perilune.run")
         };
-        let queued =
-            || client.queue.iter().flat_map(|queue| &queue.commands).any(|(command, _)| writes(command));
+        // NB: a function is looked for in the client's name, as if it had queued nothing.
+        let queue = client.queue.take();
         let held = match command.name {
             // Who pauses may want to go on.
             "client" => false,
-            "exec" => all || queued(),
-            _ => {
-                all || client.queue.is_none()
-                    && writes(command)
-                    && !self.only_reads(client, command, arguments)
+            "exec" => {
+                let mut queued = queue.iter().flat_map(|queue| &queue.commands);
+                all || queued.any(|(command, arguments)| {
+                    writes(command) && !self.only_reads(client, command, arguments.as_arguments())
+                })
             }
+            _ => all || queue.is_none() && writes(command) && !self.only_reads(client, command, arguments),
         };
+        client.queue = queue;
         if held {
             let left = Duration::from_millis(until.saturating_sub(clock()).max(1).unsigned_abs());
             let parked = client.park();
