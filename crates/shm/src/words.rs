@@ -36,6 +36,17 @@ pub fn zeroed_box<const N: usize>() -> Box<Block<N>> {
     words.try_into().unwrap_or_else(|_| unreachable!("{N} words were made"))
 }
 
+/// A block of its own with these bytes, word by word.
+///
+/// # Panics
+/// Never: there are as many words as the block has.
+#[must_use]
+pub fn boxed<const N: usize>(bytes: &[[u8; 8]; N]) -> Box<Block<N>> {
+    let words: Box<[AtomicU64]> =
+        bytes.iter().map(|word| AtomicU64::new(u64::from_le_bytes(*word))).collect();
+    words.try_into().unwrap_or_else(|_| unreachable!("{N} words were made"))
+}
+
 #[inline(always)]
 fn load<const N: usize>(block: &Block<N>, index: usize) -> u64 {
     block[index & (N - 1)].load(Relaxed)
@@ -152,16 +163,21 @@ pub fn prefetch<const N: usize>(block: &Block<N>, offset: usize) {
 /// Copies bytes from `offset` (any) on into `out`.
 #[inline]
 pub fn read<const N: usize>(block: &Block<N>, offset: usize, out: &mut [u8]) {
-    let mut at = offset;
-    let mut chunks = out.chunks_exact_mut(8);
-    for chunk in &mut chunks {
-        chunk.copy_from_slice(&unaligned(block, at).to_le_bytes());
-        at += 8;
+    let (chunks, rest) = out.as_chunks_mut::<8>();
+    for (index, chunk) in chunks.iter_mut().enumerate() {
+        *chunk = unaligned(block, offset + 8 * index).to_le_bytes();
     }
-    let rest = chunks.into_remainder();
     if !rest.is_empty() {
-        let bytes = unaligned(block, at).to_le_bytes();
+        let bytes = unaligned(block, offset + 8 * chunks.len()).to_le_bytes();
         rest.copy_from_slice(&bytes[..rest.len()]);
+    }
+}
+
+/// Copies the words from `from`, a multiple of 8, on into `out`, as bytes.
+#[inline]
+pub fn read_words<const N: usize>(block: &Block<N>, from: usize, out: &mut [[u8; 8]]) {
+    for (index, bytes) in out.iter_mut().enumerate() {
+        *bytes = load(block, (from >> 3) + index).to_le_bytes();
     }
 }
 
@@ -518,6 +534,17 @@ mod tests {
         assert_eq!((u64_at(&target, 0), u64_at(&target, 8)), (1, 4));
         shift(&target, 8, 16, 8);
         assert_eq!((u64_at(&target, 0), u64_at(&target, 8)), (4, 4));
+    }
+
+    #[test]
+    fn a_block_is_made_of_bytes() {
+        let bytes: [[u8; 8]; 8] = std::array::from_fn(|word| std::array::from_fn(|at| (word * 8 + at) as u8));
+        let (block, mut whole) = (boxed(&bytes), [[0; 8]; 8]);
+        read_words(&block, 0, &mut whole);
+        assert_eq!(whole, bytes);
+        assert!((0..64).all(|at| usize::from(u8_at(&block, at)) == at));
+        read_words(&block, 48, &mut whole);
+        assert_eq!([whole[0], whole[1], whole[2]], [bytes[6], bytes[7], bytes[0]], "it wraps");
     }
 
     #[test]

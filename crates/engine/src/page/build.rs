@@ -4,7 +4,7 @@
 //! (a merge that does not fit) fails before anything shared is touched. What lies between its slots and its heap
 //! means nothing, and is not stored.
 
-use perilune_shm::words::{self, put_u16, put_u32, put_u64, put_u8, u16_at};
+use perilune_shm::words::{self, put_u16, put_u32};
 
 use super::edit::Save;
 use super::search::{contains, lower_bound};
@@ -14,7 +14,7 @@ use super::{
     BORN, COUNT, FLAGS, GARBAGE, HEAP_TOP, HI_LEN, HI_OFF, INNER, KIND, LEAF, LEVEL, LO_LEN, LO_OFF,
     PREFIX_LEN, SELF, UPPER,
 };
-use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD};
+use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD, PAGE_WORDS};
 
 /// Two pages in place of one, and the key that divides them (greatest possible key of the left).
 pub(crate) struct Split {
@@ -23,66 +23,81 @@ pub(crate) struct Split {
     pub(crate) separator: Vec<u8>,
 }
 
-/// A page being laid out.
+/// A page being laid out, in plain bytes: what is put together record by record is made words at the end.
 struct Builder {
-    page: Box<Page>,
+    words: Box<[[u8; 8]; PAGE_WORDS]>,
+    kind: u8,
     prefix_len: usize,
+    slots: usize,
+    heap_top: usize,
 }
 
 impl Builder {
     fn new(kind: u8, level: u8, flags: u16, lo: &[u8], hi: &[u8]) -> Builder {
-        let page = words::zeroed_box();
-        put_u8(&page, KIND, kind);
-        put_u8(&page, LEVEL, level);
-        put_u16(&page, FLAGS, flags);
+        let prefix_len = lo.iter().zip(hi).take_while(|(a, b)| a == b).count();
         let lo_off = PAGE - lo.len();
         let hi_off = lo_off - hi.len();
-        words::write(&page, lo_off, lo);
-        words::write(&page, hi_off, hi);
-        put_u16(&page, LO_OFF, lo_off as u16);
-        put_u16(&page, LO_LEN, lo.len() as u16);
-        put_u16(&page, HI_OFF, hi_off as u16);
-        put_u16(&page, HI_LEN, hi.len() as u16);
-        put_u16(&page, HEAP_TOP, (hi_off & !3) as u16);
-        let prefix_len = lo.iter().zip(hi).take_while(|(a, b)| a == b).count();
-        put_u16(&page, PREFIX_LEN, prefix_len as u16);
-        Builder { page, prefix_len }
+        let words = Box::new([[0; 8]; PAGE_WORDS]);
+        let mut builder = Builder { words, kind, prefix_len, slots: 0, heap_top: hi_off & !3 };
+        builder.put(KIND, &[kind]);
+        builder.put(LEVEL, &[level]);
+        builder.put(lo_off, lo);
+        builder.put(hi_off, hi);
+        let short = [(FLAGS, usize::from(flags)), (LO_OFF, lo_off), (LO_LEN, lo.len()), (HI_OFF, hi_off)];
+        for (at, value) in short.into_iter().chain([(HI_LEN, hi.len()), (PREFIX_LEN, prefix_len)]) {
+            builder.put_u16(at, value);
+        }
+        builder
+    }
+
+    #[inline(always)]
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.words.as_flattened_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// The same of a size that the compiler knows.
+    #[inline(always)]
+    fn put_array<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
+        if let Some(place) = self.words.as_flattened_mut().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            *place = bytes;
+        }
+    }
+
+    #[inline(always)]
+    fn put_u16(&mut self, at: usize, value: usize) {
+        self.put_array(at, (value as u16).to_le_bytes());
     }
 
     /// Takes heap room beside one slot more; None when there is none.
+    #[inline(always)]
     fn take<S: Slots>(&mut self, bytes: usize) -> Option<(usize, usize)> {
-        let slots = usize::from(u16_at(&self.page, COUNT));
-        let top = heap_top(&self.page);
-        if top < PAGE_HEAD + (slots + 1) * S::SIZE + bytes {
+        let slot = PAGE_HEAD + self.slots * S::SIZE;
+        if self.heap_top < slot + S::SIZE + bytes {
             return None;
         }
-        put_u16(&self.page, HEAP_TOP, (top - bytes) as u16);
-        put_u16(&self.page, COUNT, (slots + 1) as u16);
-        Some((slots, top - bytes))
+        self.heap_top -= bytes;
+        self.slots += 1;
+        Some((slot, self.heap_top))
     }
 
     fn push_record(&mut self, key: &[u8], flags: u16, value: &[u8]) -> Option<()> {
-        self.push_suffix(&key[self.prefix_len..], flags, value)
-    }
-
-    fn push_suffix(&mut self, suffix: &[u8], flags: u16, value: &[u8]) -> Option<()> {
-        let (index, offset) = self.take::<LeafSlots>(record_bytes(suffix.len(), value.len()))?;
+        let suffix = &key[self.prefix_len..];
+        let (slot, offset) = self.take::<LeafSlots>(record_bytes(suffix.len(), value.len()))?;
         let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
-        put_u32(&self.page, offset, value.len() as u32 | u32::from(flags) << 16);
-        words::write(&self.page, offset + 4, tail);
-        words::write(&self.page, offset + 4 + tail.len(), value);
-        let slot = head_of::<LeafSlots>(suffix) | (offset as u64) << 32 | (suffix.len() as u64) << 48;
-        put_u64(&self.page, PAGE_HEAD + index * 8, slot);
+        self.put_array(offset, (value.len() as u32 | u32::from(flags) << 16).to_le_bytes());
+        self.put(offset + 4, tail);
+        self.put(offset + 4 + tail.len(), value);
+        self.put_array(slot, leaf_slot(head_of::<LeafSlots>(suffix), offset, suffix.len()).to_le_bytes());
         Some(())
     }
 
     fn push_separator(&mut self, key: &[u8], child: u32) -> Option<()> {
         let suffix = &key[self.prefix_len..];
-        let (index, offset) = self.take::<InnerSlots>(separator_bytes(suffix.len()))?;
-        words::write(&self.page, offset, suffix.get(InnerSlots::HEAD..).unwrap_or(&[]));
-        put_u64(&self.page, PAGE_HEAD + index * 16, head_of::<InnerSlots>(suffix));
+        let (slot, offset) = self.take::<InnerSlots>(separator_bytes(suffix.len()))?;
+        self.put(offset, suffix.get(InnerSlots::HEAD..).unwrap_or(&[]));
+        self.put_array(slot, head_of::<InnerSlots>(suffix).to_le_bytes());
         let word = offset as u64 | (suffix.len() as u64) << 16 | u64::from(child) << 32;
-        put_u64(&self.page, PAGE_HEAD + index * 16 + 8, word);
+        self.put_array(slot + 8, word.to_le_bytes());
         Some(())
     }
 
@@ -101,45 +116,82 @@ impl Builder {
 
     /// The same of a leaf.
     fn push_records(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
-        // What of the source's suffixes the new page has in its prefix; None: it has less.
-        let more = self.prefix_len.checked_sub(prefix_len(source));
-        let mut key = Vec::with_capacity(KEY_MAX);
-        // A suffix and its value, as they follow each other in a page.
-        let mut record = [0; KEY_MAX + INLINE_MAX];
+        let Some(more) = self.prefix_len.checked_sub(prefix_len(source)) else {
+            return self.push_keys(source, from, to);
+        };
+        // NB: one copy of all of it, for words are dear one by one.
+        let mut whole = [[0; 8]; PAGE_WORDS];
+        words::read_words(source, 0, &mut whole);
+        let whole = whole.as_flattened();
         for index in from..to {
-            let (offset, len, flags) = value_place(source, index);
-            let len = len.min(INLINE_MAX);
-            match more {
-                Some(more) => {
-                    let (place, suffix_len) = LeafSlots::place(source, index);
-                    let suffix_len = suffix_len.min(KEY_MAX);
-                    let (head, tail) = record.split_at_mut(LeafSlots::HEAD);
-                    head.copy_from_slice(&(LeafSlots::head(source, index) as u32).to_be_bytes());
-                    let tail_len = suffix_len.saturating_sub(LeafSlots::HEAD);
-                    words::read(source, place + LeafSlots::BEFORE_TAIL, &mut tail[..tail_len + len]);
-                    let value = LeafSlots::HEAD + tail_len;
-                    let suffix = record[..suffix_len].get(more..)?;
-                    self.push_suffix(suffix, flags, &record[value..value + len])?;
-                }
-                None => {
-                    key_into::<LeafSlots>(source, index, &mut key);
-                    let value = &mut record[..len];
-                    words::read(source, offset, value);
-                    self.push_record(&key, flags, value)?;
-                }
-            }
+            let slot = PAGE_HEAD + index * LeafSlots::SIZE;
+            let slot = u64::from_le_bytes(*whole.get(slot..)?.first_chunk()?);
+            let (place, suffix_len) = ((slot >> 32 & 0xffff) as usize, (slot >> 48) as usize);
+            let record = whole.get(place..)?;
+            let heading = u32::from_le_bytes(*record.first_chunk()?);
+            let value_len = ((heading & 0xffff) as usize).min(INLINE_MAX);
+            let tail_len = suffix_len.saturating_sub(LeafSlots::HEAD);
+            let body = record.get(4..4 + tail_len + value_len)?;
+            self.push_body((slot as u32, suffix_len, more), heading, body)?;
         }
         Some(())
     }
 
-    fn finish(self) -> Box<Page> {
-        if kind(&self.page) == LEAF {
-            put_hints::<LeafSlots>(&self.page);
-        } else {
-            put_hints::<InnerSlots>(&self.page);
-        }
-        self.page
+    /// Adds a record of a page whose prefix is `more` bytes shorter: the head and length that its suffix has there, its
+    /// heading, the rest of the suffix with the value behind it.
+    #[inline(always)]
+    fn push_body(
+        &mut self,
+        (head, suffix_len, more): (u32, usize, usize),
+        heading: u32,
+        body: &[u8],
+    ) -> Option<()> {
+        let tail = &body[..suffix_len.saturating_sub(LeafSlots::HEAD)];
+        let next = |at: usize| (words::leading(tail.get(at..).unwrap_or(&[])) >> 32) as u32;
+        let new_head = match more {
+            0 => head,
+            1..LeafSlots::HEAD => head << (8 * more) | next(0) >> (32 - 8 * more),
+            _ => next(more - LeafSlots::HEAD),
+        };
+        let body = &body[more.min(tail.len())..];
+        let (slot, offset) = self.take::<LeafSlots>((4 + body.len() + 3) & !3)?;
+        self.put_array(offset, heading.to_le_bytes());
+        self.put(offset + 4, body);
+        let slot_word = leaf_slot(new_head.into(), offset, suffix_len.checked_sub(more)?);
+        self.put_array(slot, slot_word.to_le_bytes());
+        Some(())
     }
+
+    /// Adds records whose page has a longer prefix.
+    fn push_keys(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
+        let (mut key, mut value) = (Vec::with_capacity(KEY_MAX), Vec::new());
+        for index in from..to {
+            let (offset, len, flags) = value_place(source, index);
+            key_into::<LeafSlots>(source, index, &mut key);
+            value.clear();
+            words::append(source, offset, len.min(INLINE_MAX), &mut value);
+            self.push_record(&key, flags, &value)?;
+        }
+        Some(())
+    }
+
+    fn finish(mut self) -> Box<Page> {
+        self.put_u16(COUNT, self.slots);
+        self.put_u16(HEAP_TOP, self.heap_top);
+        let page = words::boxed(&self.words);
+        if self.kind == LEAF {
+            put_hints::<LeafSlots>(&page);
+        } else {
+            put_hints::<InnerSlots>(&page);
+        }
+        page
+    }
+}
+
+/// The word of a leaf's slot.
+#[inline(always)]
+fn leaf_slot(head: u64, offset: usize, suffix_len: usize) -> u64 {
+    head | (offset as u64) << 32 | (suffix_len as u64) << 48
 }
 
 /// Stores a built page over `target`: all of it that means something. `save` is told of that before.
@@ -181,8 +233,9 @@ pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Opt
     for (separator, child) in others {
         builder.push_separator(separator, *child)?;
     }
-    put_u32(&builder.page, UPPER, *upper);
-    Some(builder.finish())
+    let page = builder.finish();
+    put_u32(&page, UPPER, *upper);
+    Some(page)
 }
 
 /// Bytes that a leaf takes for records with these lengths of key and value, at most, its fences being `lo`
@@ -205,8 +258,9 @@ pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right
     let mut builder = Builder::new(INNER, level, flags, &[], &[]);
     // One separator always fits an inner page without fences.
     let _ = builder.push_separator(separator, left);
-    put_u32(&builder.page, UPPER, right);
-    builder.finish()
+    let page = builder.finish();
+    put_u32(&page, UPPER, right);
+    page
 }
 
 /// The same page without garbage, and without record `drop` of a leaf.
