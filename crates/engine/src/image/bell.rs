@@ -185,31 +185,35 @@ fn mask_word(image: &Image, bucket: usize, index: usize) -> &AtomicU64 {
     image.shm.word(WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES + 8 + index * 8)
 }
 
-/// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it).
-pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
+/// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it). Answers with how many
+/// bytes all keys begin that are watched by nobody either, as their stems are these: 0 if that is not known.
+pub(crate) fn ring(image: &Image, key: &[u8], below: bool) -> usize {
     let filter = image.control(control::FILTER).load(Acquire) & FILTER_BITS;
     let (first, second) = stem_ends(key);
-    if below && key[first..second].last() != Some(&0) {
+    let is_whole = key[first..second].last() == Some(&0);
+    if below && !is_whole {
         // What is watched below it has stems of its own.
         if filter != 0 {
             ring_all(image);
         }
-        return;
+        return 0;
     }
     let stems = [Stem::of(&key[..first]), Stem::of(&key[..second])];
-    if filter & (stems[0].filter_bit() | stems[1].filter_bit()) != 0 {
-        ring_noted(image, key, below, stems, filter == FILTER_BITS);
+    let is_noted = filter & (stems[0].filter_bit() | stems[1].filter_bit()) != 0;
+    if is_noted && ring_noted(image, key, below, stems, filter == FILTER_BITS) || !is_whole {
+        return 0;
     }
+    second
 }
 
-/// The same where the filter knows a stem. `has_any`: there may be watches without stems.
+/// The same where the filter knows a stem. `has_any`: there may be watches without stems. False: nobody watches by them.
 #[cold]
-fn ring_noted(image: &Image, key: &[u8], below: bool, [first, second]: [Stem; 2], has_any: bool) {
+fn ring_noted(image: &Image, key: &[u8], below: bool, [first, second]: [Stem; 2], has_any: bool) -> bool {
     let all = [first, second, Stem::ANY];
-    let Some(behind) = behind_gates(image, if has_any { &all } else { &all[..2] }) else { return };
+    let Some(behind) = behind_gates(image, if has_any { &all } else { &all[..2] }) else { return false };
     if below {
         ring_all(image);
-        return;
+        return true;
     }
     let mut hash = KeyHash::new();
     let mut processes = [0; PROCESSES / 64];
@@ -220,6 +224,7 @@ fn ring_noted(image: &Image, key: &[u8], below: bool, [first, second]: [Stem; 2]
     bump(image, hash.whole().bucket(), &mut processes);
     processes.iter_mut().zip(behind).for_each(|(bits, behind)| *bits &= behind);
     ring_bells(image, &processes);
+    true
 }
 
 /// Wakes every watch.

@@ -206,6 +206,20 @@ impl Seat {
         }
     }
 
+    /// The same for each of some keys; those that lie side by side are mostly watched by nobody together.
+    #[inline]
+    pub(crate) fn notify_each<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        if self.image.control(control::FILTER).load(Relaxed) & bell::FILTER_BITS == 0 {
+            return;
+        }
+        let mut quiet: &[u8] = &[];
+        for key in keys {
+            if quiet.is_empty() || !key.starts_with(quiet) {
+                quiet = &key[..bell::ring(&self.image, key, false)];
+            }
+        }
+    }
+
     /// Whether this session holds the latch of page `number`.
     #[inline]
     pub(crate) fn holds(&self, number: u32) -> bool {

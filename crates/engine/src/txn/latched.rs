@@ -158,9 +158,7 @@ impl<'a, const N: usize> Latched<'a, N> {
             seat.release(*leaf, seq);
             seat.forget_latch();
         }
-        for op in ops {
-            seat.notify(op.key, false);
-        }
+        seat.notify_each(ops.iter().map(|op| op.key));
         Ok(sparse)
     }
 }
