@@ -47,7 +47,7 @@ impl Visit for Vec<Seen> {
 }
 
 /// Which neighbour of a key is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Neighbour {
     /// The first key after it.
     Next,

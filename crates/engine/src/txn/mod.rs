@@ -232,6 +232,18 @@ impl Access {
         if txn.doomed {
             return Err(Error::Conflict);
         }
+        if side == Neighbour::AtOrNext && side.is_within(from, bound) {
+            // Nothing is nearer than what it has set there itself, whatever the tree holds.
+            if let Lookup::Value(bytes) = txn.overlay.lookup(which, from) {
+                if let Some(value) = value {
+                    value.clear();
+                    value.extend_from_slice(bytes);
+                }
+                key.clear();
+                key.extend_from_slice(from);
+                return Ok(true);
+            }
+        }
         let found = self.tree_neighbour(txn, which, from, side, bound, key, value.as_deref_mut())?;
         let own = txn.overlay.neighbour(which, from, side).filter(|own| side.is_within(own, bound));
         let Some(own) = own else { return Ok(found) };

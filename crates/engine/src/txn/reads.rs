@@ -20,13 +20,13 @@ use crate::repair::Patience;
 use crate::session::{head_of_session, sessions_ever};
 use crate::tree::{self, Neighbour, Seen, Which};
 
-/// Beyond so many leaves they are looked up by a hash table.
+/// Beyond so many leaves or queries they are looked up by a hash table.
 const LINEAR: usize = 16;
 /// Rounds of waiting for a foreign latch while latches are held.
 const SPINS_HOLDING: u32 = 200;
 
 /// What was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ask {
     Value,
     Existence,
@@ -47,12 +47,28 @@ struct Query {
     leaves: Range<usize>,
 }
 
+/// What tells queries apart, but for keys that have the same digest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    ask: Ask,
+    which: Which,
+    keys: u64,
+}
+
+impl Place {
+    fn of(ask: Ask, which: Which, keys: [&[u8]; 2]) -> Place {
+        Place { ask, which, keys: digest(true, keys) }
+    }
+}
+
 /// The read set.
 #[derive(Default)]
 pub(crate) struct Reads {
     leaves: Vec<Seen>,
     index: HashMap<u32, usize>,
     queries: Vec<Query>,
+    /// Where queries stand, as soon as there are more than [`LINEAR`].
+    known: HashMap<Place, usize>,
     touches: Vec<usize>,
     keys: Vec<u8>,
     /// Where the heads of all sessions stood before the last good pass.
@@ -90,6 +106,7 @@ impl Reads {
         self.leaves.clear();
         self.index.clear();
         self.queries.clear();
+        self.known.clear();
         self.touches.clear();
         self.keys.clear();
         self.heads.clear();
@@ -98,6 +115,12 @@ impl Reads {
     /// Number of leaves read.
     pub(crate) fn leaf_count(&self) -> usize {
         self.leaves.len()
+    }
+
+    /// Number of different queries that are noted.
+    #[cfg(test)]
+    pub(crate) fn query_count(&self) -> usize {
+        self.queries.len()
     }
 
     /// The leaf on which one of the last queries for exactly `key` rests: where a write of it will go.
@@ -119,7 +142,8 @@ impl Reads {
         self.index.get(&number).copied()
     }
 
-    /// Notes a query, for a key within a bound, and the leaves it rests on; true when a pass is due.
+    /// Notes a query, for a key within a bound, and the leaves it rests on; true when a pass is due. What was asked
+    /// before, and answered so, is noted once.
     pub(crate) fn note(
         &mut self,
         ask: Ask,
@@ -128,21 +152,56 @@ impl Reads {
         digest: u64,
         visited: &[Seen],
     ) -> bool {
+        let first = self.touches.len();
+        let due = self.touch(visited);
+        let leaves = first..self.touches.len();
+        // NB: few are compared one by one; a digest would cost more.
+        let place = (self.queries.len() > LINEAR).then(|| Place::of(ask, which, [key, bound]));
+        let noted = self.noted(ask, which, place, [key, bound]);
+        if let Some(at) = noted.filter(|at| self.queries[*at].digest == digest) {
+            let known = self.queries[at].leaves.clone();
+            if self.touches[known] == self.touches[leaves.clone()] {
+                self.touches.truncate(first);
+            } else {
+                self.queries[at].leaves = leaves;
+            }
+            return due;
+        }
         let start = self.keys.len();
         self.keys.extend_from_slice(key);
         let middle = self.keys.len();
         self.keys.extend_from_slice(bound);
-        let first = self.touches.len();
-        let due = self.touch(visited);
-        self.queries.push(Query {
-            ask,
-            which,
-            key: start..middle,
-            bound: middle..self.keys.len(),
-            digest,
-            leaves: first..self.touches.len(),
-        });
+        let (key, bound) = (start..middle, middle..self.keys.len());
+        if let Some(place) = place {
+            self.known.insert(place, self.queries.len());
+        }
+        self.queries.push(Query { ask, which, key, bound, digest, leaves });
         due
+    }
+
+    /// The query that asks just this, if there is one; `place` once there are many.
+    fn noted(
+        &mut self,
+        ask: Ask,
+        which: Which,
+        place: Option<Place>,
+        [key, bound]: [&[u8]; 2],
+    ) -> Option<usize> {
+        let Reads { queries, known, keys, .. } = self;
+        let is_same = |query: &Query| {
+            (query.ask, query.which) == (ask, which)
+                && keys[query.key.clone()] == *key
+                && keys[query.bound.clone()] == *bound
+        };
+        let Some(place) = place else { return queries.iter().rposition(is_same) };
+        if known.is_empty() {
+            let place_of = |query: &Query| {
+                let words = [&keys[query.key.clone()], &keys[query.bound.clone()]];
+                Place::of(query.ask, query.which, words)
+            };
+            known.extend(queries.iter().enumerate().map(|(at, query)| (place_of(query), at)));
+        }
+        known.get(&place).copied().filter(|at| is_same(&queries[*at]))
     }
 
     /// Adds leaves to `touches`; true when one is new or has another word than noted.
@@ -223,8 +282,10 @@ impl Reads {
     /// Asks all queries again that rest on changed leaves.
     fn ask_again(&mut self, access: &Access, changed: &[usize], me: u16) -> Result<()> {
         let mut again: Vec<(usize, Vec<Seen>)> = Vec::new();
+        let mut is_changed = vec![false; self.leaves.len()];
+        changed.iter().for_each(|at| is_changed[*at] = true);
         for (at, query) in self.queries.iter().enumerate() {
-            if !self.touches[query.leaves.clone()].iter().any(|leaf| changed.contains(leaf)) {
+            if !self.touches[query.leaves.clone()].iter().any(|leaf| is_changed[*leaf]) {
                 continue;
             }
             let key = [&self.keys[query.key.clone()], &self.keys[query.bound.clone()]];

@@ -1,4 +1,4 @@
-//! Commits and repair while somebody changes an inner page above the leaves they hold.
+//! Commits and repair while somebody changes an inner page above the leaves they hold; what is noted of reads.
 //!
 //! A kill storm found commits that panicked, and repairs that failed: applying a removal looks for its
 //! leaves once more, and they had taken it for granted that nothing on the way is latched.
@@ -8,7 +8,9 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use perilune_shm::latch;
+use perilune_store::Error;
 
+use super::Transaction;
 use crate::access::Access;
 use crate::image::layout::control;
 use crate::image::Image;
@@ -16,7 +18,7 @@ use crate::repair;
 use crate::session::record::{Kind, Op};
 use crate::session::Seat;
 use crate::tree::tests::scratch;
-use crate::tree::{descend, Which};
+use crate::tree::{descend, Neighbour, Which};
 
 const KEY: &[u8] = b"k00500";
 /// How long a wait that should last is watched.
@@ -102,4 +104,33 @@ fn a_removal_of_the_dead_is_applied_under_an_inner_page_that_somebody_changes() 
         repairing.join().unwrap().unwrap();
     });
     assert!(!is_there(&image));
+}
+
+#[test]
+fn what_is_asked_again_and_again_is_noted_once() {
+    let image = grown();
+    let access = Access::new(Seat::new(image.clone(), 1));
+    let mut txn = Transaction::new();
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    let mut ask = |txn: &mut Transaction, key: &mut Vec<u8>| {
+        let bound = b"l0000\xff";
+        access
+            .txn_neighbour(txn, Which::Main, b"l0000", Neighbour::AtOrNext, bound, key, Some(&mut value))
+            .unwrap()
+    };
+    for number in 0..1_000 {
+        assert!(!ask(&mut txn, &mut key));
+        let other = format!("k{:05}", number % 100);
+        assert!(access.txn_get(&mut txn, Which::Main, other.as_bytes(), &mut Vec::new()).unwrap());
+    }
+    assert_eq!(txn.reads.query_count(), 101);
+    // What it has set there itself is no question to the tree.
+    txn.set(Which::Main, b"l0000", b"own");
+    assert!(ask(&mut txn, &mut key));
+    assert_eq!((&key[..], &value[..]), (&b"l0000"[..], &b"own"[..]));
+    assert_eq!(txn.reads.query_count(), 101);
+    // Another's write to what was read is a conflict as before.
+    let other = Access::new(Seat::new(image.clone(), 2));
+    other.set(Which::Main, b"l00001", b"theirs").unwrap();
+    assert!(matches!(access.commit(&mut txn, None), Err(Error::Conflict)));
 }
