@@ -301,7 +301,7 @@ impl Access {
                     let (before, key) = &draft.cut;
                     let before = (!before.is_empty()).then_some(&before[..]);
                     match tree::split(&self.seat, Which::Main, key, 0, before) {
-                        Ok(()) => continue,
+                        Ok(_) => continue,
                         Err(stop) => stop,
                     }
                 }

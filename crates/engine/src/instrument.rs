@@ -31,6 +31,7 @@ use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 use crate::lock::{entry, Locks};
 use crate::session::{Counter, Seat};
 use crate::tree::{Action, Neighbour, Which};
+use crate::txn::Brief;
 use crate::{message, page, pin, repair, verify};
 
 /// Parties of a place.
@@ -285,6 +286,19 @@ impl Party {
     /// As the engine's.
     pub fn set_all_if_alone(&self, pairs: &[(&[u8], &[u8])]) -> Result<bool> {
         self.access.set_all_if_alone(pairs)
+    }
+
+    /// Reads all keys, and sets the values of some, in a brief transaction; false: nothing was written.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn attempt(&self, reads: &[&[u8]], pairs: &[(&[u8], &[u8])]) -> Result<bool> {
+        let (mut brief, mut value) = (Brief::default(), Vec::new());
+        brief.begin();
+        reads.iter().try_for_each(|key| brief.get(&self.access, key, &mut value).map(drop))?;
+        pairs.iter().try_for_each(|(key, value)| brief.write(key, Some(value)))?;
+        brief.end();
+        self.access.end_brief(&mut brief, true)
     }
 
     /// Removes a value.

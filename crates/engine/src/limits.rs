@@ -97,6 +97,8 @@ pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
 pub(crate) const BRIEF_LEAVES: usize = 12;
 /// See [`BRIEF_LEAVES`].
 pub(crate) const BRIEF_WRITES: usize = 16;
+/// Pages that are split at most to make room for a brief transaction.
+pub(crate) const BRIEF_SPLITS: usize = 8;
 /// Leaves whose records a brief transaction counts at most: some million keys.
 pub(crate) const BRIEF_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 16_384 };
 /// Values that are set at once without a transaction.

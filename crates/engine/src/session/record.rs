@@ -49,7 +49,7 @@ impl Op<'_> {
     /// Bytes that it takes in a record.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        8 + ((self.key.len() + self.value.len() + 7) & !7)
+        op_bytes(self.key.len(), self.value.len())
     }
 
     #[inline]
@@ -99,6 +99,12 @@ impl Heading {
     pub(crate) fn is_plain(&self) -> bool {
         self.flags == 0
     }
+}
+
+/// Bytes that an operation with a key and value of these lengths takes in a record.
+#[inline]
+pub(crate) fn op_bytes(key_len: usize, value_len: usize) -> usize {
+    8 + ((key_len + value_len + 7) & !7)
 }
 
 /// Bytes of the record of these operations.

@@ -32,9 +32,10 @@ use crate::page::{
 
 pub(crate) use apply::{apply, apply_found, apply_removal, apply_to, own_runs, removal_end};
 pub(crate) use count::count;
+pub(crate) use groups::Groups;
 pub(crate) use read::{get, has_value, neighbour, place, presence, value_at, Neighbour, Visit};
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
-pub(crate) use structure::{copy_one, lower_root, merge, split, Merge};
+pub(crate) use structure::{copy_one, lower_root, merge, split, Halves, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
 
 /// Which of the two trees of a file.

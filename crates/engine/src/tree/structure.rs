@@ -11,6 +11,7 @@
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
+use perilune_shm::latch::{self, LatchWord, State};
 use perilune_shm::words;
 
 use super::{path, Seen, Step, Which};
@@ -136,12 +137,26 @@ pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<bool> {
     Ok(true)
 }
 
-/// Splits the page of `level` on the path to `key`, and first its parent if that is full. `before`: see
-/// [`page::split`].
+/// A page that was split, as it was, and the two in its place, which together say the same, as they are now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Halves {
+    pub(crate) old: Seen,
+    pub(crate) left: Seen,
+    pub(crate) right: Seen,
+}
+
+/// Splits the page of `level` on the path to `key`, or its parent if that is full: the halves are those of the page that
+/// has been split. `before`: see [`page::split`].
 ///
 /// # Errors
 /// `Copy`, `Restart`, `Busy`, `Lease`, `Fail`.
-pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8, before: Option<&[u8]>) -> Attempt<()> {
+pub(crate) fn split(
+    seat: &Seat,
+    which: Which,
+    key: &[u8],
+    level: u8,
+    before: Option<&[u8]>,
+) -> Attempt<Halves> {
     seat.begin_structure();
     let steps = path(&seat.image, which, key, level)?;
     let Some((last, above)) = steps.split_last() else { return Err(Stop::Restart) };
@@ -188,9 +203,21 @@ pub(crate) fn split(seat: &Seat, which: Which, key: &[u8], level: u8, before: Op
         (None, None) => {}
     }
     page::store(&halves.left, page, &mut PageUndo { seat, number: old.number });
+    // NB: told while both are held: as soon as they are not, others may change them.
+    let halves = halves_of(seat, old, right);
     finish(seat, generation, old.word.version(), &latched);
     seat.count(Counter::Splits);
-    Ok(())
+    Ok(halves)
+}
+
+/// What [`finish`] is about to make of a page that was split and the fresh page beside it, both held.
+fn halves_of(seat: &Seat, old: Seen, right: u32) -> Halves {
+    let version = old.word.version();
+    let released = |number: u32| {
+        let word = latch::load(seat.image.latch(number));
+        Seen { number, word: LatchWord::unlocked(State::Tree, word.version().max(version) + 1) }
+    };
+    Halves { old, left: released(old.number), right: released(right) }
 }
 
 /// Stores a new page's bytes into a fresh page.

@@ -9,9 +9,10 @@
 //! - Nothing shared is written before the end; a failed one has done nothing.
 //! - What the body has seen need not have been one state until the end, or a check before it, says so.
 //! - Latches are only tried, never waited for.
+//! - A leaf without room is split by itself, without a latch of ours; what was read from it is true of its halves.
 //!
-//! What if we are killed? As in a commit: before the record is published nothing has happened, after that
-//! repair applies it whole.
+//! What if we are killed? As in a commit: before the record is published nothing has happened but splits, which change
+//! nothing that anybody reads; after that repair applies it whole.
 //!
 //! Deliberately absent: levels, locks, messages, removals of prefixes, long values, the volatile tree.
 
@@ -24,11 +25,11 @@ use super::count::count_around;
 use super::latched::Latched;
 use super::spots::Spots;
 use crate::access::Access;
-use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_WRITES, INLINE_MAX, RECORD_INLINE_MAX};
+use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_SPLITS, BRIEF_WRITES, INLINE_MAX, RECORD_INLINE_MAX};
 use crate::page::{self, Found};
-use crate::session::record::{record_bytes, Kind, Op};
+use crate::session::record::{op_bytes, Kind, Op, HEADING};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Neighbour, Seen, Visit, Which};
+use crate::tree::{self, Halves, Neighbour, Seen, Visit, Which};
 
 struct Write {
     kind: Kind,
@@ -302,6 +303,43 @@ impl Brief {
         self.checked(there)
     }
 
+    /// Brings the writes into the order of keys.
+    fn sort_writes(&mut self) {
+        let Brief { writes, bytes, .. } = self;
+        writes.sort_unstable_by(|one, other| bytes[one.key.clone()].cmp(&bytes[other.key.clone()]));
+    }
+
+    /// Bytes of the record of its writes.
+    fn record_bytes(&self) -> usize {
+        let bytes = |write: &Write| op_bytes(write.key.len(), write.value.len());
+        HEADING + self.writes.iter().map(bytes).sum::<usize>()
+    }
+
+    /// Notes that a page was split, if it has been read: all that was read of it is true of its halves together. False: it
+    /// was no longer what was read.
+    fn follow(&mut self, halves: &Halves) -> bool {
+        let has_room = self.leaves.len() < BRIEF_LEAVES;
+        if let Some(index) = self.leaves.iter().position(|seen| seen.number == halves.old.number) {
+            if self.leaves[index] != halves.old || !has_room {
+                return false;
+            }
+            self.leaves[index] = halves.left;
+            self.leaves.push(halves.right);
+            // Places are those in the old page.
+            let moved = self.writes.iter_mut().filter(|write| write.near == index);
+            moved.for_each(|write| write.place = None);
+        }
+        let mut counted = self.counted.iter_mut().filter(|seen| seen.number == halves.old.number);
+        if let Some(seen) = counted.next() {
+            if *seen != halves.old || counted.next().is_some() {
+                return false;
+            }
+            *seen = halves.left;
+            self.counted.push(halves.right);
+        }
+        true
+    }
+
     /// Whether all that was read is still there.
     fn holds(&self, seat: &Seat, held: &Held) -> bool {
         self.leaves.iter().chain(&self.counted).all(|seen| {
@@ -313,6 +351,14 @@ impl Brief {
             latch::validate(word, seen.word)
         })
     }
+}
+
+/// Why a brief transaction was not published.
+enum Refusal {
+    /// Somebody was faster, or is in the way.
+    Changed,
+    /// The leaf of write `at` has no room for it and those before it there; `beside`: there is one.
+    Short { at: usize, beside: bool },
 }
 
 /// The leaves of its writes.
@@ -342,53 +388,80 @@ impl Access {
         if !keep || brief.writes.is_empty() {
             return Ok(brief.holds(&self.seat, &Held::new(&self.seat)));
         }
-        let Brief { writes, bytes, .. } = &mut *brief;
-        writes.sort_unstable_by(|one, other| bytes[one.key.clone()].cmp(&bytes[other.key.clone()]));
-        let Brief { writes, bytes, .. } = &*brief;
-        let nothing: &[u8] = &[];
-        let mut ops = [Op { kind: Kind::Remove, volatile: false, big: false, key: nothing, value: nothing };
-            BRIEF_WRITES];
-        for (op, write) in ops.iter_mut().zip(writes.iter()) {
-            *op = Op {
-                kind: write.kind,
-                key: &bytes[write.key.clone()],
-                value: &bytes[write.value.clone()],
-                ..*op
-            };
-        }
-        let ops = &ops[..writes.len()];
-        if record_bytes(ops) >= RECORD_INLINE_MAX {
+        brief.sort_writes();
+        if brief.record_bytes() >= RECORD_INLINE_MAX {
             return Ok(false);
         }
         self.make_room(RECORD_INLINE_MAX)?;
         let _operation = self.operation();
-        let mut held = Held::new(&self.seat);
-        if !self.publish_brief(brief, ops, &mut held) {
-            held.release_unchanged();
-            return Ok(false);
-        }
-        self.seat.count(Counter::Commits);
-        Ok(true)
-    }
-
-    /// Latches, checks, publishes, applies, releases; false if it cannot, with latches still held.
-    fn publish_brief(&self, brief: &Brief, ops: &[Op<'_>], held: &mut Held<'_>) -> bool {
-        for (at, op) in ops.iter().enumerate() {
-            let Some(leaf) = self.leaf_for(brief, &brief.writes[at], op.key) else { return false };
-            if !held.try_latch(at, leaf) {
-                return false;
+        for _ in 0..=BRIEF_SPLITS {
+            match self.publish_brief(brief) {
+                Ok(()) => {
+                    self.seat.count(Counter::Commits);
+                    return Ok(true);
+                }
+                Err(Refusal::Short { at, beside }) if self.split_for(brief, at, beside) => {}
+                Err(_) => return Ok(false),
             }
         }
-        let Ok(epoch) = held.epoch() else { return false };
-        // NB: that what was read is still so makes the places that reads have told good.
-        if !brief.holds(&self.seat, held) || held.find_places(ops, |at| brief.writes[at].place).is_some() {
-            return false;
+        Ok(false)
+    }
+
+    /// Latches, checks, publishes, applies, releases.
+    fn publish_brief(&self, brief: &Brief) -> std::result::Result<(), Refusal> {
+        let Brief { writes, bytes, .. } = brief;
+        let nothing: &[u8] = &[];
+        let mut ops = [Op { kind: Kind::Remove, volatile: false, big: false, key: nothing, value: nothing };
+            BRIEF_WRITES];
+        for (op, write) in ops.iter_mut().zip(writes) {
+            let (key, value) = (&bytes[write.key.clone()], &bytes[write.value.clone()]);
+            *op = Op { kind: write.kind, key, value, ..*op };
         }
-        let Ok(sparse) = held.publish(ops, epoch) else { return false };
+        let ops = &ops[..writes.len()];
+        let mut held = Held::new(&self.seat);
+        self.publish_ops(brief, ops, &mut held).inspect_err(|_| held.release_unchanged())
+    }
+
+    /// The same; after a refusal latches are still held.
+    fn publish_ops(
+        &self,
+        brief: &Brief,
+        ops: &[Op<'_>],
+        held: &mut Held<'_>,
+    ) -> std::result::Result<(), Refusal> {
+        for (at, op) in ops.iter().enumerate() {
+            let leaf = self.leaf_for(brief, &brief.writes[at], op.key).ok_or(Refusal::Changed)?;
+            if !held.try_latch(at, leaf) {
+                return Err(Refusal::Changed);
+            }
+        }
+        let epoch = held.epoch().map_err(|_| Refusal::Changed)?;
+        // NB: that what was read is still so makes the places that reads have told good.
+        if !brief.holds(&self.seat, held) {
+            return Err(Refusal::Changed);
+        }
+        if let Some(at) = held.find_places(ops, |at| brief.writes[at].place) {
+            let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
+            return Err(Refusal::Short { at, beside });
+        }
+        let sparse = held.publish(ops, epoch).map_err(|_| Refusal::Changed)?;
         if let Some(at) = sparse {
             self.tidy(Which::Main, ops[at].key);
         }
-        true
+        Ok(())
+    }
+
+    /// Splits the leaf of write `at`, or a page above it that has no room for that; `beside`: the write before it belongs to
+    /// the same leaf. False: somebody was in the way, or has changed the leaf.
+    #[cold]
+    fn split_for(&self, brief: &mut Brief, at: usize, beside: bool) -> bool {
+        // NB: parting two keys of a leaf makes sure of progress even in one without records.
+        let before = beside.then(|| brief.key(&brief.writes[at - 1]));
+        let key = brief.key(&brief.writes[at]);
+        match tree::split(&self.seat, Which::Main, key, 0, before) {
+            Ok(halves) => brief.follow(&halves),
+            Err(_) => false,
+        }
     }
 
     /// The leaf where `key` belongs: one that was read, as a rule the one before the write.

@@ -14,6 +14,8 @@
 //! the whole record again. The lease of the dead is taken by whoever waits for it.
 
 mod brief;
+#[cfg(test)]
+mod brief_tests;
 mod commit;
 mod count;
 mod latched;

@@ -58,6 +58,22 @@ fn all_if_alone(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> b
     Plan { act: Box::new(act), stages, took }
 }
 
+/// A brief transaction that reads a key of each leaf and what it sets.
+fn brief(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let mut after = scene.content.clone();
+    writes.iter().for_each(|write| after.apply(write));
+    let stages = vec![scene.content.changes_to(&after)];
+    let act = move |party: &Party| {
+        let pairs: Vec<_> =
+            writes.iter().filter_map(|write| Some((&write.key[..], write.value.as_deref()?))).collect();
+        let other = key(0);
+        let reads: Vec<_> = pairs.iter().map(|(key, _)| *key).chain([&other[..]]).collect();
+        assert!(party.attempt(&reads, &pairs)?, "nobody is in its way");
+        Ok(())
+    };
+    Plan { act: Box::new(act), stages, took }
+}
+
 fn write(tree: Tree, index: usize, len: usize) -> Write {
     Write { tree, key: key(index), value: Some(value(len, index + 5)) }
 }
@@ -179,6 +195,22 @@ pub(crate) const CASES: &[Case] = &[
             scene.actor.cut()?;
             let writes = [5, 13, 200].map(|index| write(MAIN, index, 50)).to_vec();
             Ok(all_if_alone(writes, scene, has_copied))
+        },
+    },
+    Case {
+        name: "brief",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            let writes = [5, 10, 100, 101, 200].map(|index| write(MAIN, index, 50)).to_vec();
+            Ok(brief(writes, scene, any))
+        },
+    },
+    Case {
+        name: "brief-splits",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            let writes = (0..9).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 10)).collect();
+            Ok(brief(writes, scene, has_split))
         },
     },
     Case {

@@ -1,0 +1,173 @@
+//! Brief transactions whose leaves are split or merged, by themselves and by others, before they end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use perilune_store::Span;
+
+use super::Brief;
+use crate::access::Access;
+use crate::image::layout::{session, SESSIONS_AT, SESSION_BYTES};
+use crate::image::Image;
+use crate::limits::INLINE_MAX;
+use crate::session::{Counter, Seat};
+use crate::tree::tests::scratch;
+use crate::tree::{Neighbour, Which};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn access(image: &Arc<Image>, session: u16) -> Access {
+    Access::new(Seat::new(image.clone(), session))
+}
+
+fn begun() -> Brief {
+    let mut brief = Brief::default();
+    brief.begin();
+    brief
+}
+
+fn get(access: &Access, brief: &mut Brief, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    brief.get(access, key, &mut value).unwrap().then_some(value)
+}
+
+fn count_of(access: &Access, counter: Counter) -> u64 {
+    let at = SESSIONS_AT + usize::from(access.seat.id) * SESSION_BYTES;
+    access.seat.image.shm.word(at + (session::STATISTICS + counter as usize) * 8).load(Relaxed)
+}
+
+fn splits(access: &Access) -> u64 {
+    count_of(access, Counter::Splits)
+}
+
+fn content(access: &Access) -> Model {
+    let (mut key, mut value, mut all) = (Vec::new(), Vec::new(), Model::new());
+    let mut from = vec![1];
+    let next = Neighbour::Next;
+    while access.neighbour(Which::Main, &from, next, &[], &mut key, Some(&mut value), &mut ()).unwrap() {
+        all.insert(key.clone(), value.clone());
+        std::mem::swap(&mut from, &mut key);
+    }
+    all
+}
+
+/// A tree of some leaves, `k0000`, `k0010` and so on.
+fn grown(access: &Access, count: usize) -> Model {
+    let pairs = (0..count).map(|number| (format!("k{:04}", number * 10).into_bytes(), vec![7; 100]));
+    let model: Model = pairs.collect();
+    for (key, value) in &model {
+        access.set(Which::Main, key, value).unwrap();
+    }
+    model
+}
+
+/// What was read of a leaf, by place, by neighbour and by count, is as good of the two that are made of it for a write.
+#[test]
+fn a_full_leaf_is_split_and_what_was_read_of_it_holds() {
+    let access = access(&scratch(4_000), 1);
+    let mut model = grown(&access, 400);
+    let before = splits(&access);
+    for round in 0..300_usize {
+        let mut brief = begun();
+        let first = format!("k{:04}", round * 37 % 4_000).into_bytes();
+        assert_eq!(get(&access, &mut brief, &first), model.get(&first).cloned(), "{round}");
+        let mut found = Vec::new();
+        let there = brief.neighbour(&access, &first, Neighbour::Next, &[], &mut found, None).unwrap();
+        let behind = model.range(first.clone()..).map(|(key, _)| key).find(|key| **key != first);
+        assert_eq!(behind, there.then_some(&found), "{round}");
+        if round % 3 == 0 {
+            let high = [&first[..4], &[0xfe][..]].concat();
+            let span = Span { low: &first, high: &high, backwards: false, most: u64::MAX };
+            let count = brief.count(&access, &span, &mut Vec::new()).unwrap();
+            assert_eq!(count as usize, model.range(first.clone()..high).count(), "{round}");
+        }
+        for (part, len) in [(0, INLINE_MAX / 3), (1, 30), (2, INLINE_MAX / 2), (3, INLINE_MAX * 3 / 4)] {
+            let key = [&first[..], &[b'a' + (round % 20) as u8, b'0' + part]].concat();
+            brief.write(&key, Some(&vec![part; len])).unwrap();
+            model.insert(key, vec![part; len]);
+        }
+        brief.write(&first, Some(b"first")).unwrap();
+        model.insert(first, b"first".to_vec());
+        brief.end();
+        assert!(access.end_brief(&mut brief, true).unwrap(), "nobody is in its way: {round}");
+    }
+    assert!(splits(&access) > before + 30, "hardly any leaf was full");
+    assert_eq!(content(&access), model);
+}
+
+/// Somebody else splits or merges a leaf between a read and the end, or between two reads: nothing happens.
+#[test]
+fn what_others_split_or_merge_is_noticed() {
+    let image = scratch(4_000);
+    let (access, other) = (access(&image, 1), access(&image, 2));
+    for between_reads in [false, true] {
+        for merges in [false, true] {
+            grown(&access, 400);
+            let mut brief = begun();
+            get(&access, &mut brief, b"k1000");
+            let (counter, before) = match merges {
+                true => (Counter::Merges, count_of(&other, Counter::Merges)),
+                false => (Counter::Splits, splits(&other)),
+            };
+            for number in 900..1_100 {
+                let key = format!("k{number:04}").into_bytes();
+                if merges && key != b"k1000" {
+                    other.remove(Which::Main, &key).unwrap();
+                } else if number % 10 != 0 {
+                    other.set(Which::Main, &key, &[1; 100]).unwrap();
+                }
+            }
+            assert!(count_of(&other, counter) > before, "{merges}");
+            let model = content(&other);
+            if between_reads {
+                let _ = brief.get(&access, b"k1005", &mut Vec::new());
+            }
+            // Much, so that a leaf has no room for it.
+            for number in 0..5 {
+                let _ = brief.write(format!("k1000{number}").as_bytes(), Some(&[2; 1_500]));
+            }
+            brief.end();
+            assert!(!access.end_brief(&mut brief, true).unwrap(), "{between_reads} {merges}");
+            assert!(content(&other) == model, "{between_reads} {merges}");
+        }
+    }
+}
+
+/// Threads count in brief transactions, and add keys that make leaves split all the time: no count is lost.
+#[test]
+fn counts_survive_splits_beside_them() {
+    const THREADS: u16 = 3;
+    const ROUNDS: u64 = 400;
+    let image = scratch(8_000);
+    let number =
+        |value: Option<Vec<u8>>| value.and_then(|value| value.try_into().ok()).map_or(0, u64::from_le_bytes);
+    let done: u64 = std::thread::scope(|scope| {
+        let counting = |thread: u16| {
+            let access = access(&image, thread + 1);
+            let mut done = 0;
+            for round in 0..ROUNDS {
+                let mut brief = begun();
+                let counter = format!("k{:02}", round % 7).into_bytes();
+                let (mut value, own) = (Vec::new(), format!("k{:02}-{thread}-{round}", round % 7));
+                let read = brief.get(&access, &counter, &mut value).map(|found| found.then_some(value));
+                let Ok(read) = read else { continue };
+                let count = number(read) + 1;
+                let written = brief
+                    .write(&counter, Some(&count.to_le_bytes()))
+                    .and_then(|()| brief.write(own.as_bytes(), Some(&[thread as u8; 600])));
+                brief.end();
+                done += u64::from(written.is_ok() && access.end_brief(&mut brief, true).unwrap());
+            }
+            assert!(splits(&access) > 0, "no leaf was full");
+            done
+        };
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || counting(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    let all = content(&access(&image, 9));
+    let counters = all.iter().filter(|(key, _)| key.len() == 3);
+    let counted: u64 = counters.clone().map(|(_, value)| number(Some(value.clone()))).sum();
+    assert_eq!((counted, all.len() - counters.count()), (done, done as usize));
+    assert!(done > ROUNDS / 2, "{done}: hardly any was brief");
+}
