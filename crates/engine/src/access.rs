@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use perilune_store::{Change, Error, Presence, Result};
+use perilune_store::{Change, Error, Presence, Result, Span};
 
 use crate::control::{holds_lease, take_lease, wait_lease};
 use crate::error::{Attempt, Stop};
@@ -17,7 +17,9 @@ use crate::limits::{HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_
 use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Action, Draft, Fingers, Merge, Neighbour, Outcome, Progress, Seen, Visit, Which};
+use crate::tree::{
+    self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Seen, Visit, Which,
+};
 
 /// Single operations wait this long for somebody's exclusive mode before they look again.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
@@ -104,6 +106,22 @@ impl Access {
         visit: &mut impl Visit,
     ) -> Result<bool> {
         self.read(|| tree::get(&self.seat.image, &self.fingers, which, key, 0, out, visit))
+    }
+
+    /// As [`perilune_store::Session::count_groups`].
+    ///
+    /// # Errors
+    /// I/O and damage only.
+    pub(crate) fn count_groups(
+        &self,
+        which: Which,
+        span: &Span<'_>,
+        group: &dyn Fn(&[u8]) -> usize,
+        key: &mut Vec<u8>,
+    ) -> Result<u64> {
+        let mut groups = Groups::new(which, span, group);
+        while self.read(|| groups.step(&self.seat.image))? {}
+        Ok(groups.end(key))
     }
 
     /// Whether there is a value at `key`.

@@ -262,6 +262,9 @@ impl StoreSession for BackendSession {
         #[inline]
         fn previous_within(&mut self, from: &[u8], begin: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
         fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> StoreResult<u64>;
+        fn count_groups(
+            &mut self, span: &Span<'_>, group: &dyn Fn(&[u8]) -> usize, key: &mut Vec<u8>
+        ) -> StoreResult<Option<u64>>;
         #[inline]
         fn set(&mut self, key: &[u8], value: &[u8]) -> StoreResult<()>;
         fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<()>;

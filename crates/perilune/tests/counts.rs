@@ -17,6 +17,10 @@ fn plant(session: &mut Session, root: &Node) -> Result<()> {
         if number % 50 == 0 {
             session.set(&node.child("below")?, "x".repeat(1 + number as usize * 10))?;
         }
+        // More than a leaf holds.
+        for below in 0..if number == 333 { 2_000 } else { 0 } {
+            session.set(&node.child(below)?, "a value of some bytes")?;
+        }
     }
     Ok(())
 }
@@ -67,6 +71,8 @@ fn skipping_is_stepping() -> Result<()> {
             ("subtree", Cursor::subtree(&root)),
             ("without values", Cursor::subtree(&root).without_values()),
             ("children", Cursor::children(&root)),
+            ("children without values", Cursor::children(&root).without_values()),
+            ("some children", Cursor::children(&root).between(Bound::Excluded(49), Bound::Included(700))?),
             ("range", Cursor::range(low..high.clone())?),
             ("bounded", bounded),
             ("sought", sought),
@@ -91,7 +97,7 @@ fn skipping_is_stepping() -> Result<()> {
                 plant(session, &root)
             })?;
         }
-        assert_eq!(session.count_valued(&root)?, 900 - 129 + 18);
+        assert_eq!(session.count_valued(&root)?, 900 - 129 + 18 + 2_000);
         assert_eq!(session.count_valued(&root.child(50)?)?, 1);
     }
     Ok(())
@@ -118,7 +124,7 @@ fn attempts_notice_what_comes_among_what_they_counted() -> Result<()> {
         Ok(counted)
     })?;
     // Of tiny leaves there are too many for it.
-    assert!(kept.is_none_or(|kept| kept == 900 - 129 + 18), "{kept:?}");
+    assert!(kept.is_none_or(|kept| kept == 900 - 129 + 18 + 2_000), "{kept:?}");
     let lost = session.attempt(|session| {
         let counted = count(session)?;
         other.set(&new, 1)?;
@@ -137,6 +143,6 @@ fn attempts_notice_what_comes_among_what_they_counted() -> Result<()> {
         assert_eq!(back.node()?, root.child(675)?);
         count(session)
     })?;
-    assert!(own.is_none_or(|own| own == 900 - 129 + 18 + 2), "{own:?}");
+    assert!(own.is_none_or(|own| own == 900 - 129 + 18 + 2_000 + 2), "{own:?}");
     Ok(())
 }

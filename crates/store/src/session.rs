@@ -172,6 +172,23 @@ pub trait Session: Send {
         count_by_steps(self, span, key)
     }
 
+    /// Counts from the low end of `span` how many groups its keys are of, where `group` says how many bytes a key begins
+    /// with that only its group begins with. If there are as many as are counted at most, the first key of the last one is
+    /// copied into `key`; else `key` may hold anything. None: this store, or this transaction, has no faster way than steps.
+    /// The answer is not that of one moment: what is there all the time is counted. `group` may be asked about any bytes.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn count_groups(
+        &mut self,
+        span: &Span<'_>,
+        group: &dyn Fn(&[u8]) -> usize,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
+        let _ = (span, group, key);
+        Ok(None)
+    }
+
     /// Writes `value` at `key`.
     ///
     /// # Errors

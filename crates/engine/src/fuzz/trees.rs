@@ -97,7 +97,16 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
             answered += u64::from(attempt.is_ok());
         }
     }
-    answered
+    let span = Span { low: from, high: &[0xff], backwards: false, most: u64::MAX };
+    let mut groups = tree::Groups::new(which, &span, &|key| key.len() / 2);
+    let attempt = loop {
+        match groups.step(image) {
+            Ok(true) => {}
+            attempt => break attempt,
+        }
+    };
+    assert!(is_end(&attempt), "{attempt:?}");
+    answered + u64::from(attempt.is_ok())
 }
 
 #[test]
@@ -135,6 +144,9 @@ fn a_leaf_that_follows_itself_does_not_hold_up_its_reader() {
     image.control(control::ROOT).store(root.into(), Relaxed);
     let span = Span { low: b"a", high: b"z", backwards: false, most: u64::MAX };
     let attempt = tree::count(&image, Which::Main, &span, 0, &mut Vec::new(), &mut ());
+    assert!(matches!(attempt, Err(Stop::Restart)), "{attempt:?}");
+    let mut groups = tree::Groups::new(Which::Main, &span, &|_| 0);
+    let attempt = (0..3).try_for_each(|_| groups.step(&image).map(drop));
     assert!(matches!(attempt, Err(Stop::Restart)), "{attempt:?}");
     for side in [Neighbour::Next, Neighbour::AtOrNext] {
         let (fingers, mut key) = (Fingers::default(), Vec::new());

@@ -196,15 +196,31 @@ impl StoreSession for Session {
         if self.brief.is_open() {
             return self.brief.count(&self.access, span, key);
         }
-        if self.running.is_none() {
-            return self.access.count(Which::Main, span, key, &mut ());
-        }
         self.tick()?;
         let Session { access, running, .. } = self;
-        match running {
-            Some(running) => access.txn_count(&mut running.txn, Which::Main, span, key),
-            None => Ok(0),
+        let counted = match running {
+            Some(running) => access.txn_count(&mut running.txn, Which::Main, span, key)?,
+            None => Some(access.count(Which::Main, span, key, &mut ())?),
+        };
+        counted.map_or_else(|| count_by_steps(self, span, key), Ok)
+    }
+
+    fn count_groups(
+        &mut self,
+        span: &Span<'_>,
+        group: &dyn Fn(&[u8]) -> usize,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
+        self.here()?;
+        let bytes = span.low.len().max(span.high.len());
+        if bytes > USER_KEY_MAX + 1 {
+            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
         }
+        if span.backwards || self.snapshot.is_some() || self.brief.is_open() || self.running.is_some() {
+            return Ok(None);
+        }
+        self.tick()?;
+        self.access.count_groups(Which::Main, span, group, key).map(Some)
     }
 
     #[inline]

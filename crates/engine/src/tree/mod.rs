@@ -9,6 +9,7 @@
 
 mod apply;
 mod count;
+mod groups;
 mod read;
 mod run;
 mod structure;

@@ -131,6 +131,17 @@ fn compare_counts(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u
             let expected = if backwards { within[within.len() - 1 - at] } else { within[at] };
             assert_eq!(key, *expected, "{span:?}");
         }
+        let length = random.below(4) as usize;
+        let mut groups: Vec<&Vec<u8>> = within.clone();
+        groups.dedup_by(|one, other| {
+            length > 0 && one.len() >= length && one.get(..length) == other.get(..length)
+        });
+        let group = |key: &[u8]| if key.len() < length { 0 } else { length };
+        let count = access.count_groups(which, &Span { backwards: false, ..span }, &group, &mut key).unwrap();
+        assert_eq!(count, most.min(groups.len() as u64), "groups of {length}: {span:?}");
+        if count == most {
+            assert_eq!(key, *groups[most as usize - 1], "groups of {length}: {span:?}");
+        }
     }
 }
 

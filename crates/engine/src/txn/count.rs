@@ -13,7 +13,7 @@ use super::overlay::Lookup;
 use super::reads::{count_digest, Ask};
 use super::Transaction;
 use crate::access::Access;
-use crate::tree::{self, Neighbour, Visit, Which};
+use crate::tree::{self, Visit, Which};
 
 impl Access {
     /// Counts the keys of `span`; the last one is copied into `key` if there are as many as it wants at most.
@@ -30,7 +30,7 @@ impl Access {
         self.read(|| tree::count(&self.seat.image, which, span, 0, key, visit))
     }
 
-    /// The same as the transaction sees it.
+    /// The same as the transaction sees it; none where it has removed a prefix: then its caller steps.
     ///
     /// # Errors
     /// `Conflict`.
@@ -40,18 +40,18 @@ impl Access {
         which: Which,
         span: &Span<'_>,
         key: &mut Vec<u8>,
-    ) -> Result<u64> {
+    ) -> Result<Option<u64>> {
         if txn.doomed {
             return Err(Error::Conflict);
         }
         if txn.overlay.removes_within(which, span.low, span.high) {
-            return self.step_through(txn, which, span, key);
+            return Ok(None);
         }
         let own = |txn: &Transaction, low: &[u8], high: &[u8]| {
             let own = txn.overlay.written(which, low, high, span.backwards)?;
             Some((own.to_vec(), matches!(txn.overlay.lookup(which, own), Lookup::Value(_))))
         };
-        count_around(txn, span, key, own, |txn, span, key| self.tree_count(txn, which, span, key))
+        count_around(txn, span, key, own, |txn, span, key| self.tree_count(txn, which, span, key)).map(Some)
     }
 
     /// Counts in the tree alone.
@@ -67,33 +67,6 @@ impl Access {
         let count = self.count(which, span, key, &mut txn.visited)?;
         let ask = Ask::Count { backwards: span.backwards, most: span.most };
         txn.noted(self, ask, which, [span.low, span.high], count_digest(count, span, key))?;
-        Ok(count)
-    }
-
-    fn step_through(
-        &self,
-        txn: &mut Transaction,
-        which: Which,
-        span: &Span<'_>,
-        key: &mut Vec<u8>,
-    ) -> Result<u64> {
-        let (mut side, start, bound) = if span.backwards {
-            (Neighbour::Previous, span.high, span.low)
-        } else {
-            (Neighbour::AtOrNext, span.low, span.high)
-        };
-        let (mut at, mut found, mut count) = (start.to_vec(), Vec::new(), 0);
-        while count < span.most {
-            if !self.txn_neighbour(txn, which, &at, side, bound, &mut found, None)? {
-                return Ok(count);
-            }
-            count += 1;
-            std::mem::swap(&mut at, &mut found);
-            if !span.backwards {
-                side = Neighbour::Next;
-            }
-        }
-        std::mem::swap(key, &mut at);
         Ok(count)
     }
 }

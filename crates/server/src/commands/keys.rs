@@ -77,11 +77,8 @@ pub(crate) fn dbsize(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     // Expired ones that have not been swept count, as in Redis.
-    let (mut count, mut cursor) = (0, Cursor::children(&keys.root()?).without_values());
-    while cursor.next(keys.session)? {
-        count += 1;
-    }
-    replies.count(count);
+    let mut cursor = Cursor::children(&keys.root()?).without_values();
+    replies.integer(cursor.skip(keys.session, u64::MAX)? as i64);
     Ok(())
 }
 
@@ -222,6 +219,8 @@ pub(crate) fn flush(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
         }
         keys.session.delete_tree(&expiries()?)?;
     }
+    // Who keeps what it has read is told of this at once, not of each key: `tracking`.
+    keys.session.increment(&Node::new(NAME)?.with("flushed")?, 1)?;
     replies.simple("OK");
     Ok(())
 }
