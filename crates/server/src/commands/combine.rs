@@ -209,7 +209,8 @@ impl<'a> Query<'a> {
             let mut sum = weigh(score, *weight);
             for (other, weight) in others.iter_mut() {
                 let Some(score) = other.score(keys, &member)? else { continue 'members };
-                sum = self.aggregate.of(sum, score * *weight);
+                // NB: not a number stays so until it is summed up; minus zero becomes zero.
+                sum = self.aggregate.of(sum, score * *weight + 0.0);
             }
             found.push(Scored { member, score: sum });
             if self.limit > 0 && found.len() >= self.limit {
@@ -234,10 +235,10 @@ fn difference(keys: &mut Keys<'_>, sources: &mut [(Source<'_>, f64)]) -> Result<
     Ok(kept)
 }
 
-/// Zero times infinity is zero.
+/// Zero times infinity is zero, and so is zero times what is negative: members at minus zero would stand before others.
 fn weigh(score: f64, weight: f64) -> f64 {
     let weighed = score * weight;
-    if weighed.is_nan() {
+    if weighed.is_nan() || weighed == 0.0 {
         0.0
     } else {
         weighed
