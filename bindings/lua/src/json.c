@@ -5,6 +5,8 @@
  * - Children 1, 2, ... n without a value beside them are a list; everything else is an object in the
  *   order of the tree, with a node's own value beside children as "__".
  * - Numbers keep all digits; text is written as it is, so bytes that are no UTF-8 stay what they are.
+ * - One cursor goes through the whole subtree, a batch of entries at a time. What turns out later is put right in the
+ *   text: that a node with a value has children, that a list is none.
  */
 #include "module.h"
 
@@ -13,17 +15,33 @@
 
 static const char text_key;
 
-/* A growing text in a userdata. */
+/* A list or an object that is open. */
+typedef struct level {
+    size_t start; /* of its text */
+    size_t count; /* of its items */
+    size_t marks; /* how many marks are those of the levels around it */
+    int is_list;  /* so far */
+} level;
+
+/* A growing text in a userdata, and what is open at its end. */
 typedef struct text {
     char *p;
     size_t n, capacity;
+    size_t value;  /* where the value begins that was added last */
+    int is_scalar; /* whether there is one that stands beside children */
+    int depth;
+    level levels[256];
+    size_t *marks; /* where the items of open lists begin */
+    size_t marks_count, marks_capacity;
 } text;
 
 static int text_gc(lua_State *L)
 {
     text *t = lua_touserdata(L, 1);
     free(t->p);
+    free(t->marks);
     t->p = NULL;
+    t->marks = NULL;
     return 0;
 }
 
@@ -58,6 +76,19 @@ static void add(lua_State *L, text *t, const char *p, size_t n)
     }
     memcpy(t->p + t->n, p, n);
     t->n += n;
+}
+
+static void add_mark(lua_State *L, text *t)
+{
+    if (t->marks_count == t->marks_capacity) {
+        size_t capacity = t->marks_capacity * 2 + 16;
+        size_t *larger = realloc(t->marks, capacity * sizeof *larger);
+        if (larger == NULL)
+            luaL_error(L, "not enough memory");
+        t->marks = larger;
+        t->marks_capacity = capacity;
+    }
+    t->marks[t->marks_count++] = t->n;
 }
 
 static void add_string(lua_State *L, text *t, const char *p, size_t n)
@@ -116,100 +147,148 @@ static int is_scalar(const perilune_value *value)
     return value->type != PERILUNE_ABSENT && value->type != PERILUNE_EMPTY_LIST && value->type != PERILUNE_EMPTY_MAP;
 }
 
-/* Whether the children of `at` are 1, 2, ... n. */
-static int is_sequence(lua_State *L, database *db, const perilune_node *at)
+/* Makes room for `n` bytes at `at`. */
+static char *insert(lua_State *L, text *t, size_t at, size_t n)
 {
-    perilune_value subscript;
-    int64_t expected = 0;
-    loop *open = push_loop(L, db, at, PERILUNE_CURSOR_CHILDREN, 0);
-    int sequence = 1;
-    while (sequence && loop_step(L, db, open, &subscript, NULL, NULL))
-        sequence = subscript.type == PERILUNE_INT && subscript.as.i == ++expected;
-    end_loop(open);
-    lua_pop(L, 1);
-    return sequence;
+    size_t end = t->n;
+    while (t->n < end + n) {
+        size_t rest = end + n - t->n;
+        add(L, t, "                ", rest < 16 ? rest : 16);
+    }
+    memmove(t->p + at + n, t->p + at, end - at);
+    return t->p + at;
 }
 
-static void add_tree(lua_State *L, text *t, database *db, const perilune_node *at, const perilune_value *own);
-
-static void add_child(lua_State *L, text *t, database *db, loop *open, const perilune_value *value, int32_t data)
+/* The list that is open turns out to be none: its items get their subscripts. */
+static void to_object(lua_State *L, text *t, level *open)
 {
-    uint64_t block[256];
-    const perilune_node *child = (perilune_node *)block;
-    size_t size;
-    int top = lua_gettop(L);
-    if (data < 10) {
-        add_value(L, t, value);
+    char key[32];
+    size_t items = t->marks_count - open->marks;
+    size_t *marks = t->marks + open->marks;
+    size_t extra = 0;
+    for (size_t i = 1; i <= items; i++)
+        extra += (size_t)snprintf(key, sizeof key, "\"%zu\":", i);
+    size_t end = t->n;
+    insert(L, t, end, extra);
+    for (size_t i = items; i > 0; i--) {
+        size_t size = (size_t)snprintf(key, sizeof key, "\"%zu\":", i);
+        memmove(t->p + marks[i - 1] + extra, t->p + marks[i - 1], end - marks[i - 1]);
+        end = marks[i - 1];
+        extra -= size;
+        memcpy(t->p + end + extra, key, size);
+    }
+    t->p[open->start] = '{';
+    open->is_list = 0;
+    t->marks_count = open->marks;
+}
+
+static void open_level(text *t, size_t start, int is_list)
+{
+    level *open = &t->levels[t->depth++];
+    open->start = start;
+    open->marks = t->marks_count;
+    open->is_list = is_list;
+    /* An object that is opened has the node's own value. */
+    open->count = !is_list;
+}
+
+static void close_level(lua_State *L, text *t)
+{
+    level *open = &t->levels[--t->depth];
+    t->marks_count = open->marks;
+    add(L, t, open->is_list ? "]" : "}", 1);
+}
+
+/* Begins an item of the level that is open. */
+static void begin_item(lua_State *L, text *t, const perilune_value *subscript)
+{
+    level *open = &t->levels[t->depth - 1];
+    if (open->is_list && !(subscript->type == PERILUNE_INT && subscript->as.i == (int64_t)open->count + 1))
+        to_object(L, t, open);
+    if (open->count++ > 0)
+        add(L, t, ",", 1);
+    if (open->is_list) {
+        add_mark(L, t);
         return;
     }
-    int status = perilune_cursor_node(open->cursor, block, sizeof block, &size);
-    if (status == PERILUNE_BUFFER_TOO_SMALL) {
-        child = new_userdata(L, size);
-        status = perilune_cursor_node(open->cursor, (void *)child, size, &size);
+    if (subscript->type == PERILUNE_STRING) {
+        add_string(L, t, subscript->as.s.p, subscript->as.s.n);
+    } else {
+        char key[128];
+        size_t size = 0;
+        perilune_value_text(subscript, key, sizeof key, &size);
+        add_string(L, t, key, size);
     }
-    if (status != PERILUNE_OK)
-        raise_status(L, NULL, status, NULL);
-    add_tree(L, t, db, child, value);
-    lua_settop(L, top);
+    add(L, t, ":", 1);
 }
 
-/* Adds the children of `at`, which there are, with the node's own value. */
-static void add_tree(lua_State *L, text *t, database *db, const perilune_node *at, const perilune_value *own)
+/* Opens the level of the node whose value was added last, or that has none: there is something below it. */
+static void open_value(lua_State *L, text *t)
 {
-    perilune_value subscript, value;
-    int32_t data;
-    char key[128];
-    int first = 1;
-    int list = 0;
-    int beside = is_scalar(own);
-    if (beside) {
-        /* NB: before another call, which may take the value's bytes away. */
-        add(L, t, "{\"__\":", 6);
-        add_value(L, t, own);
-        first = 0;
+    size_t start = t->value;
+    if (t->is_scalar) {
+        memcpy(insert(L, t, start, 6), "{\"__\":", 6);
     } else {
-        list = is_sequence(L, db, at);
-        add(L, t, list ? "[" : "{", 1);
+        t->n = start;
+        add(L, t, "[", 1);
     }
-    loop *open =
-        push_loop(L, db, at, PERILUNE_CURSOR_CHILDREN, PERILUNE_CURSOR_VALUES | PERILUNE_CURSOR_DATA);
-    while (loop_step(L, db, open, &subscript, &value, &data)) {
-        if (!first)
-            add(L, t, ",", 1);
-        first = 0;
-        if (!list && subscript.type == PERILUNE_STRING) {
-            add_string(L, t, subscript.as.s.p, subscript.as.s.n);
-            add(L, t, ":", 1);
-        } else if (!list) {
-            size_t size = 0;
-            perilune_value_text(&subscript, key, sizeof key, &size);
-            add_string(L, t, key, size);
-            add(L, t, ":", 1);
-        }
-        add_child(L, t, db, open, &value, data);
+    open_level(t, start, !t->is_scalar);
+}
+
+/* Adds `entry`, `depth` levels below the root, which shares `shared` of them with the one before it. */
+static void add_entry(lua_State *L, text *t, const perilune_entry *entry, int depth, int shared)
+{
+    int root = (int)entry->depth - depth;
+    while (t->depth > shared + 1)
+        close_level(L, t);
+    if (depth > 0 && t->depth == shared)
+        open_value(L, t);
+    for (int at = shared + 1; at < depth; at++) {
+        perilune_value subscript;
+        if (perilune_node_subscript(entry->node, (uint32_t)(root + at), &subscript) != PERILUNE_OK)
+            raise_status(L, NULL, PERILUNE_INTERNAL, NULL);
+        begin_item(L, t, &subscript);
+        size_t start = t->n;
+        add(L, t, "[", 1);
+        open_level(t, start, 1);
     }
-    end_loop(open);
-    lua_pop(L, 1);
-    add(L, t, list ? "]" : "}", 1);
+    if (depth > 0)
+        begin_item(L, t, &entry->subscript);
+    t->value = t->n;
+    t->is_scalar = is_scalar(&entry->value);
+    add_value(L, t, &entry->value);
 }
 
 /* n:tojson(): text, or nil when there is nothing. */
 int node_tojson(lua_State *L)
 {
+    enum { FIRST = 8, BATCH = 64 };
     handle h;
-    perilune_value value;
-    int32_t data = 0;
-    int status;
+    perilune_entry entries[BATCH];
+    size_t capacity = FIRST, count;
+    int is_empty = 1;
     check_handle(L, 1, &h);
-    TRY(status, L, h.db, h.key, perilune_data(h.db->live, h.key, &data));
-    if (data == 0)
-        return 0;
     text *t = push_text(L);
-    TRY(status, L, h.db, h.key, perilune_get(h.db->live, h.key, &value));
-    if (data < 10)
-        add_value(L, t, &value);
-    else
-        add_tree(L, t, h.db, h.key, &value);
+    loop *open = push_loop(L, h.db, h.key, PERILUNE_CURSOR_SUBTREE, PERILUNE_CURSOR_VALUES | PERILUNE_CURSOR_NODES);
+    while (h.db->live != NULL) {
+        int status = perilune_cursor_fetch(open->cursor, entries, capacity, &count);
+        if (!ANSWERED(status))
+            raise_status(L, h.db, status, NULL);
+        if (status != PERILUNE_OK)
+            break;
+        for (size_t i = 0; i < count; i++) {
+            int depth = (int)entries[i].depth - (int)h.key->depth;
+            int shared = (int)entries[i].shared - (int)h.key->depth;
+            add_entry(L, t, &entries[i], depth, shared < 0 || is_empty ? 0 : shared);
+            is_empty = 0;
+        }
+        capacity = BATCH;
+    }
+    end_loop(open);
+    if (is_empty)
+        return 0;
+    while (t->depth > 0)
+        close_level(L, t);
     lua_pushlstring(L, t->p, t->n);
     return 1;
 }

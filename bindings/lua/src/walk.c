@@ -325,6 +325,38 @@ int node_nodes(lua_State *L)
     return push_walk(L, &h, SHAPE_NODES, &options);
 }
 
+static loop *push_loop_of(lua_State *L, database *db, const perilune_node *key, const perilune_cursor_options *options)
+{
+    int status;
+    luaL_checkstack(L, 12, "tree");
+    loop *open = new_userdata(L, sizeof *open);
+    open->cursor = NULL;
+    lua_pushlightuserdata(L, (void *)&loop_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_setmetatable(L, -2);
+    TRY(status, L, db, key, perilune_cursor_open(db->live, key, options, &open->cursor));
+    return open;
+}
+
+/* A neighbour in a database behind a server: as a step of a cursor it is read ahead, with its value. */
+static int remote_neighbour(lua_State *L, const handle *h, const perilune_value *from, int forwards)
+{
+    perilune_cursor_options options = PERILUNE_CURSOR_OPTIONS_INIT;
+    perilune_value found, value;
+    options.flags = PERILUNE_CURSOR_VALUES | PERILUNE_CURSOR_FROM_EXCLUSIVE | (forwards ? 0 : PERILUNE_CURSOR_REVERSE);
+    options.from = from;
+    loop *open = push_loop_of(L, h->db, h->key, &options);
+    int found_one = loop_step(L, h->db, open, &found, &value, NULL);
+    if (found_one) {
+        push_value(L, &found);
+        push_value(L, &value);
+    } else {
+        lua_pushnil(L);
+    }
+    end_loop(open);
+    return found_one ? 2 : 1;
+}
+
 /* n:next([subscript]): the first child after it: subscript, value; as Lua's next. */
 static int neighbour(lua_State *L, int forwards)
 {
@@ -338,6 +370,8 @@ static int neighbour(lua_State *L, int forwards)
         to_subscript(L, 2, &beside);
         from = &beside;
     }
+    if (h.db->is_remote)
+        return remote_neighbour(L, &h, from, forwards);
     if (forwards)
         TRY(status, L, h.db, h.key, perilune_child_next(h.db->live, h.key, from, &found));
     else
@@ -370,17 +404,9 @@ int node_previous(lua_State *L)
 loop *push_loop(lua_State *L, database *db, const perilune_node *key, int kind, uint32_t flags)
 {
     perilune_cursor_options options = PERILUNE_CURSOR_OPTIONS_INIT;
-    int status;
     options.kind = kind;
     options.flags = flags;
-    luaL_checkstack(L, 12, "tree");
-    loop *open = new_userdata(L, sizeof *open);
-    open->cursor = NULL;
-    lua_pushlightuserdata(L, (void *)&loop_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_setmetatable(L, -2);
-    TRY(status, L, db, key, perilune_cursor_open(db->live, key, &options, &open->cursor));
-    return open;
+    return push_loop_of(L, db, key, &options);
 }
 
 void end_loop(loop *open)

@@ -230,6 +230,14 @@ impl BackendSession {
             BackendSession::Server(session) => session.glance_previous((from, begin), glance, key, value),
         }
     }
+
+    /// The value of a child that a step back has come to by a key below it.
+    pub(crate) fn own_value(&mut self, child: &[u8], value: (&mut Vec<u8>, bool)) -> StoreResult<bool> {
+        match self {
+            BackendSession::File(session) => session.get(child, value.0),
+            BackendSession::Server(session) => session.own_value(child, value),
+        }
+    }
 }
 
 /// Hands each method on to the back end in use.

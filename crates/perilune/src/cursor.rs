@@ -13,7 +13,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use perilune_key::{range, Subscript, SubscriptBuf, Value, ValueRef};
-use perilune_store::{Session as StoreSession, Span};
+use perilune_store::Span;
 
 use crate::node::limit;
 use crate::remote::Glance;
@@ -247,13 +247,8 @@ impl Cursor {
             }
         };
         let value = if self.with_values { Some(&mut self.value) } else { None };
-        let found = if self.local {
-            session.trees.local.next_within(&self.seek, inclusive, &self.high, &mut self.found, value)?
-        } else {
-            let range = (&self.seek[..], inclusive, &self.high[..]);
-            session.trees.database.glance_next(range, self.over.glance(), &mut self.found, value)?
-        };
-        if !found {
+        let (range, glance) = ((&self.seek[..], inclusive, &self.high[..]), self.over.glance());
+        if !session.trees.glance_next(self.local, range, glance, &mut self.found, value)? {
             self.place = Place::AfterLast;
             return Ok(false);
         }
@@ -272,29 +267,23 @@ impl Cursor {
             Place::At | Place::Before => copy(&self.key, &mut self.seek),
         }
         let value = if self.with_values { Some(&mut self.value) } else { None };
-        let found = if self.local {
-            session.trees.local.previous_within(&self.seek, &self.low, &mut self.found, value)?
-        } else {
-            let (range, glance) = ((&self.seek[..], &self.low[..]), self.over.glance());
-            session.trees.database.glance_previous(range, glance, &mut self.found, value)?
-        };
-        if !found {
+        let (range, glance) = ((&self.seek[..], &self.low[..]), self.over.glance());
+        if !session.trees.glance_previous(self.local, range, glance, &mut self.found, value)? {
             self.place = Place::BeforeFirst;
             return Ok(false);
         }
         self.arrive()?;
         // The last key of a child's subtree is what was found; the child's own value lies elsewhere.
         if !self.has_value && matches!(self.over, Over::Children(_)) {
-            let mut value = std::mem::take(&mut self.value);
-            self.has_value = session.trees.of(self.local).get(&self.key, &mut value)?;
-            self.value = value;
+            let value = (&mut self.value, self.with_values);
+            self.has_value = session.trees.own_value(self.local, &self.key, value)?;
         }
         Ok(true)
     }
 
     /// Steps so many entries forward and answers how many there were; if fewer, the cursor stands behind the end.
-    /// Over nodes with a value the entries between are counted, a page of them at a time, and only the last one is
-    /// read; over children it is as many calls of [`Cursor::next`].
+    /// The entries between are counted, a page of them at a time, and only the last one is read. Over children this is
+    /// so forward and outside of transactions, else it is as many calls of [`Cursor::next`].
     ///
     /// ```
     /// # let directory = std::env::temp_dir().join(format!("perilune-doc-skip-{}", std::process::id()));
@@ -332,14 +321,15 @@ impl Cursor {
         let mut done = 0;
         // What was only counted has no value here.
         let counted = if self.with_values { entries.saturating_sub(1) } else { entries };
-        if matches!(self.over, Over::Valued) && counted > 0 {
-            done = self.count(session, counted, backwards)?;
+        let found = if counted > 0 { self.count(session, counted, backwards)? } else { None };
+        if let Some(found) = found {
+            done = found;
             if done < counted {
                 self.place = if backwards { Place::BeforeFirst } else { Place::AfterLast };
                 return Ok(done);
             }
             self.arrive()?;
-            self.has_value = !self.with_values;
+            self.has_value &= !self.with_values;
         }
         while done < entries {
             let found = if backwards { self.previous(session)? } else { self.next(session)? };
@@ -351,8 +341,8 @@ impl Cursor {
         Ok(done)
     }
 
-    /// Counts so many entries ahead; if there are as many, the last one's key is what was found.
-    fn count(&mut self, session: &mut Session, most: u64, backwards: bool) -> Result<u64> {
+    /// Counts so many entries ahead; if there are as many, the last one's key is what was found. None: step.
+    fn count(&mut self, session: &mut Session, most: u64, backwards: bool) -> Result<Option<u64>> {
         let here = match self.place {
             Place::Fresh if backwards => &self.high,
             Place::Fresh | Place::BeforeFirst => &self.low,
@@ -361,12 +351,23 @@ impl Cursor {
         };
         copy(here, &mut self.seek);
         if self.place == Place::At && !backwards {
-            // The smallest key above the entry's.
-            self.seek.push(0);
+            // The smallest key above the entry's, or above all in its subtree.
+            self.seek.push(if matches!(self.over, Over::Valued) { 0 } else { 0xFF });
         }
         let (low, high) = if backwards { (&self.low, &self.seek) } else { (&self.seek, &self.high) };
         let span = Span { low, high, backwards, most };
-        Ok(session.trees.of(self.local).count(&span, &mut self.found)?)
+        let tree = session.trees.of(self.local);
+        Ok(match &self.over {
+            Over::Valued => Some(tree.count(&span, &mut self.found)?),
+            Over::Children(parent) => {
+                // NB: it may be asked about bytes that are no key.
+                let child = |key: &[u8]| {
+                    let codes = key.get(parent.len()..).unwrap_or(&[]);
+                    perilune_key::code_len(codes).map_or(key.len(), |length| parent.len() + length)
+                };
+                tree.count_groups(&span, &child, &mut self.found)?
+            }
+        })
     }
 
     /// The node of the entry the cursor stands at.

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::search::{step_behind, Pair, Search};
+use super::search::{child_of, step_behind, Pair, Search};
 
 /// Steps of the first page.
 const FIRST: usize = 8;
@@ -28,7 +28,8 @@ const WALKS: usize = 8;
 #[derive(Debug)]
 struct Stretch {
     edge: Vec<u8>,
-    /// None: nothing up to the walk's bound. Without a value: it is not known.
+    /// None: nothing up to the walk's bound. Without a value: it is not known. Of a walk back over children that has come
+    /// to one by a key below it the value is the child's own, and without one it has none.
     found: Option<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -42,6 +43,8 @@ struct Walk {
     /// Steps of the next page.
     count: usize,
     bound: Vec<u8>,
+    /// Whether values are known, and not only where there are some.
+    with_values: bool,
     /// In the direction of the walk.
     stretches: VecDeque<Stretch>,
     read: Instant,
@@ -97,12 +100,17 @@ impl Walk {
         }
     }
 
+    /// How far back an answer reaches: to the child whose own value comes with it.
+    fn reached<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        self.parent.and_then(|parent| child_of(key, parent)).unwrap_or(key)
+    }
+
     /// Forgets answers that a change between `low` and `high` may have made others.
     fn touch(&mut self, low: &[u8], high: &[u8]) {
         let touched = |stretch: &Stretch| match (self.forward, &stretch.found) {
             (true, Some((key, _))) => &stretch.edge[..] <= high && &key[..] >= low,
             (true, None) => &stretch.edge[..] <= high,
-            (false, Some((key, _))) => &stretch.edge[..] > low && &key[..] <= high,
+            (false, Some((key, _))) => &stretch.edge[..] > low && self.reached(key) <= high,
             (false, None) => &stretch.edge[..] > low,
         };
         if let Some(first) = self.stretches.iter().position(touched) {
@@ -136,6 +144,15 @@ impl Ahead {
         Some(answer)
     }
 
+    /// The own value of the child that the last step back has come to by a key below it, and whether it has one; None:
+    /// that is not known. What it is if it is not wanted may be anything.
+    pub(super) fn own_value(&self, child: &[u8], is_wanted: bool) -> Option<Option<Vec<u8>>> {
+        let walk = self.walks.last().filter(|walk| !walk.forward && (walk.with_values || !is_wanted))?;
+        let (key, value) = walk.stretches.front()?.found.as_ref()?;
+        let is_it = *key == walk.last && key.len() > child.len() && walk.reached(key) == child;
+        is_it.then(|| value.clone())
+    }
+
     /// Of how many steps the page is to be that begins with a search; none: it is no step of a walk, yet.
     pub(super) fn page_for(&self, search: &Search<'_>) -> Option<usize> {
         self.walks.iter().rev().find(|walk| walk.goes_on(search)).map(|walk| walk.count)
@@ -163,6 +180,7 @@ impl Ahead {
         let mut edge = search.start().into_owned();
         let walk = self.begin(search, &[], (count * 4).min(MOST));
         walk.bound = bound.to_vec();
+        walk.with_values = search.with_value;
         for (key, value) in found {
             let next = step_behind(&key, search.forward, search.glance.parent());
             let edge = std::mem::replace(&mut edge, next);
@@ -193,6 +211,7 @@ impl Ahead {
             last: last.to_vec(),
             count,
             bound: Vec::new(),
+            with_values: false,
             stretches: VecDeque::new(),
             read: Instant::now(),
         });
@@ -255,6 +274,36 @@ mod tests {
         let mut ahead = filled(true, b"b", b"x", &[]);
         ahead.touch(b"c", b"c");
         assert_eq!(keys(&mut ahead, true, b"b", b"x"), None);
+    }
+
+    #[test]
+    fn the_own_value_of_a_child_comes_with_a_key_below_it() {
+        let step =
+            |from, with_value| Search { glance: Glance::Entry(1), with_value, ..search(false, from, b"p\0") };
+        // A name of one byte, and integers: 3 has a value of its own, 2 has none.
+        let below = |child: u8| [b'p', child, 0xF0, b'x', 0];
+        let page = |with_value| {
+            let mut ahead = Ahead::default();
+            let own = if with_value { b"own".to_vec() } else { Vec::new() };
+            let found = vec![(below(0x26).to_vec(), Some(own)), (below(0x24).to_vec(), None)];
+            ahead.fill(&step(b"p\xFF", with_value), b"p\0", FIRST, found, true);
+            assert!(ahead.answer(&step(b"p\xFF", with_value), false).is_some());
+            ahead
+        };
+        let mut ahead = page(true);
+        assert_eq!(ahead.own_value(b"p\x26", true), Some(Some(b"own".to_vec())));
+        assert_eq!(ahead.own_value(b"p\x24", true), None);
+        assert!(ahead.answer(&step(b"p\x26", true), false).is_some());
+        assert_eq!(ahead.own_value(b"p\x24", true), Some(None));
+        let mut ahead = page(false);
+        assert_eq!(ahead.own_value(b"p\x26", true), None);
+        assert_eq!(ahead.own_value(b"p\x26", false), Some(Some(Vec::new())));
+        // The session sets the value itself.
+        ahead.touch(b"p\x24", b"p\x24");
+        assert_eq!(ahead.own_value(b"p\x26", false), Some(Some(Vec::new())));
+        assert_eq!(ahead.answer(&step(b"p\x26", false), false), None);
+        ahead.touch(b"p\x26", b"p\x26");
+        assert_eq!(ahead.own_value(b"p\x26", false), None);
     }
 
     #[test]

@@ -15,7 +15,8 @@ const PAGE_BYTES: usize = 64 << 10;
 const PAGE_STEPS: u64 = 4_096;
 
 /// Answers a page: whether there is no more behind it (1 or 0), then keys and values (null: not asked for, or of a
-/// key below the child that is looked for). Its arguments: 1 for forward, where it begins, 1 if the key there counts,
+/// key below the child that is looked for; backward it is then the child's own, or if no values are asked for empty: it has
+/// one). Its arguments: 1 for forward, where it begins, 1 if the key there counts,
 /// the bound, 1 for values, the length of the parent's key whose children are walked over or nothing, steps.
 pub(super) fn walk(
     session: &mut Session,
@@ -55,7 +56,13 @@ pub(super) fn walk(
                 None => return Err(invalid("a walk over children is over none")),
             },
         };
-        let value = (with_value && is_looked_at).then(|| value.clone());
+        let value = match (is_looked_at, parent.and_then(|parent| child_of(key, parent))) {
+            (false, Some(child)) if !forward => {
+                let has_own = database.get(child, value)?;
+                has_own.then(|| if with_value { value.clone() } else { Vec::new() })
+            }
+            _ => (with_value && is_looked_at).then(|| value.clone()),
+        };
         let more = key.len() + value.as_ref().map_or(0, Vec::len);
         if !found.is_empty() && more > PAGE_BYTES {
             // What may never be looked at is not sent.

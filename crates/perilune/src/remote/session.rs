@@ -185,6 +185,32 @@ impl RemoteSession {
         Ok(give(self.search(&search)?, key, value))
     }
 
+    /// The value of the child that the last step of a walk back has come to by a key below it, copied if it is wanted.
+    pub(crate) fn own_value(
+        &mut self,
+        child: &[u8],
+        (value, is_wanted): (&mut Vec<u8>, bool),
+    ) -> Result<bool> {
+        let is_seen = |running: &Running| {
+            running.overlay.get(child) != Seen::Unknown || running.reads.has(child).is_some()
+        };
+        if self.running.as_ref().is_some_and(is_seen) {
+            return self.get(child, value);
+        }
+        let Some(found) = self.ahead.own_value(child, is_wanted) else { return self.get(child, value) };
+        let is_there = found.is_some();
+        if self.running.is_some() {
+            let reads = &mut self.growing()?.reads;
+            if is_there && !is_wanted {
+                reads.existence(child, true);
+            } else {
+                reads.value(child, found.as_deref());
+            }
+        }
+        found.into_iter().for_each(|found| *value = found);
+        Ok(is_there)
+    }
+
     /// What the engine would refuse is refused here, before it is part of a transaction.
     pub(super) fn check_write(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let limits = &self.shared.limits;

@@ -1,7 +1,7 @@
 //! Operations on whole subtrees: copy, merge, count. Each is one transaction.
 
 use perilune_key::range;
-use perilune_store::{Session as StoreSession, Span};
+use perilune_store::Span;
 
 use crate::remote::Glance;
 use crate::{Error, NodeRef, Result, Session};
@@ -39,13 +39,8 @@ impl Session {
             range::subtree_end(parent, &mut end);
             let glance = Glance::Child(parent.len());
             loop {
-                let is_there = if node.is_local() {
-                    session.trees.local.next_within(&at, count > 0, &end, &mut found, None)?
-                } else {
-                    let range = (&at[..], count > 0, &end[..]);
-                    session.trees.database.glance_next(range, glance, &mut found, None)?
-                };
-                if !is_there {
+                let range = (&at[..], count > 0, &end[..]);
+                if !session.trees.glance_next(node.is_local(), range, glance, &mut found, None)? {
                     break;
                 }
                 match range::child_of(parent, &found)? {

@@ -7,6 +7,7 @@ use perilune_store::{Result, Session as StoreSession, TransactionOptions};
 
 use crate::backend::BackendSession;
 use crate::local::LocalTrees;
+use crate::remote::Glance;
 
 /// A session's trees.
 pub(crate) struct Trees {
@@ -23,6 +24,52 @@ impl Trees {
         } else {
             &mut self.database
         }
+    }
+
+    /// [`StoreSession::next_within`] for a caller that looks at so much of the key: to a server it matters.
+    #[inline]
+    pub(crate) fn glance_next(
+        &mut self,
+        local: bool,
+        (from, inclusive, end): (&[u8], bool, &[u8]),
+        glance: Glance,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        if local {
+            return self.local.next_within(from, inclusive, end, key, value);
+        }
+        self.database.glance_next((from, inclusive, end), glance, key, value)
+    }
+
+    /// The same for [`StoreSession::previous_within`].
+    #[inline]
+    pub(crate) fn glance_previous(
+        &mut self,
+        local: bool,
+        (from, begin): (&[u8], &[u8]),
+        glance: Glance,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        if local {
+            return self.local.previous_within(from, begin, key, value);
+        }
+        self.database.glance_previous((from, begin), glance, key, value)
+    }
+
+    /// The value of the child that a step back has come to by a key below it: a server has told it with the step. Copied
+    /// into the buffer if it is wanted; without that the buffer may hold anything.
+    pub(crate) fn own_value(
+        &mut self,
+        local: bool,
+        child: &[u8],
+        (value, is_wanted): (&mut Vec<u8>, bool),
+    ) -> Result<bool> {
+        if local {
+            return self.local.get(child, value);
+        }
+        self.database.own_value(child, (value, is_wanted))
     }
 
     pub(crate) fn begin(&mut self, options: &TransactionOptions) -> Result<()> {

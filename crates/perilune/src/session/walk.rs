@@ -4,7 +4,6 @@
 //! many steps at one level or through a subtree a [`crate::Cursor`] is faster.
 
 use perilune_key::range;
-use perilune_store::Session as StoreSession;
 
 use crate::remote::Glance;
 use crate::{Node, NodeRef, Result, Session};
@@ -246,12 +245,8 @@ impl Session {
                 (&self.from[..], true)
             }
         };
-        let found = if local {
-            self.trees.local.next_within(from, inclusive, &self.end, &mut self.found, None)?
-        } else {
-            let range = (from, inclusive, &self.end[..]);
-            self.trees.database.glance_next(range, Glance::Child(parent), &mut self.found, None)?
-        };
+        let range = (from, inclusive, &self.end[..]);
+        let found = self.trees.glance_next(local, range, Glance::Child(parent), &mut self.found, None)?;
         self.child(found, &key[..parent], local)
     }
 
@@ -270,12 +265,8 @@ impl Session {
                 &self.from[..]
             }
         };
-        let (found, begin) = (&mut self.found, &key[..parent]);
-        let found = if local {
-            self.trees.local.previous_within(from, begin, found, None)?
-        } else {
-            self.trees.database.glance_previous((from, begin), Glance::Child(parent), found, None)?
-        };
+        let range = (from, &key[..parent]);
+        let found = self.trees.glance_previous(local, range, Glance::Child(parent), &mut self.found, None)?;
         self.child(found, &key[..parent], local)
     }
 
