@@ -219,6 +219,10 @@ fn leave(server: &Arc<Server>, worker: Box<Worker>, aside: Aside) -> Option<Box<
     let left = lock(slot).take();
     match left {
         Some(mut left) => {
+            // NB: it may have lost its loop, and found it again with another connection's command begun.
+            if left.token != done.seat.token {
+                left.worker.flush(left.token);
+            }
             left.worker.finish_aside(done);
             Some(left.worker)
         }

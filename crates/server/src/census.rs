@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use perilune_resp::{parse_integer, Arguments};
 
-use crate::client::{Client, ReplyMode};
-use crate::commands::tracking::redirected;
+use crate::client::Client;
+use crate::commands::tracking::{has_lost_target, redirected};
 use crate::connection::Connection;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::mailbox::Seat;
@@ -178,7 +178,7 @@ pub(crate) fn line(client: &Client, holds: Holds) -> String {
             + queue
             + output_buffer,
         client.user_name(),
-        redirected(client.tracking),
+        redirected(client.tracking.as_ref()),
         client.protocol.number(),
     );
     text.push('\n');
@@ -189,14 +189,14 @@ fn flags(client: &Client) -> String {
     let all = [
         (client.monitors, 'O'),
         (client.topics.is_some(), 'P'),
-        (client.tracking.is_some(), 't'),
         (client.queue.is_some(), 'x'),
         (client.parked.as_ref().is_some_and(|parked| parked.gives_up), 'b'),
+        (client.tracking.is_some(), 't'),
+        (has_lost_target(client), 'R'),
         (client.closing, 'c'),
         (client.address.starts_with('/'), 'U'),
         (client.keeps_memory, 'e'),
         (client.leaves_untouched, 'T'),
-        (client.reply_mode != ReplyMode::On, 'R'),
     ];
     let text: String = all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, letter)| letter).collect();
     if text.is_empty() {

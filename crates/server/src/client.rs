@@ -14,6 +14,7 @@ use crate::mailbox::Seat;
 use crate::subscribers::Topic;
 use crate::subscriptions::Topics;
 use crate::table::Command;
+use crate::tracking::own::Own;
 use crate::tracking::Tracking;
 use crate::watched::Watched;
 
@@ -53,12 +54,16 @@ pub(crate) struct Client {
     pub(crate) watched: Watched,
     /// What its command reads and it is to be told of, as that was when it was remembered: CLIENT TRACKING.
     pub(crate) kept: Watched,
+    /// What its command may change of what it keeps, if it is not to be told of that.
+    pub(crate) own: Own,
     /// What it is subscribed to, if anything.
     pub(crate) topics: Option<Box<Topics>>,
     /// It came from this machine.
     pub(crate) is_local: bool,
     /// What it wants to be told of what it reads: CLIENT TRACKING.
     pub(crate) tracking: Option<Tracking>,
+    /// The client that was to be told in its place, if that was found to have gone; else 0.
+    pub(crate) broken_redirect: i64,
     /// What it has of PERILUNE.*: locks and watches, released when it ends.
     pub(crate) nodes: Option<Box<Nodes>>,
     /// A script of its command under way has taken locks.
@@ -93,6 +98,8 @@ pub(crate) struct Parked {
     pub(crate) queued: Option<Queued>,
     /// The question that it has asked all servers.
     pub(crate) asked: Option<u64>,
+    /// What it tracks from then on, if the answer is where its target is.
+    pub(crate) tracking: Option<Tracking>,
     /// Not a command but all of them wait: CLIENT PAUSE.
     pub(crate) paused: bool,
 }
@@ -157,9 +164,11 @@ impl Client {
             queue: None,
             watched: Watched::default(),
             kept: Watched::default(),
+            own: Own::default(),
             topics: None,
             is_local,
             tracking: None,
+            broken_redirect: 0,
             nodes: None,
             locked: false,
             closing: false,
@@ -240,6 +249,7 @@ impl Client {
             gives_up: false,
             queued: None,
             asked: None,
+            tracking: None,
             paused: false,
         }))
     }
@@ -281,8 +291,10 @@ impl Client {
             queue: self.queue.take(),
             watched: std::mem::take(&mut self.watched),
             kept: std::mem::take(&mut self.kept),
+            own: std::mem::take(&mut self.own),
             topics: self.topics.clone(),
             tracking: self.tracking.take(),
+            broken_redirect: self.broken_redirect,
             locked: false,
             is_local: self.is_local,
             nodes: self.nodes.take(),
@@ -306,10 +318,16 @@ impl Client {
         self.queue = lent.queue;
         self.watched = lent.watched;
         self.kept = lent.kept;
+        self.own = lent.own;
         self.topics = lent.topics;
         self.tracking = lent.tracking;
         self.nodes = lent.nodes;
         self.closing |= lent.closing;
+    }
+
+    /// Whether its commands compare keys inside their transactions.
+    pub(crate) fn compares(&self) -> bool {
+        !self.watched.is_empty() || !self.kept.is_empty() || !self.own.is_empty()
     }
 
     /// Whether a command of it waits to be run aside, or is; then what it has chosen is lent.

@@ -21,6 +21,10 @@ pub(crate) struct Figures {
     pub(crate) rejected: AtomicU64,
     pub(crate) swept: AtomicU64,
     pub(crate) evicted: AtomicU64,
+    /// Of CLIENT TRACKING: clients, keys that they keep, and how many keep each, added up.
+    pub(crate) tracking_clients: AtomicU64,
+    pub(crate) tracked_keys: AtomicU64,
+    pub(crate) tracked_items: AtomicU64,
     /// Commands in the last second.
     pub(crate) commands_each_second: AtomicU64,
 }
@@ -41,6 +45,9 @@ pub(crate) struct Published {
     pub(crate) evicted: u64,
     /// Clients that wait for keys, or for the end of CLIENT PAUSE.
     pub(crate) blocked: u64,
+    pub(crate) tracking_clients: u64,
+    pub(crate) tracked_keys: u64,
+    pub(crate) tracked_items: u64,
 }
 
 impl Published {
@@ -62,10 +69,13 @@ impl Published {
             evicted: read(&figures.evicted),
             blocked: (server.blocked.load(Ordering::Relaxed) + server.held_back.load(Ordering::Relaxed))
                 as u64,
+            tracking_clients: read(&figures.tracking_clients),
+            tracked_keys: read(&figures.tracked_keys),
+            tracked_items: read(&figures.tracked_items),
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 11] {
+    fn fields(&mut self) -> [&mut u64; 14] {
         [
             &mut self.process,
             &mut self.port,
@@ -78,6 +88,9 @@ impl Published {
             &mut self.commands_each_second,
             &mut self.evicted,
             &mut self.blocked,
+            &mut self.tracking_clients,
+            &mut self.tracked_keys,
+            &mut self.tracked_items,
         ]
     }
 
@@ -104,6 +117,9 @@ impl Published {
         self.commands_each_second += other.commands_each_second;
         self.evicted += other.evicted;
         self.blocked += other.blocked;
+        self.tracking_clients += other.tracking_clients;
+        self.tracked_keys += other.tracked_keys;
+        self.tracked_items += other.tracked_items;
     }
 }
 

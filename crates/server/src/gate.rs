@@ -5,24 +5,23 @@
 //! - A command that works with keys runs as one transaction, again when it meets a concurrent change;
 //!   its reply is that of the run that was committed.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
-use crate::acl::{Denied, Entry};
 use crate::client::{Client, Parked};
 use crate::commands::clients;
 use crate::effects::Effects;
 use crate::failure;
-use crate::journal::Level;
 use crate::keyspace::{clock, Keys};
 use crate::limits::{LONG_BYTES, QUEUE_BYTES};
 use crate::mailbox::Later;
 use crate::memory;
 use crate::notify;
+pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
+use crate::refusals::{only_subscribed, unknown, unknown_word};
 use crate::server::Server;
 use crate::settings::Name;
 use crate::slowlog;
@@ -70,8 +69,14 @@ impl Context<'_> {
             if outermost {
                 effects.tally.clear();
             }
+            if outermost && !client.own.is_empty() {
+                client.own.begin(session, clock())?;
+            }
             body(session, client, effects)?;
             if outermost {
+                if !client.own.is_empty() {
+                    client.own.end(session, clock())?;
+                }
                 is_changed = !client.watched.is_empty() && !client.watched.holds(session, clock())?;
                 is_not_kept = !client.kept.is_empty() && !client.kept.holds(session, clock())?;
                 effects.finish(session)?;
@@ -82,6 +87,7 @@ impl Context<'_> {
         client.kept.broken |= is_not_kept;
         if outcome.is_err() {
             effects.rewind(before);
+            client.own.clear();
         }
         outcome
     }
@@ -242,7 +248,7 @@ impl Context<'_> {
         // What posts messages takes a whole transaction, and so does comparing what is watched; quick ways tell of no
         // events. Neither takes long values, of which each try would make a copy.
         let is_long = writes && arguments.extent() >= LONG_BYTES;
-        let compares = !self.client.watched.is_empty() || !self.client.kept.is_empty();
+        let compares = self.client.compares();
         let is_plain = !command.is(POSTS) && !compares && !is_long;
         if is_plain && !self.effects.tells(notify::STRING | notify::NEW) {
             if let Some(quick) = command.quick {
@@ -352,82 +358,6 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Whether the client's user may run this; `place` is where: toplevel, multi or lua. Refusals are kept for
-    /// ACL LOG.
-    #[inline]
-    pub(crate) fn permit(
-        &mut self,
-        command: &Command,
-        arguments: Arguments<'_>,
-        place: &'static str,
-    ) -> std::result::Result<(), String> {
-        if self.client.is_unlimited(&self.server.acl) {
-            return Ok(());
-        }
-        self.permit_by_rules(command, arguments, place)
-    }
-
-    fn permit_by_rules(
-        &mut self,
-        command: &Command,
-        arguments: Arguments<'_>,
-        place: &'static str,
-    ) -> std::result::Result<(), String> {
-        let Some(user) = self.client.user(&self.server.acl) else {
-            // It was deleted meanwhile.
-            self.client.authenticated = false;
-            self.client.closing = true;
-            return Err("NOAUTH the user of this connection has been deleted".to_owned());
-        };
-        if command.is(ADMITTED) {
-            return Ok(());
-        }
-        let Err(denied) = user.check(command, arguments) else { return Ok(()) };
-        let argument = |place: usize| arguments.get(place).unwrap_or_default().to_vec();
-        let name = full_name(command, arguments);
-        let (reason, object, what) = match denied {
-            Denied::Command => ("command", name.clone().into_bytes(), format!("run the '{name}' command")),
-            Denied::Key(place) => {
-                ("key", argument(place), "access one of the keys used as arguments".to_owned())
-            }
-            Denied::Channel(place) => {
-                ("channel", argument(place), "access one of the channels used as arguments".to_owned())
-            }
-        };
-        let user = self.client.user_name().to_owned();
-        self.note_refusal(reason, place, object, user);
-        Err(format!("NOPERM this user has no permissions to {what}"))
-    }
-
-    /// Keeps a refusal for ACL LOG.
-    pub(crate) fn note_refusal(
-        &self,
-        reason: &'static str,
-        context: &'static str,
-        object: Vec<u8>,
-        user: String,
-    ) {
-        if reason == "auth" && self.server.notes(Level::Warning) {
-            let details = [("user", &*user), ("addr", &self.client.address)];
-            self.server.note(Level::Warning, "authentication failed", &details);
-        }
-        let (now, time) = (Instant::now(), clock());
-        let entry = Entry {
-            id: 0,
-            count: 1,
-            reason,
-            context,
-            object,
-            user,
-            client: format!("id={} addr={} db={}", self.client.id, self.client.address, self.client.database),
-            last: now,
-            created: time,
-            updated: time,
-        };
-        let most = self.server.live.number(Name::AclLogMaxLen);
-        self.server.acl.log.add(entry, usize::try_from(most).unwrap_or(usize::MAX));
-    }
-
     /// Answers that there is no memory; EXEC is over then.
     #[cold]
     fn refuse_for_memory(&mut self, command: &Command, replies: &mut Replies<'_>) {
@@ -452,55 +382,4 @@ impl Context<'_> {
         }
         replies.error(text);
     }
-}
-
-/// The name of a command, with the word behind it if it is a container.
-pub(crate) fn full_name(command: &Command, arguments: Arguments<'_>) -> String {
-    match arguments.get(1) {
-        Some(word) if !command.words.is_empty() => {
-            format!("{}|{}", command.name, String::from_utf8_lossy(word).to_ascii_lowercase())
-        }
-        _ => command.name.to_owned(),
-    }
-}
-
-/// The refusal of a wrong number of arguments.
-pub(crate) fn wrong_number(name: &str) -> String {
-    format!("ERR wrong number of arguments for '{name}' command")
-}
-
-/// The refusal of what a subscriber without pushes cannot have.
-fn only_subscribed(name: &str) -> String {
-    format!(
-        "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
-         this context"
-    )
-}
-
-/// A part of an argument as a message shows it: up to a zero byte, as C does.
-fn shown(bytes: &[u8], most: usize) -> String {
-    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned()
-}
-
-/// The refusal of a word that a container of commands does not know.
-fn unknown_word(container: &str, word: &[u8]) -> String {
-    format!("ERR unknown subcommand '{}'. Try {} HELP.", shown(word, 128), container.to_ascii_uppercase())
-}
-
-/// The refusal of a name that no command has, with the words of Redis; of what is absent on purpose, why.
-fn unknown(arguments: Arguments<'_>) -> String {
-    if let Some(reason) = table::absent(&arguments[0]) {
-        return reason.to_owned();
-    }
-    let mut text = format!("ERR unknown command '{}', with args beginning with: ", shown(&arguments[0], 128));
-    let mut room = 128;
-    for argument in arguments.from(1).iter() {
-        if room == 0 {
-            break;
-        }
-        let _ = write!(text, "'{}' ", shown(argument, room));
-        room = room.saturating_sub(argument.len() + 3);
-    }
-    text
 }

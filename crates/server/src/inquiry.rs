@@ -21,6 +21,7 @@ use crate::gate::Context;
 use crate::mailbox::{Later, Letter, Seat};
 use crate::peers;
 use crate::server::Server;
+use crate::tracking::notice::Place;
 
 /// How long a server has to answer.
 const ANSWERED: Duration = Duration::from_secs(2);
@@ -36,6 +37,8 @@ pub(crate) enum Form {
     Found,
     /// OK in any case.
     Done,
+    /// Where one client is; whoever asked goes on with that.
+    Target,
     /// What was refused, so many of the newest.
     Refusals(usize),
 }
@@ -59,7 +62,7 @@ impl Answer {
         match form {
             Form::Count => replies.integer(self.count),
             Form::Found if self.count == 0 => replies.error("ERR No such client"),
-            Form::Found | Form::Done => replies.simple("OK"),
+            Form::Found | Form::Done | Form::Target => replies.simple("OK"),
             Form::Refusals(most) => reply_log(&self.lines, most, &mut replies),
             Form::Lines => {
                 let mut lines: Vec<&[u8]> = self.lines.split_inclusive(|byte| *byte == b'\n').collect();
@@ -110,6 +113,16 @@ pub(crate) struct Inquiries {
     pending: Mutex<HashMap<u64, Pending>>,
 }
 
+impl Pending {
+    /// Replies what has been answered.
+    fn end(self) {
+        match self.form {
+            Form::Target => self.later.tell_target(Place::parse(&self.answer.lines)),
+            form => self.later.reply(self.answer.reply(form, self.protocol)),
+        }
+    }
+}
+
 impl Inquiries {
     /// Takes a server's answer; the last one makes the reply.
     pub(crate) fn answered(&self, number: u64, answer: &Answer) {
@@ -119,7 +132,7 @@ impl Inquiries {
         question.left = question.left.saturating_sub(1);
         if question.left == 0 {
             if let Some(question) = pending.remove(&number) {
-                question.later.reply(question.answer.reply(question.form, question.protocol));
+                question.end();
             }
         }
     }
@@ -128,7 +141,7 @@ impl Inquiries {
     pub(crate) fn give_up(&self, number: u64) {
         let question = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         if let Some(question) = question {
-            question.later.reply(question.answer.reply(question.form, question.protocol));
+            question.end();
         }
     }
 }

@@ -37,14 +37,18 @@ mod notify;
 mod numbers;
 mod pattern;
 mod peers;
+mod permits;
 mod queue;
 mod random;
 mod rdb;
+mod refusals;
 mod scripts;
 mod server;
 mod settings;
 mod slowlog;
+mod start_error;
 mod statistics;
+mod stream;
 mod subscribers;
 mod subscriptions;
 mod table;
@@ -56,7 +60,8 @@ mod watched;
 mod worker;
 
 pub use crate::rdb::{import_rdb, ImportError, Imported};
-pub use crate::server::{Running, StartError, Stopper};
+pub use crate::server::{Running, Stopper};
 pub use crate::settings::{
     find, nearest, FileError, Kind, Name, Parsed, Scope, Setting, SettingError, Settings, SETTINGS,
 };
+pub use crate::start_error::StartError;

@@ -50,6 +50,9 @@ pub(crate) const WATCHED_KEYS: usize = 65_536;
 pub(crate) const TRACKED_KEYS: usize = 10_000;
 pub(crate) const TRACKED_AT_ONCE: usize = 64;
 
+/// Bytes of the names in one notice to a client of another server; with more it is told to forget all.
+pub(crate) const NOTICE_BYTES: usize = 16 << 20;
+
 /// Expired keys that are removed in one transaction.
 pub(crate) const SWEPT_AT_ONCE: usize = 64;
 
@@ -62,3 +65,7 @@ pub(crate) const EVENTS: usize = 1_024;
 /// Clients with locks, watches or messages to wait for; each takes a thread. With more they ask again and
 /// again instead.
 pub(crate) const WAITERS: usize = 1_024;
+
+/// Arguments of a function's command that FUNCTION STATS shows, and bytes of each.
+pub(crate) const SHOWN_ARGUMENTS: usize = 128;
+pub(crate) const SHOWN_BYTES: usize = 1_024;

@@ -11,8 +11,8 @@ use std::path::Path;
 use mio::net::{TcpListener, UnixListener};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::server::StartError;
 use crate::settings::{Name, Settings};
+use crate::start_error::StartError;
 
 /// All of them.
 #[derive(Debug)]

@@ -13,13 +13,14 @@ use mio::Waker;
 
 use crate::aside::Done;
 use crate::client::Client;
-use crate::connection::Stream;
 use crate::inquiry::Inquiry;
 use crate::server::Server;
+use crate::stream::Stream;
 use crate::subscribers::Message;
+use crate::tracking::notice::{Notice, Place};
 
 /// Where a client is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Seat {
     /// Which event loop.
     pub(crate) thread: usize,
@@ -42,6 +43,10 @@ pub(crate) enum Letter {
     Message(Arc<Message>),
     /// Bytes that belong to no request.
     Push { seat: Seat, bytes: Arc<[u8]> },
+    /// What a client is told of keys that another one has read.
+    Notice(Box<Notice>),
+    /// Where the client is to which one that is parked redirects its notices, if it is anywhere.
+    Target { seat: Seat, ticket: u64, place: Option<Place> },
     /// A question to answer.
     Ask(Arc<Inquiry>),
     /// Commands are held back no longer.
@@ -119,6 +124,14 @@ impl Later {
     /// Sends the reply, exactly one, in the client's protocol; the connection goes on with its next request.
     pub(crate) fn reply(mut self, bytes: Vec<u8>) {
         self.send(bytes);
+    }
+
+    /// Says where the client is to which it redirects its notices.
+    pub(crate) fn tell_target(mut self, place: Option<Place>) {
+        self.answered = true;
+        if let Some(mailbox) = self.server.mailboxes.get(self.seat.thread) {
+            mailbox.post(Letter::Target { seat: self.seat, ticket: self.ticket, place });
+        }
     }
 
     fn send(&mut self, bytes: Vec<u8>) {

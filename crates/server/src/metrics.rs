@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use perilune::FigureKind;
 
 use crate::figures::Published;
-use crate::server::{Server, StartError};
+use crate::server::Server;
 use crate::settings::{Name, Settings};
+use crate::start_error::StartError;
 use crate::statistics::STEPS;
 use crate::table;
 

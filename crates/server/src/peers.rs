@@ -26,6 +26,7 @@ use crate::limits::{TOLD_BYTES, TOLD_PENDING_BYTES};
 use crate::mailbox::Letter;
 use crate::server::Server;
 use crate::subscribers::{self, Message, Topic};
+use crate::tracking::notice;
 use crate::{inquiry, queue};
 
 /// A message of the engine holds so much of what is told.
@@ -121,6 +122,7 @@ pub(crate) fn listen(server: &Arc<Server>, mut session: Session) {
                     held.clear();
                     // Replies that were told of are still there.
                     let _ = queue::deliver_all(server, &mut session);
+                    let _ = notice::deliver(server, &mut session);
                 }
                 let Some((more, piece)) = message.body.split_first() else { continue };
                 held.extend_from_slice(piece);
@@ -157,6 +159,8 @@ fn hear(server: &Arc<Server>, session: &mut Session, bytes: &[u8]) -> bool {
             let number = |index: usize| words.get(index).and_then(parse_integer).unwrap_or(0);
             server.pause(number(1).unsigned_abs(), number(2) != 0);
         }
+        // What cannot be read now is read with the next one.
+        Some(b"notices") => drop(notice::deliver(server, session)),
         Some(b"served") => {
             if let Some(ticket) = words.get(1).and_then(parse_integer) {
                 // What cannot be read now is read after the next time that messages were dropped.
@@ -192,6 +196,7 @@ pub(crate) fn sweep(session: &mut Session, home: i64) -> perilune::Result<()> {
 fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
     subscribers::forget(session, server)?;
     queue::forget(session, server)?;
+    notice::forget(session, server)?;
     session.remove_channel(channel(server))?;
     session.delete_tree(&place(server)?)
 }

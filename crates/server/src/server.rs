@@ -1,6 +1,5 @@
 //! A server: what all its threads share, how it starts and how it ends.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -29,77 +28,10 @@ use crate::monitors::Monitors;
 use crate::peers;
 use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
+use crate::start_error::StartError;
 use crate::statistics::Statistics;
 use crate::worker::Worker;
 use crate::{metrics, tls};
-
-/// Why a server could not start: the text says what to do.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// An address or socket is not to be had.
-    Listen {
-        /// Which.
-        place: String,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// Users of `aclfile` or `user` lines are not as they have to be.
-    Users(String),
-    /// The database is behind a server already.
-    Remote {
-        /// That server's.
-        address: String,
-    },
-    /// A file that a setting names is not as it has to be.
-    Setting(String),
-    /// The operating system refused something else.
-    Io(io::Error),
-    /// The database answered.
-    Database(perilune::Error),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::Listen { place, source } => {
-                write!(f, "cannot listen at {place}: {source}: choose another `port`, `bind` or `unixsocket`")
-            }
-            StartError::Remote { address } => {
-                write!(
-                    f,
-                    "{address} is a server already: start `perilune serve` where the database's file is"
-                )
-            }
-            StartError::Users(why) | StartError::Setting(why) => f.write_str(why),
-            StartError::Io(error) => write!(f, "cannot start the server: {error}"),
-            StartError::Database(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StartError::Listen { source, .. } | StartError::Io(source) => Some(source),
-            StartError::Database(error) => Some(error),
-            StartError::Remote { .. } => None,
-            StartError::Users(_) | StartError::Setting(_) => None,
-        }
-    }
-}
-
-impl From<io::Error> for StartError {
-    fn from(error: io::Error) -> StartError {
-        StartError::Io(error)
-    }
-}
-
-impl From<perilune::Error> for StartError {
-    fn from(error: perilune::Error) -> StartError {
-        StartError::Database(error)
-    }
-}
 
 /// What the threads of a server share.
 #[derive(Debug)]

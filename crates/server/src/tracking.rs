@@ -9,27 +9,34 @@
 //! - A database is watched before a key of it is looked at, and a key is looked at before the command reads it: a change
 //!   that the command did not see is found.
 //! - The command compares the key with its digest inside its own transaction (`Client::kept`): each digest is that of
-//!   what all clients of the key have read, or the key counts as changed. So one that is changed back is no matter.
+//!   what the client has read, or the key counts as changed. So one that is changed back is no matter.
 //! - A comparison begins after the touch that it is for was taken: what comes meanwhile touches again.
+//! - FLUSHALL and FLUSHDB count at `^redis("flushed")`: when that has grown, all keys count as changed.
 //! - A client is not told of a key while a command of it runs elsewhere: the notice would come before the reply.
-//! - What cannot be remembered ends the connection, and with it what the client keeps.
+//! - What cannot be remembered, or told, ends the connection, and with it what the client keeps.
 //!
-//! Deliberately absent: who has changed a key (NOLOOP: its client is told, too), names of keys that nobody has read
-//! (BCAST), and which keys a script reads: those that it declares are remembered, in its client's database.
+//! Deliberately absent: names of keys that nobody has read (BCAST), and which keys a script reads: those that it declares
+//! are remembered, in its client's database.
 
-use std::collections::{HashMap, VecDeque};
+pub(crate) mod notice;
+pub(crate) mod own;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use perilune::{Node, Session, TransactionOptions, WatchId, WatchScope};
-use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
+use perilune_resp::{parse_integer, Arguments};
 
+use self::notice::{Names, Place};
 use crate::client::Client;
+use crate::figures::Figures;
 use crate::keyspace::{clock, NAME};
 use crate::limits::{TRACKED_AT_ONCE, TRACKED_KEYS};
 use crate::mailbox::Seat;
-use crate::table::{self, LONG, READ};
+use crate::table::{self, LONG, READ, WRITE};
 use crate::watched::digest;
 
 /// The tokens of these watches begin here, one for each database.
@@ -47,8 +54,10 @@ pub(crate) struct Tracking {
     pub(crate) opt_out: bool,
     /// It has said so of the next command.
     pub(crate) caching: bool,
-    /// It need not be told of what it changes itself; it is.
+    /// It is not told of what it changes itself.
     pub(crate) no_loop: bool,
+    /// The client that is told in its place.
+    pub(crate) target: Option<Place>,
 }
 
 impl Tracking {
@@ -65,18 +74,24 @@ impl Tracking {
 type Name = (i64, Vec<u8>);
 type Digest = [u8; 32];
 
-#[derive(Debug)]
-struct Tracked {
-    /// None: it counts as changed.
-    digest: Option<Digest>,
-    seats: Vec<Seat>,
-}
+/// Who keeps a key, and as what; none: it counts as changed.
+type Keepers = Vec<(Seat, Option<Digest>)>;
+
+/// Clients, with what each is to be told.
+pub(crate) type Told = Vec<(Names, Vec<Seat>)>;
 
 /// What the clients of a loop keep.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     registry: Registry,
-    keys: HashMap<Name, Tracked>,
+    keys: HashMap<Name, Keepers>,
+    /// Keepers of all keys.
+    items: usize,
+    clients: HashSet<Seat>,
+    /// FLUSHALLs and FLUSHDBs, as they were counted before the comparison under way.
+    flushed: Option<i64>,
+    /// What the server's figures have been told: clients, keys, items.
+    counted: [u64; 3],
     watches: HashMap<i64, (WatchId, i32)>,
     /// A database was touched since the last comparison began.
     touched: bool,
@@ -92,6 +107,10 @@ impl Tracker {
         Tracker {
             registry,
             keys: HashMap::new(),
+            items: 0,
+            clients: HashSet::new(),
+            flushed: None,
+            counted: [0; 3],
             watches: HashMap::new(),
             touched: false,
             left: VecDeque::new(),
@@ -112,6 +131,7 @@ impl Tracker {
     ) -> perilune::Result<()> {
         let Some(tracking) = client.tracking else { return Ok(()) };
         client.kept.clear();
+        client.own.clear();
         let Some(command) = table::find(&arguments[0]) else { return Ok(()) };
         let executes = command.name == "exec";
         if client.queue.is_some() && !executes || matches!(command.name, "client" | "multi") {
@@ -120,65 +140,66 @@ impl Tracker {
         if let Some(tracking) = &mut client.tracking {
             tracking.caching = false;
         }
-        if !tracking.wants() {
-            return Ok(());
-        }
-        let reads = |command: &table::Command| command.is(READ | LONG);
-        let (mut names, mut database) = (Vec::<Name>::new(), client.database);
-        let mut add = |command: &table::Command, arguments: Arguments<'_>| {
-            if let ("select", Some(chosen)) = (command.name, arguments.get(1).and_then(parse_integer)) {
-                database = chosen;
+        let (read, written) = keys_of(client, command, arguments);
+        let own: Vec<_> = written.into_iter().filter(|_| tracking.no_loop).collect();
+        if tracking.wants() {
+            for name in read {
+                let (database, key) = (name.0, name.1.clone());
+                let digest = self.add(session, name, client.seat)?;
+                if let Some(digest) = digest.filter(|_| !own.contains(&(database, key.clone()))) {
+                    client.kept.expect(database, &key, digest);
+                }
             }
-            let places = if reads(command) { command.key_places(arguments) } else { None };
-            let keys = places.unwrap_or_default().into_iter().filter_map(|place| arguments.get(place));
-            names.extend(keys.map(|key| (database, key.to_vec())));
-        };
-        match &client.queue {
-            Some(queue) => {
-                queue.commands.iter().for_each(|(command, words)| add(command, words.as_arguments()))
-            }
-            None => add(command, arguments),
         }
-        for name in names {
-            let (database, key) = (name.0, name.1.clone());
-            if let Some(digest) = self.add(session, name, client.seat)? {
-                client.kept.expect(database, &key, digest);
+        for name in own {
+            if let Some(known) = self.keeper(&name, client.seat).and_then(|digest| *digest) {
+                client.own.add(name.0, &name.1, known);
             }
         }
         Ok(())
     }
 
-    /// What the client's command has read is remembered as something else than what it was.
+    /// As what a client keeps a key.
+    fn keeper(&mut self, name: &Name, seat: Seat) -> Option<&mut Option<Digest>> {
+        let keepers = self.keys.get_mut(name)?;
+        keepers.iter_mut().find(|(other, _)| *other == seat).map(|(_, digest)| digest)
+    }
+
+    /// A command has ended: what it has read is remembered as something else than what it was, or it is what it has left.
     pub(crate) fn settle(&mut self, client: &Client) {
+        for (database, key, left) in client.own.left() {
+            if let Some(digest) = self.keeper(&(database, key.to_vec()), client.seat) {
+                *digest = Some(left);
+            }
+        }
         if !client.kept.broken {
             return;
         }
         for (database, key) in client.kept.names() {
-            if let Some(known) = self.keys.get_mut(&(database, key.to_vec())) {
-                known.digest = None;
+            if let Some(digest) = self.keeper(&(database, key.to_vec()), client.seat) {
+                *digest = None;
                 self.touched = true;
             }
         }
     }
 
-    /// Remembers a key for a client: what it held when it was first, unless it counts as changed.
+    /// Remembers a key for a client, and answers as what, unless it counts as changed.
     fn add(&mut self, session: &mut Session, name: Name, seat: Seat) -> perilune::Result<Option<Digest>> {
-        if let Some(known) = self.keys.get_mut(&name) {
-            if !known.seats.contains(&seat) {
-                known.seats.push(seat);
-            }
-            return Ok(known.digest);
+        if let Some(digest) = self.keeper(&name, seat) {
+            return Ok(*digest);
         }
-        if self.keys.len() >= TRACKED_KEYS {
+        if self.keys.len() >= TRACKED_KEYS && !self.keys.contains_key(&name) {
             // One for one: its clients are told that it has changed.
-            if let Some(known) = self.keys.values_mut().find(|known| known.digest.is_some()) {
-                known.digest = None;
+            let is_kept = |keepers: &&mut Keepers| keepers.iter().any(|(_, digest)| digest.is_some());
+            if let Some(keepers) = self.keys.values_mut().find(is_kept) {
+                keepers.iter_mut().for_each(|(_, digest)| *digest = None);
                 self.touched = true;
             }
         }
         self.watch(session, name.0)?;
         let digest = look(session, &name)?;
-        self.keys.insert(name, Tracked { digest: Some(digest), seats: vec![seat] });
+        self.keys.entry(name).or_default().push((seat, Some(digest)));
+        self.items += 1;
         Ok(Some(digest))
     }
 
@@ -186,6 +207,9 @@ impl Tracker {
     fn watch(&mut self, session: &mut Session, database: i64) -> perilune::Result<()> {
         if self.watches.contains_key(&database) {
             return Ok(());
+        }
+        if self.flushed.is_none() {
+            self.flushed = Some(flushes(session)?);
         }
         let node = Node::new(NAME)?.with(database)?;
         let watch = session.watch([(&node, WatchScope::Subtree)])?;
@@ -219,16 +243,13 @@ impl Tracker {
         }
     }
 
-    /// Compares some keys, if there are any to compare: those that have changed, with who is to be told of them.
-    /// `is_away` says that a client is not to be told now.
-    pub(crate) fn changed(
-        &mut self,
-        session: &mut Session,
-        mut is_away: impl FnMut(Seat) -> bool,
-    ) -> Vec<(Vec<u8>, Vec<Seat>)> {
+    /// Compares some keys, if there are any to compare: who is to be told what. `is_away` says that a client is not to be
+    /// told now.
+    pub(crate) fn changed(&mut self, session: &mut Session, mut is_away: impl FnMut(Seat) -> bool) -> Told {
         if self.left.is_empty() && !self.touched {
             return Vec::new();
         }
+        let mut told = Vec::new();
         let begun = Instant::now();
         if self.left.is_empty() {
             if begun < self.next {
@@ -236,24 +257,34 @@ impl Tracker {
             }
             self.touched = false;
             self.took = Duration::ZERO;
+            told.extend(self.flush(session, &mut is_away));
             self.left.extend(self.keys.keys().cloned());
         }
-        let mut told = Vec::new();
         for name in self.left.drain(..TRACKED_AT_ONCE.min(self.left.len())) {
-            let Some(tracked) = self.keys.get_mut(&name) else { continue };
+            let Some(keepers) = self.keys.get_mut(&name) else { continue };
             // A key that cannot be read now counts as changed.
-            if tracked.digest.is_some() && look(session, &name).ok() == tracked.digest {
-                continue;
-            }
-            tracked.digest = None;
-            let (away, here): (Vec<_>, Vec<_>) = tracked.seats.drain(..).partition(|seat| is_away(*seat));
-            tracked.seats = away;
-            if tracked.seats.is_empty() {
+            let is = look(session, &name).ok();
+            let mut here = Vec::new();
+            keepers.retain_mut(|(seat, digest)| {
+                if digest.is_some() && *digest == is {
+                    return true;
+                }
+                *digest = None;
+                let stays = is_away(*seat);
+                if stays {
+                    self.touched = true;
+                } else {
+                    here.push(*seat);
+                }
+                stays
+            });
+            self.items -= here.len();
+            if keepers.is_empty() {
                 self.keys.remove(&name);
-            } else {
-                self.touched = true;
             }
-            told.push((name.1, here));
+            if !here.is_empty() {
+                told.push((Some(vec![name.1]), here));
+            }
         }
         self.took += begun.elapsed();
         if self.left.is_empty() {
@@ -263,16 +294,67 @@ impl Tracker {
         told
     }
 
+    /// If there was a FLUSHALL or FLUSHDB, whoever keeps something is to forget all.
+    fn flush(
+        &mut self,
+        session: &mut Session,
+        is_away: &mut impl FnMut(Seat) -> bool,
+    ) -> Option<(Names, Vec<Seat>)> {
+        // What cannot be read counts as changed.
+        let flushed = flushes(session).ok();
+        if self.flushed == flushed && flushed.is_some() {
+            return None;
+        }
+        self.flushed = flushed;
+        let (mut here, mut items) = (Vec::new(), 0);
+        self.keys.retain(|_, keepers| {
+            keepers.retain_mut(|(seat, digest)| {
+                *digest = None;
+                let stays = is_away(*seat);
+                if !stays && !here.contains(seat) {
+                    here.push(*seat);
+                }
+                stays
+            });
+            items += keepers.len();
+            !keepers.is_empty()
+        });
+        self.items = items;
+        (!here.is_empty()).then_some((None, here))
+    }
+
+    /// A client tracks from now on.
+    pub(crate) fn enter(&mut self, seat: Seat) {
+        self.clients.insert(seat);
+    }
+
     /// A client keeps nothing any more.
     pub(crate) fn forget(&mut self, session: &mut Session, seat: Seat) {
-        if self.keys.is_empty() {
+        if !self.clients.remove(&seat) || self.keys.is_empty() {
             return;
         }
-        self.keys.retain(|_, tracked| {
-            tracked.seats.retain(|other| *other != seat);
-            !tracked.seats.is_empty()
+        let mut items = 0;
+        self.keys.retain(|_, keepers| {
+            keepers.retain(|(other, _)| *other != seat);
+            items += keepers.len();
+            !keepers.is_empty()
         });
+        self.items = items;
         self.unwatch(session);
+    }
+
+    /// Tells the server's figures what there is.
+    pub(crate) fn count(&mut self, figures: &Figures) {
+        let now = [self.clients.len(), self.keys.len(), self.items].map(|count| count as u64);
+        if now == self.counted {
+            return;
+        }
+        let figures: [&AtomicU64; 3] =
+            [&figures.tracking_clients, &figures.tracked_keys, &figures.tracked_items];
+        for ((figure, now), before) in figures.into_iter().zip(now).zip(self.counted) {
+            figure.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+        }
+        self.counted = now;
     }
 
     /// Ends what is not needed.
@@ -282,6 +364,7 @@ impl Tracker {
         }
         self.left.clear();
         self.touched = false;
+        self.flushed = None;
         for (_, (watch, descriptor)) in self.watches.drain() {
             // The kernel forgets it in any case when it is closed.
             let _ = self.registry.deregister(&mut SourceFd(&descriptor));
@@ -296,15 +379,37 @@ fn look(session: &mut Session, (database, key): &Name) -> perilune::Result<Diges
     session.transaction_with(&options, |session| Ok(digest(session, *database, key, clock())?))
 }
 
-/// As a client is told that a key has changed; nothing if it speaks RESP2, which has no words for that.
-pub(crate) fn notice(key: &[u8], protocol: Protocol) -> Vec<u8> {
-    let mut frame = Vec::new();
-    if protocol == Protocol::Resp3 {
-        let mut replies = Replies::new(&mut frame, protocol);
-        replies.push(2);
-        replies.bulk(b"invalidate");
-        replies.array(1);
-        replies.bulk(key);
+/// How many FLUSHALLs and FLUSHDBs there were.
+fn flushes(session: &mut Session) -> perilune::Result<i64> {
+    Ok(session.get_ref(&Node::new(NAME)?.with("flushed")?)?.and_then(|count| count.as_i64()).unwrap_or(0))
+}
+
+/// The keys that a command reads, with what EXEC runs, and those that it may write.
+fn keys_of(
+    client: &Client,
+    command: &'static table::Command,
+    arguments: Arguments<'_>,
+) -> (Vec<Name>, Vec<Name>) {
+    let (mut read, mut written, mut database) = (Vec::new(), Vec::new(), client.database);
+    let mut add = |command: &table::Command, arguments: Arguments<'_>| {
+        if let ("select", Some(chosen)) = (command.name, arguments.get(1).and_then(parse_integer)) {
+            database = chosen;
+        }
+        let places = command.is(READ | WRITE | LONG).then(|| command.key_places(arguments)).flatten();
+        for key in places.unwrap_or_default().into_iter().filter_map(|place| arguments.get(place)) {
+            if command.is(READ | LONG) {
+                read.push((database, key.to_vec()));
+            }
+            if command.is(WRITE | LONG) {
+                written.push((database, key.to_vec()));
+            }
+        }
+    };
+    match &client.queue {
+        Some(queue) => {
+            queue.commands.iter().for_each(|(command, words)| add(command, words.as_arguments()));
+        }
+        None => add(command, arguments),
     }
-    frame
+    (read, written)
 }

@@ -8,42 +8,36 @@
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
+mod admission;
+mod desk;
+mod inquiries;
+mod messages;
+mod overdue;
 mod pauses;
+mod rights;
 mod rings;
 mod unread;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
-use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
-use perilune::{node, Session};
-use perilune_resp::{parse_integer, Arguments, Protocol};
+use perilune::Session;
 
+pub(crate) use self::desk::Desk;
 use crate::aside::{Aside, Done};
-use crate::census::{self, Filter};
-use crate::client::{Client, Parked, Queued};
-use crate::connection::{Connection, Lent, Outcome, Stream};
+use crate::client::Client;
+use crate::connection::{Connection, Lent, Outcome};
 use crate::effects::Effects;
-use crate::failure;
-use crate::gate::Context;
-use crate::inquiry::{Answer, Inquiry};
-use crate::journal::Level;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
-use crate::numbers::lower;
 use crate::peers;
-use crate::queue;
 use crate::server::Server;
-use crate::settings::Name;
-use crate::subscribers::{self, Message, Topic};
 use crate::subscriptions::Subscriptions;
 use crate::timers::{Clocks, Timers};
-use crate::tls::TlsStream;
 use crate::tracking::{self, Tracker};
 use crate::waits::Waits;
 
@@ -53,157 +47,6 @@ const UNIX: Token = Token(usize::MAX - 1);
 const TCP: usize = usize::MAX - 2;
 /// The lowest of them.
 const LISTENERS: usize = usize::MAX - 1_000;
-
-const DENIED: &[u8] =
-    b"-DENIED Perilune runs in protected mode: there is no password, so that only clients of this \
-machine are served. Set `requirepass`, or give --protected-mode no if the network is trusted.\r\n";
-const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
-
-/// What a thread lends to the connection that it serves.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) server: Arc<Server>,
-    pub(crate) session: Session,
-    pub(crate) lent: Lent,
-    pub(crate) effects: Effects,
-    pub(crate) clocks: Clocks,
-    subscriptions: Subscriptions,
-    waits: Waits,
-    tracker: Tracker,
-    timers: Timers,
-    /// Why what was written last is not durable, for those whose replies wait for that.
-    unsettled: Option<String>,
-    /// Which of the server's loops this is.
-    thread: usize,
-}
-
-impl Desk {
-    /// What a command of `client` works with.
-    pub(crate) fn context<'d>(&'d mut self, client: &'d mut Client) -> Context<'d> {
-        Context {
-            server: &self.server,
-            session: &mut self.session,
-            client,
-            effects: &mut self.effects,
-            may_park: true,
-        }
-    }
-
-    /// Sees to what a command of `client` wants done, now that it has committed.
-    ///
-    /// # Errors
-    /// The database does not take its subscriptions.
-    pub(crate) fn carry_out(&mut self, client: &Client) -> perilune::Result<()> {
-        if client.kept.broken {
-            self.tracker.settle(client);
-        }
-        if let Some(parked) = &client.parked {
-            if let Some(until) = parked.until {
-                self.timers.set(until, client.seat.token, parked.ticket);
-            }
-            if let Some(queued) = &parked.queued {
-                self.await_keys(queued)?;
-            }
-        }
-        if self.effects.is_empty() {
-            return Ok(());
-        }
-        self.send_letters();
-        self.subscribe(client.seat.token)
-    }
-
-    /// Watches the keys that a client waits for. What came between its look and the watch is served at once.
-    fn await_keys(&mut self, queued: &Queued) -> perilune::Result<()> {
-        for key in &queued.keys {
-            self.waits.add(&mut self.session, queued.database, key)?;
-        }
-        for key in &queued.keys {
-            self.serve_key(queued.database, key)?;
-        }
-        Ok(())
-    }
-
-    /// Serves who waits for a key, wherever that is, if there is anything.
-    fn serve_key(&mut self, database: i64, key: &[u8]) -> perilune::Result<()> {
-        let Desk { server, session, effects, .. } = self;
-        effects.begin(server);
-        let before = effects.mark();
-        let served = session.transaction(|session| {
-            effects.rewind(before);
-            effects.wake(database, key);
-            Ok(effects.finish(session)?)
-        });
-        if served.is_err() {
-            effects.rewind(before);
-        }
-        self.send_letters();
-        served
-    }
-
-    /// A client no longer waits, for keys or for the end of a pause.
-    fn leave(&mut self, parked: &Parked) {
-        if parked.paused {
-            self.server.held_back.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(queued) = &parked.queued {
-            self.server.blocked.fetch_sub(1, Ordering::AcqRel);
-            for key in &queued.keys {
-                self.waits.remove(&mut self.session, queued.database, key);
-            }
-        }
-    }
-
-    /// Takes a client out of the queues; false if its reply is on its way. One that cannot be taken out is
-    /// told the truth by the reply that comes.
-    fn cancel(&mut self, queued: Option<&Queued>) -> bool {
-        queued.is_none_or(|queued| {
-            queue::cancel(&mut self.session, self.server.number, queued.ticket).unwrap_or(false)
-        })
-    }
-
-    #[cold]
-    fn subscribe(&mut self, token: usize) -> perilune::Result<()> {
-        let changes = std::mem::take(&mut self.effects.subscriptions);
-        let mut counts = BTreeMap::new();
-        for (topic, name, is_in) in &changes {
-            let count = self.subscriptions.change(*topic, name, token, *is_in);
-            counts.insert((*topic, &name[..]), count);
-        }
-        let counts: Vec<_> = counts.into_iter().map(|((topic, name), count)| (topic, name, count)).collect();
-        if counts.is_empty() {
-            return Ok(());
-        }
-        subscribers::note(&mut self.session, self.server.number, self.thread, &counts)
-    }
-
-    /// Whether replies have to wait for [`Desk::settle`].
-    #[inline]
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.session.is_unsettled() || self.unsettled.is_some()
-    }
-
-    /// Waits until all that was written is durable, if the level wants that.
-    fn settle(&mut self) {
-        if let Err(error) = self.session.settle() {
-            self.unsettled = Some(failure::text_of(&error).into_owned());
-        }
-    }
-
-    fn send_letters(&mut self) {
-        if self.effects.letters.is_empty() {
-            return;
-        }
-        // What others are told is as durable as what the client is told itself.
-        self.settle();
-        for (thread, letter) in self.effects.letters.drain(..) {
-            match self.server.mailboxes.get(thread) {
-                Some(mailbox) if thread == self.thread => mailbox.keep(letter),
-                Some(mailbox) => mailbox.post(letter),
-                None => {}
-            }
-        }
-    }
-}
 
 /// The thread's state.
 #[derive(Debug)]
@@ -227,6 +70,8 @@ pub(crate) struct Worker {
     /// Seconds that have been counted for `timeout`, and when the last one was.
     seconds: u64,
     second: Instant,
+    /// The version of users that its connections have been compared with.
+    rules: u64,
 }
 
 impl Worker {
@@ -257,6 +102,7 @@ impl Worker {
             subscriptions: Subscriptions::default(),
             waits: Waits::new(poll.registry().try_clone()?),
             tracker: Tracker::new(poll.registry().try_clone()?),
+            notices: 0,
             timers: Timers::default(),
             unsettled: None,
             thread,
@@ -272,6 +118,7 @@ impl Worker {
             held: Vec::new(),
             seconds: 0,
             second: Instant::now(),
+            rules: 0,
             asides: VecDeque::new(),
             slow: Vec::new(),
         })
@@ -448,7 +295,8 @@ impl Worker {
             if connection.client.monitors {
                 self.desk.server.monitors.remove(connection.client.seat);
             }
-            self.desk.forget(&mut connection.client);
+            connection.client.tracking = None;
+            self.desk.switch_tracking(&mut connection.client);
             connection.client.unsubscribe(&mut self.desk.effects);
             // What is not noted now is when the next one comes or goes, or this server does.
             let _ = self.desk.subscribe(token);
@@ -468,80 +316,11 @@ impl Worker {
         server.figures.connected.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn accept_tcp(&mut self, number: usize) {
-        while let Some(listener) = self.listeners.as_ref().and_then(|listeners| listeners.tcp.get(number)) {
-            match listener.accept() {
-                Ok((stream, address)) => {
-                    let Some(stream) = self.dress(stream, number) else { continue };
-                    let local = match address.ip() {
-                        IpAddr::V4(ip) => ip.is_loopback(),
-                        IpAddr::V6(ip) => ip.is_loopback(),
-                    };
-                    let here = stream.local_address();
-                    self.admit(stream, (address.to_string(), here), local);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // None is left, or no descriptor is: the next connection tries again.
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// The stream of a socket that came to listener `number`: with TLS or without.
-    fn dress(&self, socket: TcpStream, number: usize) -> Option<Stream> {
-        let tls_from = self.listeners.as_ref().map_or(0, |listeners| listeners.tls_from);
-        if number < tls_from {
-            return Some(Stream::Tcp(socket));
-        }
-        let config = self.desk.server.tls.as_ref()?;
-        // Without memory for it the client is told by the end of its connection.
-        Some(Stream::Tls(Box::new(TlsStream::new(socket, config).ok()?)))
-    }
-
-    fn accept_unix(&mut self) {
-        while let Some(listener) = self.listeners.as_ref().and_then(|listeners| listeners.unix.as_ref()) {
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    let path = self.desk.server.settings.unix_socket.as_ref();
-                    let address = path.map_or_else(String::new, |path| format!("{}:0", path.display()));
-                    self.admit(Stream::Unix(stream), (address.clone(), address), true);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    }
-
-    fn admit(&mut self, mut stream: Stream, (address, here): (String, String), local: bool) {
-        let server = &self.desk.server;
-        let (figures, live) = (&server.figures, &server.live);
-        figures.connections.fetch_add(1, Ordering::Relaxed);
-        let full = figures.connected.load(Ordering::Relaxed) >= live.number(Name::MaxClients) as u64;
-        let denied = !local && live.is_on(Name::ProtectedMode) && server.is_open();
-        if full || denied {
-            figures.rejected.fetch_add(1, Ordering::Relaxed);
-            let why = if full { "maxclients" } else { "protected-mode" };
-            server.note(Level::Warning, "client refused", &[("addr", &address), ("why", why)]);
-            let _ = stream.write(if full { FULL } else { DENIED });
-            return;
-        }
-        figures.connected.fetch_add(1, Ordering::Relaxed);
-        stream.prepare(live.number(Name::TcpKeepalive) as u64);
-        let id = client_id(&mut self.desk.session);
-        if server.notes(Level::Verbose) {
-            server.note(Level::Verbose, "client connected", &[("addr", &address), ("id", &id.to_string())]);
-        }
-        let client = Client::new(id, (address, here), local, server.is_open());
-        let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
-        else {
-            return;
-        };
-        target.load.fetch_add(1, Ordering::Relaxed);
-        target.post(Letter::Arrived(Box::new((stream, client))));
-    }
-
     fn read_letters(&mut self) {
-        for letter in self.desk.server.mailboxes[self.desk.thread].empty() {
+        let letters = self.desk.server.mailboxes[self.desk.thread].empty();
+        // A letter that came behind a change of users finds it made.
+        self.end_refused();
+        for letter in letters {
             match letter {
                 Letter::Arrived(arrived) => self.arrive(*arrived),
                 Letter::Reply { seat, ticket, bytes } => {
@@ -554,6 +333,8 @@ impl Worker {
                 Letter::Done(done) => self.finish_aside(*done),
                 Letter::Message(message) => self.deliver(&message),
                 Letter::Push { seat, bytes } => self.push(seat, &bytes),
+                Letter::Notice(notice) => self.take_notice(*notice),
+                Letter::Target { seat, ticket, place } => self.take_target(seat, ticket, place),
                 Letter::Ask(inquiry) => self.inquire(&inquiry),
                 Letter::Resume => self.resume(),
             }
@@ -568,192 +349,4 @@ impl Worker {
         let connection = self.connections.get_mut(seat.token)?.as_mut()?;
         (connection.client.id == seat.client).then_some(connection)
     }
-
-    /// Goes on with what CLIENT PAUSE has held back.
-    fn resume(&mut self) {
-        for (token, connection) in self.connections.iter_mut().enumerate() {
-            let Some(connection) = connection else { continue };
-            if let Some(parked) = connection.client.parked.take_if(|parked| parked.paused) {
-                self.desk.leave(&parked);
-                self.given.push(token);
-            }
-        }
-    }
-
-    /// Answers a question for the clients of this loop.
-    fn inquire(&mut self, inquiry: &Inquiry) {
-        let words = inquiry.words.as_arguments();
-        let answer = match words.get(1).map(lower).as_deref() {
-            Some(b"list") => self.list(words, inquiry.asker),
-            Some(b"kill") => self.kill(words, inquiry.asker),
-            Some(b"unblock") => self.unblock(words),
-            // The log is the server's: one loop answers.
-            Some(b"log") if self.desk.thread == 0 => self.desk.server.acl.log.asked(words),
-            _ => Answer::default(),
-        };
-        let Desk { server, session, .. } = &mut self.desk;
-        inquiry.answer(server, session, &answer);
-    }
-
-    fn list(&self, words: Arguments<'_>, asker: Seat) -> Answer {
-        let mut answer = Answer::default();
-        let Ok(filter) = Filter::of_list(words.from(2)) else { return answer };
-        for connection in self.connections.iter().flatten().filter(|each| filter.means(each, asker)) {
-            let mut holds = connection.holds();
-            if connection.client.id == asker.client {
-                holds = holds.and_command(words);
-            }
-            let line = census::line(&connection.client, holds);
-            answer.lines.extend_from_slice(line.as_bytes());
-        }
-        answer
-    }
-
-    fn kill(&mut self, words: Arguments<'_>, asker: Seat) -> Answer {
-        let mut answer = Answer::default();
-        let Ok(filter) = Filter::of_kill(words.from(2), |_| true) else { return answer };
-        let meant = |(token, connection): (usize, &Option<Connection>)| {
-            connection.as_ref().filter(|each| filter.means(each, asker)).map(|_| token)
-        };
-        let tokens: Vec<usize> = self.connections.iter().enumerate().filter_map(meant).collect();
-        answer.count = tokens.len() as i64;
-        for token in tokens {
-            match self.connections.get_mut(token) {
-                // Who asks for its own end is answered first.
-                Some(Some(connection)) if connection.client.id == asker.client => {
-                    connection.client.closing = true;
-                }
-                _ => self.end(token),
-            }
-        }
-        answer
-    }
-
-    fn unblock(&mut self, words: Arguments<'_>) -> Answer {
-        let id = words.get(2).and_then(parse_integer);
-        let fails = words.get(3).is_some_and(|reason| reason.eq_ignore_ascii_case(b"error"));
-        let waits = |connection: &Connection| {
-            Some(connection.client.id) == id
-                && connection.client.parked.as_ref().is_some_and(|parked| parked.gives_up)
-        };
-        let token = self.connections.iter().position(|connection| connection.as_ref().is_some_and(waits));
-        let Some(token) = token else { return Answer::default() };
-        let Some(Some(connection)) = self.connections.get_mut(token) else { return Answer::default() };
-        let Some(parked) = connection.client.parked.as_mut() else { return Answer::default() };
-        if fails {
-            parked.too_late = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec();
-        }
-        let ticket = parked.ticket;
-        self.time_out(token, ticket);
-        let still = self.connections.get(token).and_then(Option::as_ref);
-        let waits =
-            still.is_some_and(|each| each.client.parked.as_ref().is_some_and(|it| it.ticket == ticket));
-        Answer { count: i64::from(!waits), ..Answer::default() }
-    }
-
-    /// Gives a message to the connections that are subscribed.
-    fn deliver(&mut self, message: &Message) {
-        let tokens = self.desk.subscriptions.of_channel(message.topic, &message.channel);
-        self.push_message(message, None, &tokens);
-        if message.topic == Topic::Channel {
-            for (pattern, tokens) in self.desk.subscriptions.of_patterns(&message.channel) {
-                self.push_message(message, Some(&pattern), &tokens);
-            }
-        }
-    }
-
-    fn push_message(&mut self, message: &Message, pattern: Option<&[u8]>, tokens: &[usize]) {
-        let mut frames = [const { None }; 2];
-        for token in tokens {
-            let Some(Some(connection)) = self.connections.get_mut(*token) else { continue };
-            let protocol = connection.client.protocol;
-            let frame: &mut Option<Vec<u8>> = &mut frames[usize::from(protocol == Protocol::Resp3)];
-            let frame = frame.get_or_insert_with(|| message.frame(protocol, pattern));
-            connection.push(frame);
-            if self.is_within(*token) {
-                self.given.push(*token);
-            }
-        }
-    }
-
-    /// Ends connections that have been idle for longer than `timeout`; who waits for a reply or for messages is not.
-    fn end_idle(&mut self) {
-        let most = self.desk.server.live.number(Name::Timeout);
-        if most <= 0 && self.slow.is_empty() || self.second.elapsed() < Duration::from_secs(1) {
-            return;
-        }
-        self.second = Instant::now();
-        self.end_slow();
-        if most <= 0 {
-            return;
-        }
-        self.seconds += 1;
-        let mut idle = Vec::new();
-        for (token, connection) in self.connections.iter().enumerate() {
-            let Some(connection) = connection else { continue };
-            let waits = connection.client.parked.is_some() || connection.client.topics.is_some();
-            if !waits && self.seconds - connection.served > most as u64 {
-                idle.push(token);
-            }
-        }
-        for token in idle {
-            self.end(token);
-        }
-    }
-
-    fn ring_timers(&mut self) {
-        while let Some((token, ticket)) = self.desk.timers.take_due() {
-            self.time_out(token, ticket);
-        }
-    }
-
-    /// A command has waited long enough.
-    fn time_out(&mut self, token: usize, ticket: u64) {
-        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
-        let Some(parked) = connection.client.parked.as_mut().filter(|parked| parked.ticket == ticket) else {
-            return;
-        };
-        if let Some(number) = parked.asked {
-            self.desk.server.inquiries.give_up(number);
-            return;
-        }
-        if parked.paused {
-            if let Some(parked) = connection.client.parked.take() {
-                self.desk.leave(&parked);
-            }
-            self.serve(token);
-            return;
-        }
-        if !self.desk.cancel(parked.queued.as_ref()) {
-            return;
-        }
-        let reply = std::mem::take(&mut parked.too_late);
-        if let Some(parked) = connection.answer(ticket, reply) {
-            self.desk.leave(&parked);
-        }
-        self.serve(token);
-    }
-
-    fn arrive(&mut self, (mut stream, mut client): (Stream, Client)) {
-        let token = self.free.pop().unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
-        });
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if self.poll.registry().register(stream.source(), Token(token), interest).is_err() {
-            self.free.push(token);
-            self.forget_one();
-            return;
-        }
-        client.seat = Seat { thread: self.desk.thread, token, client: client.id };
-        self.connections[token] = Some(Connection::new(stream, client, self.desk.server.bulk_bytes));
-        self.serve(token);
-    }
-}
-
-/// A number that no other client of the database has had, on any server.
-fn client_id(session: &mut Session) -> i64 {
-    let number = node!("^redis", "client").and_then(|node| session.increment(&node, 1));
-    // A database that takes no writes still serves readers.
-    number.ok().and_then(perilune::Number::as_i64).unwrap_or(0)
 }

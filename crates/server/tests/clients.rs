@@ -135,6 +135,7 @@ fn a_pause_holds_commands_back() {
     while blocked(&mut client) != "2" {
         assert!(start.elapsed() < Duration::from_secs(20), "a script may write, and is not held back");
     }
+    assert!(client.line("set k").is_error());
     // One that says that it writes nothing is not.
     let source = &b"#!lua flags=no-writes\nreturn 4"[..];
     let sha = client.call([&b"script"[..], b"load", source]).to_text();

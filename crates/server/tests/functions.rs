@@ -220,6 +220,53 @@ fn functions_and_scripts_are_stopped_each_by_its_command() {
     }
 }
 
+/// FUNCTION STATS at another server named no function, however long it ran; a script is none.
+#[test]
+fn what_runs_for_long_is_told_at_every_server() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let beside = ours.beside(&place);
+    let (mut here, mut there) = (Client::connect(&ours.socket), Client::connect(&beside.socket));
+    let library = "#!lua name=l\nredis.register_function('f', function() while true do end end)";
+    here.call(words(&["FUNCTION", "LOAD", library]));
+    let stats = |client: &mut Client| {
+        let Answer::Array(mut stats) = client.line("FUNCTION STATS") else { panic!("an array") };
+        stats.swap_remove(1)
+    };
+    assert_eq!(stats(&mut there), Answer::Null);
+    for command in [&["FCALL", "F", "1", "key", "a b"][..], &["LUAFUNC", "f", "x"]] {
+        let socket = ours.socket.clone();
+        let runs = thread::spawn(move || Client::connect(&socket).call(words(command)).to_text());
+        for client in [&mut there, &mut here] {
+            let start = Instant::now();
+            let running = loop {
+                if let Answer::Array(running) = stats(client) {
+                    break running;
+                }
+                assert!(start.elapsed() < Duration::from_secs(20), "{command:?} is not told of");
+            };
+            assert_eq!(running[1].to_text(), "f");
+            let Answer::Array(told) = &running[3] else { panic!("{running:?}") };
+            assert_eq!(told.iter().map(Text::to_text).collect::<Vec<_>>(), command);
+            let Answer::Integer(runs_ms) = running[5] else { panic!("{running:?}") };
+            assert!((20..20_000).contains(&runs_ms), "{runs_ms}");
+        }
+        assert_eq!(shown(&there.line("FUNCTION KILL")), "+OK");
+        assert!(runs.join().expect("the client of the runaway").contains("FUNCTION KILL"));
+        let start = Instant::now();
+        while stats(&mut here) != Answer::Null {
+            assert!(start.elapsed() < Duration::from_secs(20), "{command:?} is told of for ever");
+        }
+    }
+    let socket = ours.socket.clone();
+    let runs =
+        thread::spawn(move || Client::connect(&socket).call(words(&["EVAL", "while true do end", "0"])));
+    while !there.line("FUNCTION KILL").to_text().starts_with("BUSY") {}
+    assert_eq!(stats(&mut there), Answer::Null);
+    assert_eq!(shown(&there.line("SCRIPT KILL")), "+OK");
+    runs.join().expect("the client of the script");
+}
+
 #[test]
 fn libraries_need_memory() {
     let place = Place::new();

@@ -17,10 +17,16 @@ fn settings() -> Settings {
     Settings { threads: 2, ..Settings::default() }
 }
 
+/// A notice that all is to be forgotten.
+const ALL: &str = "(all)";
+
 /// The key that a notice is about; none if it is a reply.
 fn noticed(answer: &Answer) -> Option<String> {
     let Answer::Push(parts) = answer else { return None };
     assert_eq!(parts[0].to_text(), "invalidate");
+    if parts[1] == Answer::Null {
+        return Some(ALL.to_owned());
+    }
     let Answer::Array(keys) = &parts[1] else { panic!("no keys: {answer:?}") };
     assert_eq!(keys.len(), 1);
     Some(keys[0].to_text())
@@ -99,7 +105,6 @@ fn every_way_to_change_a_key_is_told_once() -> perilune::Result<()> {
         ("exists gone", "del gone", "gone"),
         ("strlen k", "rename k moved", "k"),
         ("eval_ro return(redis.call('get','moved')) 1 moved", "set moved 2", "moved"),
-        ("get moved", "flushall", "moved"),
     ] {
         read(&mut client, reads);
         remote.line(changes);
@@ -182,11 +187,251 @@ fn clients_choose_what_is_tracked() {
     opt_in.line("client caching yes");
     let Answer::Array(replies) = opt_in.line("exec") else { panic!("an array") };
     assert!(replies[0].is_error(), "{replies:?}");
-    for refused in ["client tracking on bcast", "client tracking on redirect 1"] {
-        assert!(opt_in.line(refused).to_text().contains("is not supported"), "{refused}");
-    }
     let listed = other.line("client list").to_text();
     assert!(listed.contains(" flags=tU ") && listed.contains(" redir=0 "), "{listed}");
+}
+
+#[test]
+fn what_is_flushed_is_told_at_once() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let beside = ours.beside(&place);
+    let (mut client, mut other) = (tracker(&ours, ""), Client::connect(&beside.socket));
+    for flush in ["flushall", "flushdb", "flushall async"] {
+        other.line("mset a 1 b 2");
+        client.line("mget a b c");
+        other.line(flush);
+        assert_eq!(next(&mut client), ALL, "{flush}");
+        client.line("get a");
+        other.line("set a 1");
+        assert_eq!(next(&mut client), "a", "{flush}");
+    }
+    // In a transaction, and behind its reply.
+    client.line("get a");
+    for line in ["multi", "flushdb", "exec"] {
+        assert!(noticed(&client.line(line)).is_none(), "{line}");
+    }
+    assert_eq!(next(&mut client), ALL);
+}
+
+/// With NOLOOP nobody is told of its own changes, but of what others change before, between and behind them.
+#[test]
+fn own_changes_are_not_told_with_noloop() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = tracker(&ours, "noloop");
+    let mut other = Client::connect(&ours.socket);
+    let mut script = vec!["eval", "return redis.call('append', KEYS[1], 'x')", "1", "k"];
+    for own in ["set k 1", "incr k", "getset k 5", "del k", "hset k f 1", "del k"] {
+        client.line("get k");
+        assert!(noticed(&client.line(own)).is_none(), "{own}");
+        client.line("get last");
+        other.line("incr last");
+        assert_eq!(next(&mut client), "last", "{own} was told");
+    }
+    client.line("get k");
+    client.call(script.drain(..));
+    for line in ["multi", "append k 1", "select 0", "append k 2", "exec"] {
+        client.line(line);
+    }
+    other.line("append k 3");
+    assert_eq!(next(&mut client), "k");
+    // It knows nothing of what others have done before it changes the key, so that it is told.
+    client.line("hgetall h");
+    ours.database.session().and_then(|mut session| session.set(&node!("^redis", 0, "k")?, 7)).expect("a set");
+    client.send(b"get k\r\n");
+    while noticed(&client.receive().expect("a reply")).is_some() {}
+    for round in 0..200 {
+        client.line("hgetall h");
+        // In any order: whoever is second has changed what the first one left.
+        other.send(format!("hset h theirs {round}\r\n").as_bytes());
+        client.send(format!("hset h own {round}\r\n").as_bytes());
+        other.receive();
+        let mut told = false;
+        while let Some(answer) = client.receive() {
+            match noticed(&answer) {
+                Some(key) => told |= key == "h",
+                None => break,
+            }
+        }
+        if !told {
+            assert_eq!(next(&mut client), "h", "{round}");
+        }
+    }
+}
+
+/// A client, subscribed to notices in RESP2 or not in RESP3, and its number.
+fn listener(socket: &Path, protocol: i64) -> (Client, i64) {
+    let mut client = Client::connect(socket);
+    client.line(&format!("hello {protocol}"));
+    let Answer::Integer(id) = client.line("client id") else { panic!("a number") };
+    if protocol == 2 {
+        client.line("subscribe __redis__:invalidate");
+    }
+    (client, id)
+}
+
+/// The keys of the message that comes next, or of the push.
+fn heard(client: &mut Client) -> String {
+    match client.receive().expect("a message") {
+        Answer::Array(parts) => {
+            assert_eq!(
+                parts[..2].iter().map(Text::to_text).collect::<Vec<_>>(),
+                ["message", "__redis__:invalidate"]
+            );
+            match &parts[2] {
+                Answer::Array(keys) => keys.iter().map(Text::to_text).collect::<Vec<_>>().join(" "),
+                all => {
+                    assert_eq!(*all, Answer::Null);
+                    ALL.to_owned()
+                }
+            }
+        }
+        push => noticed(&push).expect("a notice"),
+    }
+}
+
+#[test]
+fn notices_go_to_another_client_wherever_it_is() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let beside = ours.beside(&place);
+    let mut other = Client::connect(&ours.socket);
+    // Two of each, so that both threads of a server have some.
+    for socket in [&ours.socket, &ours.socket, &beside.socket, &beside.socket] {
+        for (protocol, own) in [(2, 2), (3, 2), (2, 3), (3, 3)] {
+            let (mut target, id) = listener(socket, protocol);
+            let mut client = Client::connect(&ours.socket);
+            client.line(&format!("hello {own}"));
+            assert_eq!(client.line(&format!("client tracking on redirect {id}")).to_text(), "OK");
+            assert_eq!(client.line("client getredir"), Answer::Integer(id));
+            assert!(client.line("client info").to_text().contains(&format!(" redir={id} ")));
+            client.line("mget a b");
+            other.line("incr a");
+            assert_eq!(heard(&mut target), "a");
+            other.line("del b");
+            other.line("incr b");
+            assert_eq!(heard(&mut target), "b");
+            client.line("get a");
+            other.line("flushall");
+            assert_eq!(heard(&mut target), ALL);
+            // Nothing else, and nothing here.
+            assert_eq!(client.line("echo x").to_text(), "x");
+            let ping = target.line("ping").to_text();
+            assert!(ping.contains("PONG") || ping.contains("[112, 111, 110, 103]"), "{ping}");
+        }
+    }
+    let no_such = other.line("client tracking on redirect 123456789").to_text();
+    assert_eq!(no_such, "ERR The client ID you want redirect to does not exist");
+    assert_eq!(other.line("client getredir"), Answer::Integer(-1));
+}
+
+/// Who redirects to a client that goes is told, wherever that was, and shows it until it chooses another one.
+#[test]
+fn a_target_that_has_gone_is_told_of() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut other = Client::connect(&ours.socket);
+    let broken = |client: &mut Client, id: i64| {
+        let answer = client.receive().expect("a push");
+        let Answer::Push(parts) = answer else { panic!("{answer:?}") };
+        assert_eq!(parts[0].to_text(), "tracking-redir-broken");
+        assert_eq!(parts[1], Answer::Integer(id));
+        let info = format!("{:?}", client.line("client trackinginfo"));
+        let flag = format!("{:?}", Answer::Bulk(b"broken_redirect".to_vec()));
+        assert!(info.contains(&flag), "{info}");
+        assert!(client.line("client info").to_text().contains(" flags=tRU "));
+    };
+    for is_beside in [false, true] {
+        let beside = ours.beside(&place);
+        let (target, id) = listener(if is_beside { &beside.socket } else { &ours.socket }, 2);
+        let mut client = tracker(&ours, &format!("redirect {id}"));
+        for _ in 0..3 {
+            client.line("get k");
+        }
+        drop(target);
+        // Its server may not have noticed yet.
+        while other.line("client list").to_text().contains(&format!("id={id} ")) {}
+        other.line("incr k");
+        broken(&mut client, id);
+        client.line("get k");
+        other.line("incr k");
+        broken(&mut client, id);
+        // A server that ends.
+        let (_target, id) = listener(&beside.socket, 3);
+        client.line(&format!("client tracking on redirect {id}"));
+        let info = client.line("client info").to_text();
+        assert!(info.contains(" flags=tU "), "{info}");
+        client.line("get k");
+        drop(beside);
+        other.line("incr k");
+        broken(&mut client, id);
+    }
+}
+
+/// What a server was killed with comes back to those whose keys it is about: they are told that their target has gone.
+#[test]
+fn notices_that_a_dead_server_has_not_taken_come_back() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings { threads: 1, ..settings() });
+    let mut session = ours.database.session()?;
+    // The first connection of the first thread of the first server.
+    let mut client = tracker(&ours, "");
+    let Answer::Integer(id) = client.line("client id") else { panic!("a number") };
+    let (_target, target) = listener(&ours.socket, 3);
+    client.line(&format!("client tracking on redirect {target}"));
+    let (dead, target) = (999, target.to_string());
+    let words = [&dead.to_string(), "0", "1", &target, "1", "0", "0", &id.to_string(), "names", "k"];
+    let mut record = Vec::new();
+    words.iter().collect::<perilune_resp::ArgumentsBuf>().write_request(&mut record);
+    session.transaction(|session| {
+        session.set(&node!("^redis", "server", dead)?, 1)?;
+        session.set(&node!("^redis", "server", dead, "notices", 1, 0, 1)?, &record[..])
+    })?;
+    let Answer::Push(parts) = client.receive().expect("a push") else { panic!("no push") };
+    assert_eq!(
+        (parts[0].to_text(), &parts[1]),
+        ("tracking-redir-broken".to_owned(), &Answer::Integer(target.parse().expect("a number")))
+    );
+    let start = Instant::now();
+    while !session.get_tree(&node!("^redis", "server", dead)?)?.is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(20), "the dead server is still there");
+    }
+    Ok(())
+}
+
+#[test]
+fn info_counts_what_is_tracked() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut other = Client::connect(&ours.socket);
+    let mut until = |wanted: [u64; 3]| {
+        let start = Instant::now();
+        loop {
+            let info = other.line("info").to_text();
+            let of = |name: &str| {
+                let line = info.lines().find_map(|line| line.strip_prefix(name)).expect("a field");
+                line[1..].trim().parse::<u64>().expect("a number")
+            };
+            let found = ["tracking_clients", "tracking_total_keys", "tracking_total_items"].map(of);
+            if found == wanted {
+                return;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "{found:?} instead of {wanted:?}");
+        }
+    };
+    until([0, 0, 0]);
+    let (mut one, mut two) = (tracker(&ours, ""), tracker(&ours, ""));
+    until([2, 0, 0]);
+    one.line("mget a b");
+    two.line("mget b c");
+    two.line("client tracking off");
+    until([1, 2, 2]);
+    drop(two);
+    one.line("incr a");
+    until([1, 1, 1]);
+    drop(one);
+    until([0, 0, 0]);
 }
 
 /// More keys than are remembered: those that are given up are told as changed.

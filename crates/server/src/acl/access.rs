@@ -5,6 +5,7 @@
 
 use perilune_resp::Arguments;
 
+use crate::numbers::lower;
 use crate::table::{Command, READ, WRITE};
 
 /// Bits.
@@ -55,7 +56,7 @@ pub(crate) fn special_words(container: &str) -> (&'static [&'static str], &'stat
 
 /// What `command` does with the key that is number `index` of its keys.
 pub(crate) fn access(command: &Command, arguments: Arguments<'_>, index: usize) -> Access {
-    let has = |option: &[u8]| arguments.from(2).iter().any(|word| word.eq_ignore_ascii_case(option));
+    let has = |option: &[u8], from| arguments.from(from).iter().any(|word| word.eq_ignore_ascii_case(option));
     match (command.name, index) {
         ("exists" | "type" | "touch" | "strlen" | "llen" | "scard" | "zcard" | "hlen" | "hexists", _)
         | ("hstrlen" | "sismember" | "object" | "memory" | "watch", _) => 0,
@@ -63,7 +64,8 @@ pub(crate) fn access(command: &Command, arguments: Arguments<'_>, index: usize) 
         ("eval" | "evalsha" | "fcall", _) => READS | WRITES,
         ("copy" | "sort", 0) => READS,
         ("copy" | "sort", _) => WRITES,
-        ("set", _) if has(b"get") => READS | WRITES,
+        ("set", _) if has(b"get", 3) => READS | WRITES,
+        ("bitfield", _) if !has(b"set", 2) && !has(b"incrby", 2) => READS,
         ("rename" | "renamenx" | "rpoplpush" | "brpoplpush" | "lmove" | "blmove" | "smove", 0) => {
             READS | WRITES
         }
@@ -80,4 +82,24 @@ pub(crate) fn access(command: &Command, arguments: Arguments<'_>, index: usize) 
         _ if command.is(READ) => READS,
         _ => 0,
     }
+}
+
+/// The place of the first pattern by which SORT reads keys that it does not name, if it does.
+pub(crate) fn unnamed_keys(command: &Command, arguments: Arguments<'_>) -> Option<usize> {
+    if !matches!(command.name, "sort" | "sort_ro") {
+        return None;
+    }
+    let mut place = 2;
+    while let Some(word) = arguments.get(place) {
+        let pattern = arguments.get(place + 1).unwrap_or_default();
+        let step = match &*lower(word) {
+            b"by" if pattern.contains(&b'*') => return Some(place + 1),
+            b"get" if pattern != b"#" => return Some(place + 1),
+            b"by" | b"get" | b"store" => 2,
+            b"limit" => 3,
+            _ => 1,
+        };
+        place += step;
+    }
+    None
 }

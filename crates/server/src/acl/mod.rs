@@ -35,6 +35,8 @@ pub(crate) const NAME_BYTES: usize = 256;
 pub(crate) struct Acl {
     /// Grows with each change, from 1.
     version: AtomicU64,
+    /// Changes that this server has made itself.
+    changes: AtomicU64,
     users: RwLock<BTreeMap<String, Arc<User>>>,
     pub(crate) log: Log,
 }
@@ -47,6 +49,7 @@ impl Acl {
         let standard = Arc::new(User::standard());
         Acl {
             version: AtomicU64::new(1),
+            changes: AtomicU64::new(0),
             users: RwLock::new(BTreeMap::from([(standard.name.clone(), standard)])),
             log: Log::default(),
         }
@@ -91,28 +94,20 @@ impl Acl {
 
     /// Takes what the tree says.
     pub(crate) fn load(&self, session: &mut Session) -> perilune::Result<()> {
-        let place = node!("^redis", "acl")?;
-        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
-        let nodes = session.transaction_with(&options, |session| session.get_tree(&place))?;
-        let mut users = BTreeMap::new();
-        for (node, value) in nodes {
-            let name = match node.last()? {
-                Some(Subscript::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
-                Some(Subscript::Number(number)) => number.to_string(),
-                None => continue,
-            };
-            let mut text = Vec::new();
-            value.as_ref().write_text(&mut text);
-            let user = User::parse(&name, &String::from_utf8_lossy(&text));
-            users.insert(name.clone(), Arc::new(user.unwrap_or_else(|_| User::new(&name))));
+        loop {
+            let before = self.changes.load(Ordering::Acquire);
+            let users = told(session)?;
+            let mut known = self.users.write().unwrap_or_else(PoisonError::into_inner);
+            // NB: what was read before a change of this server is not taken after it.
+            if self.changes.load(Ordering::Acquire) != before {
+                continue;
+            }
+            if *known != users {
+                *known = users;
+                self.version.fetch_add(1, Ordering::AcqRel);
+            }
+            return Ok(());
         }
-        users.entry("default".to_owned()).or_insert_with(|| Arc::new(User::standard()));
-        let mut known = self.users.write().unwrap_or_else(PoisonError::into_inner);
-        if *known != users {
-            *known = users;
-            self.version.fetch_add(1, Ordering::AcqRel);
-        }
-        Ok(())
     }
 
     /// Writes changes, for all servers, and takes them; with `all` there are no other users.
@@ -135,6 +130,28 @@ impl Acl {
             }
             Ok(())
         })?;
+        self.changes.fetch_add(1, Ordering::AcqRel);
         self.load(session)
     }
+}
+
+/// The users that the tree has.
+fn told(session: &mut Session) -> perilune::Result<BTreeMap<String, Arc<User>>> {
+    let place = node!("^redis", "acl")?;
+    let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
+    let nodes = session.transaction_with(&options, |session| session.get_tree(&place))?;
+    let mut users = BTreeMap::new();
+    for (node, value) in nodes {
+        let name = match node.last()? {
+            Some(Subscript::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
+            Some(Subscript::Number(number)) => number.to_string(),
+            None => continue,
+        };
+        let mut text = Vec::new();
+        value.as_ref().write_text(&mut text);
+        let user = User::parse(&name, &String::from_utf8_lossy(&text));
+        users.insert(name.clone(), Arc::new(user.unwrap_or_else(|_| User::new(&name))));
+    }
+    users.entry("default".to_owned()).or_insert_with(|| Arc::new(User::standard()));
+    Ok(users)
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use perilune_resp::Arguments;
 
-use super::access::{access, special_words, Access, CATEGORIES, READS, WRITES};
+use super::access::{access, special_words, unnamed_keys, Access, CATEGORIES, READS, WRITES};
 use crate::pattern;
 use crate::table::{commands, find, Command, PUBSUB};
 
@@ -20,6 +20,8 @@ pub(crate) enum Denied {
     Key(usize),
     /// A channel, the argument at this place.
     Channel(usize),
+    /// A pattern of SORT for keys that it does not name, the argument at this place.
+    Pattern(usize),
 }
 
 /// What the rules come to for one command.
@@ -115,8 +117,11 @@ impl Selector {
         }
         if key == "*" && access == READS | WRITES {
             (self.all_keys, self.keys) = (true, Vec::new());
-        } else if !self.keys.iter().any(|known| known.0 == access && known.1 == key) {
-            self.keys.push((access, key.to_owned()));
+        } else {
+            match self.keys.iter_mut().find(|known| known.1 == key) {
+                Some(known) => known.0 |= access,
+                None => self.keys.push((access, key.to_owned())),
+            }
         }
         Ok(())
     }
@@ -141,6 +146,7 @@ impl Selector {
 
     fn add_command(&mut self, rule: &str) -> Result<(), &'static str> {
         const UNKNOWN: &str = "Unknown command or category name in ACL";
+        const FIRST_ARGUMENT: &str = "Allowing first-arg of a subcommand is not supported";
         let rule = rule.to_ascii_lowercase();
         let (sign, name) = (rule.starts_with('+'), &rule[1..]);
         if name == "@all" {
@@ -159,14 +165,26 @@ impl Selector {
             };
             let command = find(command.as_bytes()).ok_or(UNKNOWN)?;
             match word {
-                None => self.decide(command, sign),
+                None => {}
                 Some("") => return Err("Syntax error"),
-                Some(word) if !command.words.is_empty() && !command.words.contains(&word) => {
-                    return Err(UNKNOWN);
+                Some(word) => {
+                    let (first, more) =
+                        word.split_once('|').map_or((word, false), |(first, _)| (first, true));
+                    let is_container = !command.words.is_empty();
+                    match command.words.contains(&first) {
+                        true if more => return Err(FIRST_ARGUMENT),
+                        false if is_container || more => return Err(UNKNOWN),
+                        false if !sign => return Err(FIRST_ARGUMENT),
+                        _ => {}
+                    }
                 }
-                Some(_) if command.words.is_empty() && !sign => {
-                    return Err("Allowing first-arg of a subcommand is not supported");
-                }
+            }
+            if self.says(command, word) == Some(sign) {
+                // It would only make the rules longer.
+                return Ok(());
+            }
+            match word {
+                None => self.decide(command, sign),
                 Some(word) => self.decide_word(command, word, sign),
             }
         }
@@ -175,6 +193,18 @@ impl Selector {
         self.rules.retain(|old| old[1..] != *name && !old[1..].starts_with(&part));
         self.rules.push(rule);
         Ok(())
+    }
+
+    /// What the rules say of a command, all of it, or of it with a word; none if they say several things.
+    fn says(&self, command: &Command, word: Option<&str>) -> Option<bool> {
+        let Some(verdict) = self.verdicts.get(command.name) else { return Some(self.all_commands) };
+        match word {
+            None => verdict.words.is_empty().then_some(verdict.allowed),
+            Some(word) => {
+                let known = verdict.words.iter().find(|(known, _)| known == word);
+                Some(known.map_or(verdict.allowed, |(_, allowed)| *allowed))
+            }
+        }
     }
 
     fn verdict(&mut self, command: &'static Command) -> &mut Verdict {
@@ -240,13 +270,18 @@ impl Selector {
         if command.group == "nodes" && !(self.all_keys && self.all_channels) {
             return Err(Denied::Command);
         }
-        if !self.all_keys {
+        // Channels of shards are no keys, though they stand where those do.
+        if !self.all_keys && !command.is(PUBSUB) {
             // A command whose keys cannot be told fails for its own reason.
             for (index, place) in command.key_places(arguments).unwrap_or_default().into_iter().enumerate() {
                 let key = arguments.get(place).unwrap_or_default();
                 if !self.allows_key(key, access(command, arguments, index)) {
                     return Err(Denied::Key(place));
                 }
+            }
+            let reads_all = || self.keys.iter().any(|(access, key)| access & READS != 0 && key == "*");
+            if let Some(place) = unnamed_keys(command, arguments).filter(|_| !reads_all()) {
+                return Err(Denied::Pattern(place));
             }
         }
         if !self.all_channels && command.is(PUBSUB) {

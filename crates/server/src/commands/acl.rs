@@ -9,7 +9,7 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
 use crate::acl::{reply_log, special_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::{full_name, wrong_number, Context};
+use crate::gate::{full_name, pattern_denied, wrong_number, Context};
 use crate::inquiry::{self, Form};
 use crate::numbers::lower;
 use crate::settings::{replace, Name};
@@ -93,6 +93,12 @@ pub(crate) fn acl(
             replies.simple("OK");
         }
         (b"help", 0) => super::help(HELP, replies),
+        (b"cat" | b"genpass" | b"log", _) => {
+            return refuse_with(format!(
+                "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.",
+                String::from_utf8_lossy(&arguments[1])
+            ));
+        }
         (word, _) => return refuse_with(wrong_number(&format!("acl|{}", String::from_utf8_lossy(word)))),
     }
     Ok(())
@@ -197,14 +203,16 @@ fn categories(rest: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
         CATEGORIES.iter().for_each(|category| replies.bulk(category.as_bytes()));
         return Ok(());
     };
-    let wanted = String::from_utf8_lossy(&lower(wanted)).into_owned();
+    let given = wanted;
+    let wanted = String::from_utf8_lossy(&lower(given)).into_owned();
     if !CATEGORIES.contains(&&*wanted) {
-        return refuse_with(format!("ERR Unknown category '{wanted}'"));
+        return refuse_with(format!("ERR Unknown category '{}'", String::from_utf8_lossy(given)));
     }
     let mut names = Vec::new();
     for command in commands() {
         if command.categories().contains(&&*wanted) {
             names.push(command.name.to_owned());
+            names.extend(command.words.iter().map(|word| format!("{}|{word}", command.name)));
             continue;
         }
         let (special, words) = special_words(command.name);
@@ -262,6 +270,10 @@ fn dry_run(context: &Context<'_>, rest: Arguments<'_>, replies: &mut Replies<'_>
                 Denied::Command => format!("run the '{}' command", full_name(command, line)),
                 Denied::Key(place) => format!("access the '{}' key", shown(place)),
                 Denied::Channel(place) => format!("access the '{}' channel", shown(place)),
+                Denied::Pattern(place) => {
+                    replies.bulk(pattern_denied(line, place).as_bytes());
+                    return Ok(());
+                }
             };
             replies.bulk(format!("This user has no permissions to {what}").as_bytes());
         }

@@ -29,8 +29,8 @@ const HELP: &[&str] = &[
     "PAUSE <timeout> [WRITE|ALL], UNPAUSE",
     "    Holds commands back, on all servers.",
     "REPLY (ON|OFF|SKIP), NO-EVICT (ON|OFF), NO-TOUCH (ON|OFF)",
-    "TRACKING (ON|OFF) [OPTIN] [OPTOUT] [NOLOOP], CACHING (YES|NO), TRACKINGINFO, GETREDIR",
-    "    Whether a client that speaks RESP3 is told when what it has read changes.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [OPTIN] [OPTOUT] [NOLOOP], CACHING (YES|NO), TRACKINGINFO, GETREDIR",
+    "    Whether a client, or another one for it, is told when what it has read changes.",
     "UNBLOCK <id> [TIMEOUT|ERROR]",
     "    Ends a waiting command, on any server.",
     "HELP",
@@ -77,7 +77,7 @@ pub(crate) fn client(
         }
         b"pause" | b"unpause" => pause(context, rest, replies),
         b"reply" => reply(context, &rest[0], replies),
-        b"tracking" => tracking::tracking(context, rest, replies),
+        b"tracking" => tracking::tracking(context, arguments, replies),
         b"caching" => tracking::caching(context, &rest[0], replies),
         b"info" => {
             let holds = Holds { descriptor: -1, ..Holds::default() }.and_command(arguments);
@@ -128,8 +128,8 @@ fn of_itself(
             *flag = is_on;
             replies.simple("OK");
         }
-        b"getredir" => replies.integer(tracking::redirected(client.tracking)),
-        b"trackinginfo" => tracking::tell(client.tracking, replies),
+        b"getredir" => replies.integer(tracking::redirected(client.tracking.as_ref())),
+        b"trackinginfo" => tracking::tell(client, replies),
         _ => super::help(HELP, replies),
     }
     Ok(())

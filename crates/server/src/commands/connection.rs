@@ -60,13 +60,13 @@ pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut R
 }
 
 /// Whether `user` and `password` are right; else a refusal.
-fn admit(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<()> {
+fn admit(context: &mut Context<'_>, command: &[u8], user: &[u8], password: &[u8]) -> Result<()> {
     let version = context.server.acl.version();
     if let Some(user) = context.server.acl.admit(user, password) {
         context.client.enter(user, version);
         return Ok(());
     }
-    context.note_refusal("auth", "toplevel", b"auth".to_vec(), String::from_utf8_lossy(user).into_owned());
+    context.note_refusal("auth", "toplevel", command.to_vec(), String::from_utf8_lossy(user).into_owned());
     refuse("WRONGPASS invalid username-password pair or user is disabled.")
 }
 
@@ -83,9 +83,9 @@ pub(crate) fn auth(
                      Are you sure your configuration is correct?",
                 );
             }
-            admit(context, b"default", password)?;
+            admit(context, &arguments[0], b"default", password)?;
         }
-        (3, Some(user), Some(password)) => admit(context, user, password)?,
+        (3, Some(user), Some(password)) => admit(context, &arguments[0], user, password)?,
         _ => return refuse(SYNTAX),
     }
     replies.simple("OK");
@@ -111,7 +111,7 @@ pub(crate) fn hello(
         match (&*lower(word), words.len()) {
             (b"auth", 2..) => {
                 let (user, password) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-                admit(context, user, password)?;
+                admit(context, &arguments[0], user, password)?;
             }
             (b"setname", 1..) => name = words.next(),
             _ => {

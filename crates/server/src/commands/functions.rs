@@ -13,7 +13,7 @@ use crate::pattern;
 use crate::scripts::calls::Registered;
 use crate::scripts::header::{self, Flags};
 use crate::scripts::state::State;
-use crate::scripts::watch::Kind;
+use crate::scripts::watch::{self, Kind};
 use crate::scripts::{libraries, Loan};
 
 const NO_MEMORY: &str = "OOM there is no memory for another script";
@@ -28,7 +28,7 @@ const HELP: &[&str] = &[
     "FLUSH [ASYNC|SYNC]",
     "    Drop all libraries.",
     "STATS",
-    "    Say how many libraries and functions there are.",
+    "    Say which function runs for long, on any server, and how many libraries and functions there are.",
     "KILL",
     "    Stop the functions that run for long, on any server; nothing that they wrote is kept.",
     "DUMP",
@@ -78,6 +78,7 @@ pub(crate) fn fcall(
             keys: given.keys(),
             arguments: given.rest(),
         },
+        function: Some(arguments),
         flags: function.flags,
         read_only: function.flags.no_writes,
     };
@@ -104,6 +105,7 @@ pub(crate) fn luafunc(
             keys: &[],
             arguments: &rest,
         },
+        function: Some(arguments),
         flags: function.flags,
         read_only: function.flags.no_writes,
     };
@@ -133,6 +135,7 @@ pub(crate) fn lua(
             keys: &[],
             arguments: &rest,
         },
+        function: None,
         flags: Flags::default(),
         read_only: false,
     };
@@ -299,7 +302,20 @@ fn stats(context: &mut Context<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let libraries = libraries::all(context.session)?.len();
     replies.map(2);
     replies.bulk(b"running_script");
-    replies.null();
+    match watch::running(context.session)? {
+        None => replies.null(),
+        Some(running) => {
+            replies.map(3);
+            replies.bulk(b"name");
+            replies.bulk(&running.name);
+            replies.bulk(b"command");
+            let command = running.command.as_arguments();
+            replies.array(command.len());
+            command.iter().for_each(|word| replies.bulk(word));
+            replies.bulk(b"duration_ms");
+            replies.integer(running.runs_ms);
+        }
+    }
     replies.bulk(b"engines");
     replies.map(1);
     replies.bulk(b"LUA");

@@ -61,6 +61,7 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
         "Clients" => own(vec![
             ("connected_clients", sum.connected.to_string()),
             ("blocked_clients", sum.blocked.to_string()),
+            ("tracking_clients", sum.tracking_clients.to_string()),
             ("maxclients", context.server.live.text(Name::MaxClients)),
             ("connected_clients_of_this_server", servers[0].connected.to_string()),
         ]),
@@ -73,6 +74,9 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
             ("rejected_connections", sum.rejected.to_string()),
             ("expired_keys", sum.swept.to_string()),
             ("evicted_keys", sum.evicted.to_string()),
+            ("tracking_total_keys", sum.tracked_keys.to_string()),
+            ("tracking_total_items", sum.tracked_items.to_string()),
+            ("tracking_total_prefixes", "0".to_owned()),
             ("total_error_replies", context.server.statistics.errors().values().sum::<u64>().to_string()),
             ("acl_access_denied_log", context.server.acl.log.len().to_string()),
         ]),

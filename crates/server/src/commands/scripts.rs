@@ -27,6 +27,8 @@ const UNLIMITED: Duration = Duration::from_secs(365 * 86_400);
 /// What is run, and with what.
 pub(crate) struct Work<'a> {
     pub(crate) run: Run<'a>,
+    /// The command, if it runs a function.
+    pub(crate) function: Option<Arguments<'a>>,
     pub(crate) flags: Flags,
     pub(crate) read_only: bool,
 }
@@ -100,6 +102,7 @@ pub(crate) fn eval(
             keys: given.keys(),
             arguments: given.rest(),
         },
+        function: None,
         flags: script.flags,
         read_only: is_ro || script.flags.no_writes,
     };
@@ -119,9 +122,10 @@ pub(crate) fn run(
     if is_full && work.flags.declared && !work.read_only {
         return refuse(memory::FULL);
     }
-    let is_function = matches!(work.run.form, Form::Function | Form::Positional);
-    let kind = if is_function { Kind::Function } else { Kind::Script };
-    let number = state.watched.begin(server.started, kind);
+    let number = match work.function {
+        Some(command) => state.watched.begin_function(server.started, work.run.name, command),
+        None => state.watched.begin(server.started, Kind::Script),
+    };
     server.scripts.wake();
     let run = Run { number, ..work.run };
     let outcome = if work.flags.non_atomic && context.session.depth() == 0 {
@@ -186,8 +190,7 @@ fn run_briefly(
 ) -> Option<perilune::Result<()>> {
     let Context { session, client, effects, server, .. } = context;
     // Telling of events is not brief, nor is comparing what is watched.
-    let compares = !client.watched.is_empty() || !client.kept.is_empty();
-    let is_plain = session.depth() == 0 && !compares && effects.notify == 0;
+    let is_plain = session.depth() == 0 && !client.compares() && effects.notify == 0;
     if !is_plain || !state.may_be_brief(run.code) {
         return None;
     }

@@ -1,21 +1,24 @@
 //! The thread that stops scripts: those that run for too long, and those that SCRIPT KILL and FUNCTION KILL mean.
 //!
 //! It sleeps while nothing runs. A script that runs for long is announced in the tree, `^redis("busy",n)`, with
-//! a lock on that node, so that such a command finds it at every server, and none that died with its server.
+//! a lock on that node, so that such a command finds it at every server, and none that died with its server. What
+//! FUNCTION STATS says of a function lies at `^redis("busy",n,"run")`.
 //!
 //! Invariants
 //! - A run is stopped by its number: the next one of the same sandbox is never meant.
-//! - Starting and ending a run costs two stores and no lock.
+//! - Starting and ending the run of a script costs two stores and no lock; that of a function a lock that nobody else has.
 
-use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use perilune::{node, LockMode, Node, NodeRef, Session, ValueRef};
+use perilune::{node, Cursor, LockMode, Node, Session, ValueRef};
 use perilune_luahost::sandbox::Stopper;
+use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
 
+use crate::keyspace::clock;
+use crate::limits::{SHOWN_ARGUMENTS, SHOWN_BYTES};
 use crate::server::Server;
 use crate::settings::Name;
 
@@ -61,6 +64,8 @@ pub(crate) struct Watched {
     is_function: AtomicBool,
     /// Milliseconds that it may take, besides what scripts may; 0: any.
     limit: AtomicU64,
+    /// Of the last function that it ran: its name, and the command, as far as it is shown.
+    function: Mutex<ArgumentsBuf>,
 }
 
 impl Watched {
@@ -73,7 +78,21 @@ impl Watched {
             why: AtomicU8::new(0),
             is_function: AtomicBool::new(false),
             limit: AtomicU64::new(0),
+            function: Mutex::default(),
         }
+    }
+
+    /// A run of a function begins, by this command; its number.
+    pub(crate) fn begin_function(&self, started: Instant, name: &str, command: Arguments<'_>) -> u64 {
+        {
+            let mut function = self.function.lock().unwrap_or_else(PoisonError::into_inner);
+            function.clear();
+            function.push(name.as_bytes());
+            for argument in command.iter().take(SHOWN_ARGUMENTS) {
+                function.push(&argument[..argument.len().min(SHOWN_BYTES)]);
+            }
+        }
+        self.begin(started, Kind::Function)
     }
 
     /// A run begins; its number.
@@ -181,7 +200,7 @@ fn look_at(
     let known = announced.iter().find(|run| run.number == number && Arc::ptr_eq(&run.watched, watched));
     let killed = match known {
         None if runs > ANNOUNCED_AFTER => {
-            if let Some(place) = announce(session, watched.kind()) {
+            if let Some(place) = announce(session, watched, number, runs) {
                 announced.push(Announced { watched: Arc::clone(watched), number, place });
             }
             false
@@ -206,20 +225,44 @@ fn look_at(
     }
 }
 
-/// Makes a run known to all servers; where.
-fn announce(session: &mut Session, kind: Kind) -> Option<Node> {
+/// Makes a run known to all servers, which has taken so long; where.
+fn announce(session: &mut Session, watched: &Watched, run: u64, runs: Duration) -> Option<Node> {
     let number = session.increment(&node!("^redis", "busy").ok()?, 1).ok()?.as_i64()?;
     let place = node!("^redis", "busy", number).ok()?;
     if !session.lock(&place, LockMode::Exclusive, Some(Duration::ZERO)).ok()? {
         return None;
     }
-    session.set(&place, kind.name()).ok()?;
-    Some(place)
+    let kind = watched.kind();
+    let mut record = Vec::new();
+    // What is being loaded has a limit of its own, and is no function yet.
+    if kind == Kind::Function && watched.limit.load(Ordering::Relaxed) == 0 {
+        let mut words = ArgumentsBuf::default();
+        words.push((clock() - runs.as_millis() as i64).to_string().as_bytes());
+        let function = watched.function.lock().unwrap_or_else(PoisonError::into_inner);
+        function.as_arguments().iter().for_each(|word| words.push(word));
+        drop(function);
+        words.write_request(&mut record);
+    }
+    // What was copied is of another run, or of none.
+    if watched.number.load(Ordering::Acquire) != run {
+        let _ = session.unlock(&place);
+        return None;
+    }
+    let written = session.transaction(|session| {
+        if !record.is_empty() {
+            session.set(&place.child("run")?, &record[..])?;
+        }
+        session.set(&place, kind.name())
+    });
+    if written.is_err() {
+        let _ = session.unlock(&place);
+    }
+    written.is_ok().then_some(place)
 }
 
 /// NB: what cannot be written now is found without its lock by the next SCRIPT KILL, and removed.
 fn withdraw(session: &mut Session, place: &Node) {
-    let _ = session.delete_value(place);
+    let _ = session.delete_tree(place);
     let _ = session.unlock(place);
 }
 
@@ -237,21 +280,27 @@ pub(crate) enum Killed {
     Some,
 }
 
+/// The runs that are announced, those of dead servers among them.
+fn all(session: &mut Session) -> perilune::Result<Vec<Node>> {
+    let mut cursor = Cursor::children(&node!("^redis", "busy")?);
+    let mut places = Vec::new();
+    while cursor.next(session)? {
+        places.push(cursor.node()?);
+    }
+    Ok(places)
+}
+
 /// SCRIPT KILL, FUNCTION KILL: asks for the end of all of a kind that runs for long, anywhere in the database.
 pub(crate) fn kill(session: &mut Session, kind: Kind) -> perilune::Result<Killed> {
-    let all = node!("^redis", "busy")?;
-    let (mut from, mut found) = (all.clone(), Killed::Nothing);
-    loop {
-        let next = session.first_entry(&all, Bound::Excluded(NodeRef::from(&from)))?;
-        let Some((place, value)) = next else { return Ok(found) };
-        let (is_meant, is_told) = match value {
-            ValueRef::String(text) => (*text == *kind.name().as_bytes(), false),
+    let mut found = Killed::Nothing;
+    for place in all(session)? {
+        let (is_meant, is_told) = match session.get_ref(&place)? {
+            Some(ValueRef::String(text)) => (*text == *kind.name().as_bytes(), false),
             _ => (false, true),
         };
-        let place = place.to_node()?;
         if session.lock(&place, LockMode::Exclusive, Some(Duration::ZERO))? {
-            // Nobody holds it: its server has died.
-            session.delete_value(&place)?;
+            // Nobody holds it: its server has died, or it has ended meanwhile.
+            session.delete_tree(&place)?;
             session.unlock(&place)?;
         } else if is_meant {
             session.set(&place, true)?;
@@ -259,6 +308,38 @@ pub(crate) fn kill(session: &mut Session, kind: Kind) -> perilune::Result<Killed
         } else if found == Killed::Nothing && !is_told {
             found = Killed::Others;
         }
-        from = place;
     }
+    Ok(found)
+}
+
+/// A function that runs for long, somewhere in the database.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) name: Vec<u8>,
+    pub(crate) command: ArgumentsBuf,
+    pub(crate) runs_ms: i64,
+}
+
+/// The function that has run for longest; none if none runs for long.
+pub(crate) fn running(session: &mut Session) -> perilune::Result<Option<Running>> {
+    for place in all(session)? {
+        let record = match session.get_ref(&place.child("run")?)? {
+            Some(ValueRef::String(record)) => record.to_vec(),
+            _ => continue,
+        };
+        if session.lock(&place, LockMode::Shared, Some(Duration::ZERO))? {
+            // Its server has died: SCRIPT KILL removes it.
+            session.unlock(&place)?;
+            continue;
+        }
+        let mut parser = RequestParser::default();
+        let Ok(Progress::Complete { .. }) = parser.parse(&record, true) else { continue };
+        let words = parser.arguments(&record);
+        let (Some(since), Some(name)) = (words.get(0).and_then(parse_integer), words.get(1)) else {
+            continue;
+        };
+        let runs_ms = (clock() - since).max(0);
+        return Ok(Some(Running { name: name.to_vec(), command: words.from(2).to_owned(), runs_ms }));
+    }
+    Ok(None)
 }

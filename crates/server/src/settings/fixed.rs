@@ -2,6 +2,7 @@
 
 /// Names and values, in the order of names.
 pub(crate) const FIXED: &[(&str, &str)] = &[
+    ("acl-pubsub-default", "resetchannels"),
     ("cluster-enabled", "no"),
     ("daemonize", "no"),
     ("maxmemory-clients", "0"),

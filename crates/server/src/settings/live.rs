@@ -9,7 +9,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -19,7 +19,9 @@ use perilune::{node, Session, Subscript, TransactionOptions, WatchScope};
 use super::kind::output_limits;
 use super::table::{find, Name, Scope, Setting, SETTINGS};
 use crate::figures::Publisher;
-use crate::server::{Server, StartError};
+use crate::mailbox::Mailbox;
+use crate::server::Server;
+use crate::start_error::StartError;
 
 /// What this server knows of the shared settings.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct Live {
     texts: RwLock<Vec<String>>,
     /// client-output-buffer-limit, by class: hard, soft, seconds.
     outputs: [[AtomicI64; 3]; 3],
+    /// Changes by this server until now: what was read of the tree before one of them is not taken after it.
+    changes: Mutex<u64>,
 }
 
 impl Live {
@@ -36,6 +40,7 @@ impl Live {
             numbers: SETTINGS.iter().map(|_| AtomicI64::new(0)).collect(),
             texts: RwLock::new(vec![String::new(); SETTINGS.len()]),
             outputs: Default::default(),
+            changes: Mutex::new(0),
         };
         for setting in SETTINGS {
             // The table's test parses every default.
@@ -83,30 +88,26 @@ impl Live {
 
     /// Takes what the tree says; what it does not say is as by default.
     pub(crate) fn load(&self, session: &mut Session) -> perilune::Result<()> {
-        let place = node!("^redis", "config")?;
-        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
-        let mut said = vec![None; SETTINGS.len()];
-        session.transaction_with(&options, |session| {
-            for (node, value) in session.get_tree(&place)? {
-                let mut text = Vec::new();
-                value.as_ref().write_text(&mut text);
-                let name = match node.last()? {
-                    Some(Subscript::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
-                    _ => continue,
-                };
-                let setting = find(&name).filter(|row| row.scope == Scope::Database);
-                if let (Some(setting), Ok(text)) = (setting, String::from_utf8(text)) {
-                    said[setting.id as usize] = Some(text);
-                }
+        loop {
+            let before = *self.changes();
+            let said = said(session)?;
+            let changes = self.changes();
+            if *changes != before {
+                continue;
             }
-            Ok(())
-        })?;
-        let kept = |setting: &&Setting| setting.scope == Scope::Database && setting.id != Name::RequirePass;
-        for setting in SETTINGS.iter().filter(kept) {
-            // What is not valid stays as it is.
-            let _ = self.store(setting.id, said[setting.id as usize].as_deref().unwrap_or(setting.default));
+            let kept =
+                |setting: &&Setting| setting.scope == Scope::Database && setting.id != Name::RequirePass;
+            for setting in SETTINGS.iter().filter(kept) {
+                // What is not valid stays as it is.
+                let _ =
+                    self.store(setting.id, said[setting.id as usize].as_deref().unwrap_or(setting.default));
+            }
+            return Ok(());
         }
-        Ok(())
+    }
+
+    fn changes(&self) -> MutexGuard<'_, u64> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets what all servers share, in one transaction, and here. The values are valid.
@@ -117,11 +118,34 @@ impl Live {
             }
             Ok(())
         })?;
+        let mut changes = self.changes();
+        *changes += 1;
         for (name, text) in values {
             let _ = self.store(*name, text);
         }
         Ok(())
     }
+}
+
+/// What the tree says of each setting.
+fn said(session: &mut Session) -> perilune::Result<Vec<Option<String>>> {
+    let place = node!("^redis", "config")?;
+    let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
+    let nodes = session.transaction_with(&options, |session| session.get_tree(&place))?;
+    let mut said = vec![None; SETTINGS.len()];
+    for (node, value) in nodes {
+        let mut text = Vec::new();
+        value.as_ref().write_text(&mut text);
+        let name = match node.last()? {
+            Some(Subscript::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
+            _ => continue,
+        };
+        let setting = find(&name).filter(|row| row.scope == Scope::Database);
+        if let (Some(setting), Ok(text)) = (setting, String::from_utf8(text)) {
+            said[setting.id as usize] = Some(text);
+        }
+    }
+    Ok(said)
 }
 
 /// How often this server publishes what it has done, if it has done something.
@@ -165,6 +189,8 @@ impl Follower {
                 // The next change tries again.
                 let _ = server.live.load(&mut self.session);
                 let _ = server.acl.load(&mut self.session);
+                // Each loop looks at whether its connections may still be there.
+                server.mailboxes.iter().for_each(Mailbox::wake);
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::commands::{clients, connection};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
-    on_connection("auth", -2, NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::auth, "Gives the password"),
+    on_connection("auth", -2, NOSCRIPT | FAST | ADMITTED, "connection", connection::auth, "Gives the password"),
     on_connection("client", -2, NOSCRIPT, "connection", clients::client, "Of this connection, and of the others")
         .with(&["caching", "getname", "getredir", "help", "id", "info", "kill", "list", "no-evict", "no-touch", "pause", "reply", "setinfo",
             "setname", "tracking", "trackinginfo", "unblock", "unpause"]),

@@ -13,7 +13,7 @@ pub(super) const ROWS: &[Command] = &[
         .with(&["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"]),
     on_connection("config", -2, ADMIN | NOSCRIPT, "server", config::config, "Says and changes what is configured")
         .with(&["get", "help", "resetstat", "rewrite", "set"]),
-    on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, one by one")
+    on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, a page at a time")
         .quick(keys::keys_quick),
     on_connection("debug", -2, ADMIN | NOSCRIPT, "server", debug::debug, "What suites of tests ask for")
         .with(&["change-repl-id", "error", "help", "jmap", "listpack", "loadaof", "object", "panic", "protocol",

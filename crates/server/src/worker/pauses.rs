@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::Arguments;
 
-use super::Desk;
+use super::{Desk, Worker};
 use crate::client::Client;
 use crate::keyspace::clock;
 use crate::scripts::{header, store};
@@ -25,6 +25,10 @@ impl Desk {
     #[cold]
     fn hold_back(&mut self, client: &mut Client, arguments: Arguments<'_>, until: i64, all: bool) -> bool {
         let Some(command) = table::find(&arguments[0]) else { return false };
+        // What is no command is refused at once.
+        if !command.takes(arguments.len()) {
+            return false;
+        }
         // A script may write whatever it does, unless it says that it does not.
         let writes = |command: &Command| {
             command.is(WRITE | POSTS)
@@ -76,6 +80,19 @@ impl Desk {
                 matches!(function, Ok(Some(function)) if function.flags.no_writes)
             }
             _ => false,
+        }
+    }
+}
+
+impl Worker {
+    /// Goes on with what CLIENT PAUSE has held back.
+    pub(super) fn resume(&mut self) {
+        for (token, connection) in self.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            if let Some(parked) = connection.client.parked.take_if(|parked| parked.paused) {
+                self.desk.leave(&parked);
+                self.given.push(token);
+            }
         }
     }
 }

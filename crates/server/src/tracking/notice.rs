@@ -1,0 +1,240 @@
+//! What clients are told of keys that have changed, and how that gets to another client: CLIENT TRACKING with REDIRECT.
+//!
+//! To a client of this server a notice goes by letter. For one of another server it is put at
+//! `^redis("server",server,"notices",home,thread,number)`, and that server is told, as replies of blocking commands are.
+//! Where the client has gone, the notice comes back as one that says so.
+//!
+//! Invariants
+//! - A notice is in the tree until the server of its client has taken it: a message that is dropped loses none.
+//! - Only the loop `thread` of the server `home` writes there, so that no two are in each other's way.
+//!
+//! What if we are killed? Before the commit the client whose keys these are is gone with us, and knows. After it the notice
+//! is found. A server that is killed with notices that it has not taken is swept: they come back as those of clients that
+//! have gone.
+
+use std::sync::Arc;
+
+use perilune::{Cursor, Node, Session, ValueRef};
+use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, Protocol, Replies, RequestParser};
+
+use crate::limits::NOTICE_BYTES;
+use crate::mailbox::{Letter, Seat};
+use crate::peers;
+use crate::server::Server;
+
+/// A client, anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) server: i64,
+    pub(crate) seat: Seat,
+}
+
+/// What has changed; none: anything.
+pub(crate) type Names = Option<Vec<Vec<u8>>>;
+
+/// What a client is told of keys that another one has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) to: Place,
+    /// Who is told if `to` has gone.
+    pub(crate) from: Place,
+    /// `from` has gone: that is all that is told.
+    pub(crate) is_broken: bool,
+    pub(crate) names: Names,
+}
+
+impl Place {
+    fn words(self) -> [String; 4] {
+        [self.server, self.seat.thread as i64, self.seat.token as i64, self.seat.client]
+            .map(|word| word.to_string())
+    }
+
+    fn of(words: Arguments<'_>) -> Option<Place> {
+        let number = |index: usize| words.get(index).and_then(parse_integer);
+        let (thread, token) = (usize::try_from(number(1)?).ok()?, usize::try_from(number(2)?).ok()?);
+        Some(Place { server: number(0)?, seat: Seat { thread, token, client: number(3)? } })
+    }
+
+    /// As one loop tells another where a client is.
+    pub(crate) fn to_text(self) -> String {
+        self.words().join(" ")
+    }
+
+    pub(crate) fn parse(text: &[u8]) -> Option<Place> {
+        let words: ArgumentsBuf = text.split(|byte| *byte == b' ').collect();
+        Place::of(words.as_arguments())
+    }
+}
+
+impl Notice {
+    /// What `from` is told when `to` has gone.
+    pub(crate) fn returned(&self) -> Notice {
+        Notice { to: self.from, from: self.to, is_broken: true, names: None }
+    }
+
+    fn record(&self) -> Vec<u8> {
+        let mut words = ArgumentsBuf::default();
+        for word in self.to.words().iter().chain(&self.from.words()) {
+            words.push(word.as_bytes());
+        }
+        let bytes: usize = self.names.iter().flatten().map(Vec::len).sum();
+        match &self.names {
+            _ if self.is_broken => words.push(b"broken"),
+            Some(names) if bytes <= NOTICE_BYTES => {
+                words.push(b"names");
+                names.iter().for_each(|name| words.push(name));
+            }
+            // Whoever forgets everything forgets these.
+            _ => words.push(b"all"),
+        }
+        let mut record = Vec::new();
+        words.write_request(&mut record);
+        record
+    }
+
+    fn parse(record: &[u8]) -> Option<Notice> {
+        let mut parser = RequestParser::default();
+        let Ok(Progress::Complete { .. }) = parser.parse(record, true) else { return None };
+        let words = parser.arguments(record);
+        let (to, from) = (Place::of(words)?, Place::of(words.get(4).map(|_| words.from(4))?)?);
+        let names = match words.get(8)? {
+            b"names" => Some(words.from(9).iter().map(<[u8]>::to_vec).collect()),
+            _ => None,
+        };
+        Some(Notice { to, from, is_broken: words.get(8) == Some(b"broken"), names })
+    }
+}
+
+/// As a client is told of what it has read itself; nothing if it speaks RESP2, which has no words for that.
+pub(crate) fn pushed(names: &Names, protocol: Protocol) -> Vec<u8> {
+    let mut frame = Vec::new();
+    if protocol == Protocol::Resp3 {
+        let mut replies = Replies::new(&mut frame, protocol);
+        replies.push(2);
+        replies.bulk(b"invalidate");
+        list(names, &mut replies);
+    }
+    frame
+}
+
+/// As a client is told of what another one has read: by a push, or in RESP2 as a message, if it is subscribed to anything.
+pub(crate) fn published(names: &Names, protocol: Protocol, is_subscribed: bool) -> Vec<u8> {
+    if protocol == Protocol::Resp3 || !is_subscribed {
+        return pushed(names, protocol);
+    }
+    let mut frame = Vec::new();
+    let mut replies = Replies::new(&mut frame, protocol);
+    replies.array(3);
+    replies.bulk(b"message");
+    replies.bulk(b"__redis__:invalidate");
+    list(names, &mut replies);
+    frame
+}
+
+fn list(names: &Names, replies: &mut Replies<'_>) {
+    match names {
+        None => replies.null(),
+        Some(names) => {
+            replies.array(names.len());
+            names.iter().for_each(|name| replies.bulk(name));
+        }
+    }
+}
+
+/// As a client is told that the one that it redirects to has gone.
+pub(crate) fn broken(target: i64, protocol: Protocol) -> Vec<u8> {
+    let mut frame = Vec::new();
+    if protocol == Protocol::Resp3 {
+        let mut replies = Replies::new(&mut frame, protocol);
+        replies.push(2);
+        replies.bulk(b"tracking-redir-broken");
+        replies.integer(target);
+    }
+    frame
+}
+
+fn notices(server: i64) -> perilune::Result<Node> {
+    peers::place(server)?.with("notices")
+}
+
+/// Sends a notice to a client of another server, as the `number`th of a loop of this one; false if that server is dead.
+pub(crate) fn send(
+    session: &mut Session,
+    (home, thread, number): (i64, usize, u64),
+    notice: &Notice,
+) -> perilune::Result<bool> {
+    let server = notice.to.server;
+    if !peers::is_alive(session, server)? {
+        return Ok(false);
+    }
+    let (record, place) =
+        (notice.record(), notices(server)?.with(home)?.with(thread as i64)?.with(number as i64)?);
+    session.transaction(|session| {
+        session.set(&place, &record[..])?;
+        peers::tell(session, server, ["notices"])?;
+        Ok(())
+    })?;
+    Ok(true)
+}
+
+/// Takes all notices for clients of a server out of the tree.
+fn take(session: &mut Session, server: i64) -> perilune::Result<Vec<Notice>> {
+    session.transaction(|session| {
+        let mut cursor = Cursor::subtree(&notices(server)?);
+        let (mut taken, mut places) = (Vec::new(), Vec::new());
+        while cursor.next(session)? {
+            if let Some(ValueRef::String(record)) = cursor.value()? {
+                taken.extend(Notice::parse(record));
+            }
+            places.push(cursor.node()?);
+        }
+        for place in places {
+            session.delete_value(&place)?;
+        }
+        Ok(taken)
+    })
+}
+
+/// Hands out what other servers have put down for clients of this one.
+pub(crate) fn deliver(server: &Arc<Server>, session: &mut Session) -> perilune::Result<()> {
+    for notice in take(session, server.number)? {
+        if let Some(mailbox) = server.mailboxes.get(notice.to.seat.thread) {
+            mailbox.post(Letter::Notice(Box::new(notice)));
+        }
+    }
+    Ok(())
+}
+
+/// Tells those whose notices a dead server has not taken.
+pub(crate) fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
+    session.transaction(|session| {
+        for (number, notice) in (0..).zip(take(session, server)?) {
+            if !notice.is_broken {
+                // NB: as if by a thread of the dead server that it never had, so that nothing is overwritten. Who is dead as
+                // well has no clients.
+                send(session, (server, usize::MAX, number), &notice.returned())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_come_out_of_the_tree_as_they_went_in() {
+        let seat = |client| Seat { thread: 1, token: 2, client };
+        let (to, from) = (Place { server: 7, seat: seat(8) }, Place { server: 9, seat: seat(10) });
+        for names in [None, Some(vec![]), Some(vec![b"a\r\n".to_vec(), Vec::new()])] {
+            let notice = Notice { to, from, is_broken: false, names };
+            assert_eq!(Notice::parse(&notice.record()), Some(notice.clone()));
+            assert_eq!(Notice::parse(&notice.returned().record()), Some(notice.returned()));
+        }
+        let long = Notice { to, from, is_broken: false, names: Some(vec![vec![b'x'; NOTICE_BYTES + 1]]) };
+        assert_eq!(Notice::parse(&long.record()).and_then(|notice| notice.names), None);
+        assert_eq!(Place::parse(to.to_text().as_bytes()), Some(to));
+        assert_eq!(Notice::parse(b"*1\r\n$1\r\nx\r\n"), None);
+    }
+}

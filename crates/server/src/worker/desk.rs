@@ -1,0 +1,168 @@
+//! What a thread lends to the connection that it serves, and what it does for its commands when they have committed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use perilune::Session;
+
+use crate::client::{Client, Parked, Queued};
+use crate::connection::Lent;
+use crate::effects::Effects;
+use crate::failure;
+use crate::gate::Context;
+use crate::queue;
+use crate::server::Server;
+use crate::subscribers;
+use crate::subscriptions::Subscriptions;
+use crate::timers::{Clocks, Timers};
+use crate::tracking::Tracker;
+use crate::waits::Waits;
+
+/// A thread's own things, but for its connections.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) server: Arc<Server>,
+    pub(crate) session: Session,
+    pub(crate) lent: Lent,
+    pub(crate) effects: Effects,
+    pub(crate) clocks: Clocks,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) waits: Waits,
+    pub(super) tracker: Tracker,
+    /// Notices that this loop has sent to clients of other servers.
+    pub(super) notices: u64,
+    pub(super) timers: Timers,
+    /// Why what was written last is not durable, for those whose replies wait for that.
+    pub(super) unsettled: Option<String>,
+    /// Which of the server's loops this is.
+    pub(super) thread: usize,
+}
+
+impl Desk {
+    /// What a command of `client` works with.
+    pub(crate) fn context<'d>(&'d mut self, client: &'d mut Client) -> Context<'d> {
+        Context {
+            server: &self.server,
+            session: &mut self.session,
+            client,
+            effects: &mut self.effects,
+            may_park: true,
+        }
+    }
+
+    /// Sees to what a command of `client` wants done, now that it has committed.
+    ///
+    /// # Errors
+    /// The database does not take its subscriptions.
+    pub(crate) fn carry_out(&mut self, client: &Client) -> perilune::Result<()> {
+        if client.kept.broken || !client.own.is_empty() {
+            self.tracker.settle(client);
+        }
+        if let Some(parked) = &client.parked {
+            if let Some(until) = parked.until {
+                self.timers.set(until, client.seat.token, parked.ticket);
+            }
+            if let Some(queued) = &parked.queued {
+                self.await_keys(queued)?;
+            }
+        }
+        if self.effects.is_empty() {
+            return Ok(());
+        }
+        self.send_letters();
+        self.subscribe(client.seat.token)
+    }
+
+    /// Watches the keys that a client waits for. What came between its look and the watch is served at once.
+    fn await_keys(&mut self, queued: &Queued) -> perilune::Result<()> {
+        for key in &queued.keys {
+            self.waits.add(&mut self.session, queued.database, key)?;
+        }
+        for key in &queued.keys {
+            self.serve_key(queued.database, key)?;
+        }
+        Ok(())
+    }
+
+    /// Serves who waits for a key, wherever that is, if there is anything.
+    pub(super) fn serve_key(&mut self, database: i64, key: &[u8]) -> perilune::Result<()> {
+        let Desk { server, session, effects, .. } = self;
+        effects.begin(server);
+        let before = effects.mark();
+        let served = session.transaction(|session| {
+            effects.rewind(before);
+            effects.wake(database, key);
+            Ok(effects.finish(session)?)
+        });
+        if served.is_err() {
+            effects.rewind(before);
+        }
+        self.send_letters();
+        served
+    }
+
+    /// A client no longer waits, for keys or for the end of a pause.
+    pub(super) fn leave(&mut self, parked: &Parked) {
+        if parked.paused {
+            self.server.held_back.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(queued) = &parked.queued {
+            self.server.blocked.fetch_sub(1, Ordering::AcqRel);
+            for key in &queued.keys {
+                self.waits.remove(&mut self.session, queued.database, key);
+            }
+        }
+    }
+
+    /// Takes a client out of the queues; false if its reply is on its way. One that cannot be taken out is
+    /// told the truth by the reply that comes.
+    pub(super) fn cancel(&mut self, queued: Option<&Queued>) -> bool {
+        queued.is_none_or(|queued| {
+            queue::cancel(&mut self.session, self.server.number, queued.ticket).unwrap_or(false)
+        })
+    }
+
+    #[cold]
+    pub(super) fn subscribe(&mut self, token: usize) -> perilune::Result<()> {
+        let changes = std::mem::take(&mut self.effects.subscriptions);
+        let mut counts = BTreeMap::new();
+        for (topic, name, is_in) in &changes {
+            let count = self.subscriptions.change(*topic, name, token, *is_in);
+            counts.insert((*topic, &name[..]), count);
+        }
+        let counts: Vec<_> = counts.into_iter().map(|((topic, name), count)| (topic, name, count)).collect();
+        if counts.is_empty() {
+            return Ok(());
+        }
+        subscribers::note(&mut self.session, self.server.number, self.thread, &counts)
+    }
+
+    /// Whether replies have to wait for [`Desk::settle`].
+    #[inline]
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.session.is_unsettled() || self.unsettled.is_some()
+    }
+
+    /// Waits until all that was written is durable, if the level wants that.
+    pub(super) fn settle(&mut self) {
+        if let Err(error) = self.session.settle() {
+            self.unsettled = Some(failure::text_of(&error).into_owned());
+        }
+    }
+
+    pub(super) fn send_letters(&mut self) {
+        if self.effects.letters.is_empty() {
+            return;
+        }
+        // What others are told is as durable as what the client is told itself.
+        self.settle();
+        for (thread, letter) in self.effects.letters.drain(..) {
+            match self.server.mailboxes.get(thread) {
+                Some(mailbox) if thread == self.thread => mailbox.keep(letter),
+                Some(mailbox) => mailbox.post(letter),
+                None => {}
+            }
+        }
+    }
+}

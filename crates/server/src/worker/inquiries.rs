@@ -1,0 +1,99 @@
+//! What the loops of all servers are asked: for the clients of this one.
+
+use perilune_resp::{parse_integer, Arguments};
+
+use super::{Desk, Worker};
+use crate::census::{self, Filter};
+use crate::commands::tracking::target;
+use crate::connection::Connection;
+use crate::inquiry::{Answer, Inquiry};
+use crate::mailbox::Seat;
+use crate::numbers::lower;
+use crate::tracking::notice::Place;
+
+impl Worker {
+    /// Answers a question for the clients of this loop.
+    pub(super) fn inquire(&mut self, inquiry: &Inquiry) {
+        let words = inquiry.words.as_arguments();
+        let answer = match words.get(1).map(lower).as_deref() {
+            Some(b"list") => self.list(words, inquiry.asker),
+            Some(b"kill") => self.kill(words, inquiry.asker),
+            Some(b"unblock") => self.unblock(words),
+            Some(b"tracking") => self.find(words),
+            // The log is the server's: one loop answers.
+            Some(b"log") if self.desk.thread == 0 => self.desk.server.acl.log.asked(words),
+            _ => Answer::default(),
+        };
+        let Desk { server, session, .. } = &mut self.desk;
+        inquiry.answer(server, session, &answer);
+    }
+
+    fn list(&self, words: Arguments<'_>, asker: Seat) -> Answer {
+        let mut answer = Answer::default();
+        let Ok(filter) = Filter::of_list(words.from(2)) else { return answer };
+        for connection in self.connections.iter().flatten().filter(|each| filter.means(each, asker)) {
+            let mut holds = connection.holds();
+            if connection.client.id == asker.client {
+                holds = holds.and_command(words);
+            }
+            let line = census::line(&connection.client, holds);
+            answer.lines.extend_from_slice(line.as_bytes());
+        }
+        answer
+    }
+
+    /// Where the client is that one wants to redirect to, if it is here.
+    fn find(&self, words: Arguments<'_>) -> Answer {
+        let id = target(words);
+        let is_meant = |connection: &&Connection| Some(connection.client.id) == id;
+        match self.connections.iter().flatten().find(is_meant) {
+            None => Answer::default(),
+            Some(connection) => {
+                let place = Place { server: self.desk.server.number, seat: connection.client.seat };
+                Answer { lines: place.to_text().into_bytes(), count: 1 }
+            }
+        }
+    }
+
+    fn kill(&mut self, words: Arguments<'_>, asker: Seat) -> Answer {
+        let mut answer = Answer::default();
+        let Ok(filter) = Filter::of_kill(words.from(2), |_| true) else { return answer };
+        let meant = |(token, connection): (usize, &Option<Connection>)| {
+            connection.as_ref().filter(|each| filter.means(each, asker)).map(|_| token)
+        };
+        let tokens: Vec<usize> = self.connections.iter().enumerate().filter_map(meant).collect();
+        answer.count = tokens.len() as i64;
+        for token in tokens {
+            match self.connections.get_mut(token) {
+                // Who asks for its own end is answered first.
+                Some(Some(connection)) if connection.client.id == asker.client => {
+                    connection.client.closing = true;
+                }
+                _ => self.end(token),
+            }
+        }
+        answer
+    }
+
+    fn unblock(&mut self, words: Arguments<'_>) -> Answer {
+        let id = words.get(2).and_then(parse_integer);
+        let fails = words.get(3).is_some_and(|reason| reason.eq_ignore_ascii_case(b"error"));
+        let waits = |connection: &Connection| {
+            Some(connection.client.id) == id
+                && connection.client.parked.as_ref().is_some_and(|parked| parked.gives_up)
+        };
+        let token = self.connections.iter().position(|connection| connection.as_ref().is_some_and(waits));
+        let Some(token) = token else { return Answer::default() };
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return Answer::default() };
+        let Some(parked) = connection.client.parked.as_mut() else { return Answer::default() };
+        if fails {
+            parked.too_late = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec();
+        }
+        let ticket = parked.ticket;
+        self.time_out(token, ticket);
+        let still = self.connections.get(token).and_then(Option::as_ref);
+        let waits =
+            still.is_some_and(|each| each.client.parked.as_ref().is_some_and(|it| it.ticket == ticket));
+        Answer { count: i64::from(!waits), ..Answer::default() }
+    }
+}
