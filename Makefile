@@ -80,7 +80,7 @@ TIMES ?= 20
 hostility:
 	PERILUNE_HOSTILITY=$(TIMES) timeout 3600 $(CARGO) test --release -p perilune-server --test hostility -- --nocapture
 
-## redis-suite: the test suite of Redis 7.0 (Debian's source) against this server, a quarter of an hour; UNITS='type/list multi'
+## redis-suite: the test suite of Redis 7.0 (Debian's source) against this server, some minutes; UNITS='type/list multi'
 .PHONY: redis-suite
 redis-suite:
 	$(CARGO) build --release -p perilune-cli
