@@ -4,9 +4,9 @@ use super::{any_page, run, NUMBER};
 use crate::limits::{KEY_MAX, PAGE};
 use crate::page::{
     append_value, check, child, compacted, contains, content_bytes, find, find_child, find_far, find_near,
-    flags, has_hi_fence, has_lo_fence, hi_fence, inner_count, is_first_from, key_into, kind, leads,
-    leaf_count, leaf_free, leaf_key, level, lo_fence, next_is, prefix_len, previous_is, self_number, split,
-    value_place, InnerSlots, LeafSlots, Page, INNER,
+    flags, has_hi_fence, has_lo_fence, hi_fence, inner_count, is_gap, key_into, kind, leads, leaf_count,
+    leaf_free, leaf_key, level, lo_fence, next_is, prefix_len, previous_is, self_number, split, value_place,
+    InnerSlots, LeafSlots, Page, INNER,
 };
 
 /// Calls everything that reads a page. Answers whether `check` is content.
@@ -18,7 +18,7 @@ fn read_everything(page: &Page, key: &[u8]) -> bool {
     let (index, number) = find_child(page, key);
     assert!(index <= inner_count(page) && number == child(page, index));
     let _ = (contains(page, key), has_hi_fence(page), has_lo_fence(page), self_number(page), flags(page));
-    let _ = (find_far(page, key), is_first_from(page, key.len(), key));
+    let _ = (find_far(page, key), is_gap(page, key.len(), key));
     let _ = (kind(page), level(page), prefix_len(page));
     assert!(content_bytes(page) <= PAGE && leaf_free(page) <= 2 * 0xffff);
     lo_fence(page, &mut out);
@@ -34,6 +34,7 @@ fn read_everything(page: &Page, key: &[u8]) -> bool {
         }
         assert!(previous_is(page, index, &out).is_none_or(|previous| previous < slots));
         previous_is(page, index, key);
+        let _ = (is_gap(page, index, key), is_gap(page, index, &out));
         let _ = (leads(page, index, key), leads(page, index, &out));
         assert!(find_near(page, key, index).is_none_or(|found| found.index <= slots));
         key_into::<LeafSlots>(page, index, &mut out);

@@ -300,22 +300,24 @@ pub(crate) fn next_is(page: &Page, after: usize, key: &[u8], inclusive: bool) ->
     (at_next == Ordering::Greater || at_next == Ordering::Equal && inclusive).then_some(next)
 }
 
-/// Whether record `index` is the first that is not below `key`, told by it and the one before it: who asks again for the
-/// head of a subtree finds it where it was.
+/// Whether a leaf covers `key`, and `below` of its records are below that, told by those on both sides and the fences.
 #[inline]
-pub(crate) fn is_first_from(page: &Page, index: usize, key: &[u8]) -> bool {
-    if index == 0 || index >= count::<LeafSlots>(page) {
-        return false;
-    }
+pub(crate) fn is_gap(page: &Page, below: usize, key: &[u8]) -> bool {
+    let records = count::<LeafSlots>(page);
     let Some((start, suffix)) = key.split_at_checked(prefix_len(page).min(PAGE)) else { return false };
     let head = head_of::<LeafSlots>(suffix);
     let compare = |index| {
         let order = LeafSlots::head(page, index).cmp(&head);
         order.then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
     };
-    compare(index) != Ordering::Less
-        && compare(index - 1) == Ordering::Less
-        && words::compare(page, usize::from(u16_at(page, LO_OFF)), start.len(), start) == Ordering::Equal
+    let is_inside = below > 0 && below < records;
+    (below == 0 || below <= records && compare(below - 1) == Ordering::Less)
+        && (below >= records || compare(below) != Ordering::Less)
+        && if is_inside {
+            words::compare(page, usize::from(u16_at(page, LO_OFF)), start.len(), start) == Ordering::Equal
+        } else {
+            contains(page, key)
+        }
 }
 
 /// The last record below `key`, if that is record `after - 1`. None: search.

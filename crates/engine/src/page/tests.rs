@@ -15,7 +15,7 @@ use proptest::test_runner::FileFailurePersistence;
 use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
     find_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert, inner_remove,
-    inner_room, inner_set_child, is_first_from, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key,
+    inner_room, inner_set_child, is_gap, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key,
     leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, next_is, prefix_len,
     previous_is, put_identity, record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots,
     INNER, LEAF,
@@ -303,11 +303,6 @@ impl FlatTree {
                 assert_eq!(next_is(page, index, &above, true), next);
             }
             assert_eq!(previous_is(page, index, &key), index.checked_sub(1));
-            assert_eq!(is_first_from(page, index, &key), index > 0);
-            assert!(!is_first_from(page, index, &above));
-            if next.is_some() && !self.model.contains_key(&above) {
-                assert!(is_first_from(page, index + 1, &above));
-            }
             assert!(contains(page, &key));
         }
     }
@@ -324,6 +319,7 @@ impl FlatTree {
             let behind_all = at + 1 == found.index && found.index == leaf_count(page);
             let is_near = at == found.index && at < leaf_count(page) || at + 1 == found.index || behind_all;
             assert_eq!(near, is_near.then_some(found), "from {at}");
+            assert_eq!(is_gap(page, at, key), at == found.index, "{at} of {found:?}");
         }
         let (mut lo, mut hi) = (Vec::new(), Vec::new());
         for leaf in self.leaves.values() {
@@ -331,6 +327,8 @@ impl FlatTree {
             hi_fence(leaf, &mut hi);
             let covers = (lo.is_empty() || *lo < *key) && (hi.is_empty() || *key <= *hi);
             assert_eq!(contains(leaf, key), covers);
+            let has_place = (0..=leaf_count(leaf) + 1).any(|below| is_gap(leaf, below, key));
+            assert_eq!(has_place, covers, "only the leaf of a key has a place for it");
         }
         let mut beside = Vec::new();
         let at = (found.index < leaf_count(page)).then(|| leaf_key(page, found.index, &mut beside));

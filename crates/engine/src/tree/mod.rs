@@ -9,6 +9,7 @@
 
 mod apply;
 mod count;
+mod gaps;
 mod groups;
 mod read;
 mod run;
@@ -106,8 +107,8 @@ pub(crate) struct Fingers {
     spot: Cell<(u32, u32)>,
     /// How often in a row that told nothing.
     strays: Cell<u32>,
-    /// How often in a row a `next` was not the one before it asked again.
-    others: Cell<u32>,
+    /// Where the keys stood whose neighbours were asked for.
+    gaps: gaps::Gaps,
     /// Leaf, its word, and the index of the record that `next` answered last.
     place: Cell<(u32, u64, usize)>,
 }
@@ -148,13 +149,6 @@ impl Fingers {
         let found = find(page, key);
         self.spot.set((leaf, found.index as u32));
         found
-    }
-
-    /// Whether it is worth a look if a `next` is the last one asked again; one more that was not, until it is known to be.
-    #[inline(always)]
-    fn may_be_again(&self) -> bool {
-        let others = self.others.replace(self.others.get().wrapping_add(1));
-        others < SPOT_TRIES || others.is_multiple_of(SPOT_TRIES)
     }
 
     #[inline(always)]

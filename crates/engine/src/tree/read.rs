@@ -3,14 +3,14 @@
 //! Every leaf passed is told to a [`Visit`] with the word under which it was read; at the end all of
 //! them are checked again, so that the answer is that of one moment.
 
-use perilune_shm::latch::{self, State};
+use perilune_shm::latch;
 use perilune_store::Presence;
 
 use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
 use crate::limits::PAGE;
-use crate::page::{self, find, leaf_count, Found, Page, LEAF, RECORD_BIG};
+use crate::page::{self, find, leaf_count, Found, Page, RECORD_BIG};
 use crate::session::extent;
 
 /// Bytes of a long value that are copied between two checks.
@@ -193,11 +193,14 @@ pub(crate) fn neighbour(
     if side.ends_before(from, bound) {
         return Ok(false);
     }
-    if let Some((leaf, index)) = remembered(image, fingers, which, from, side) {
+    if let Some((leaf, index)) = recalled(image, fingers, which, from, side) {
         return answer(image, fingers, leaf, index, (side, bound), key, value, visit);
     }
     let mut leaf = locate(image, fingers, which, from, me)?;
     let mut index = place(image.page(leaf.number), from, side);
+    if let Some(index) = index.filter(|_| side != Neighbour::Next) {
+        fingers.gaps.note(from, leaf.number, index + usize::from(side == Neighbour::Previous));
+    }
     let mut passed: Vec<Seen> = Vec::new();
     loop {
         if let Some(index) = index {
@@ -286,9 +289,35 @@ pub(super) fn key_beyond(
     Ok(side.is_within(key, bound))
 }
 
-/// The wanted record, if it is the one that was answered last, or stands beside it and its leaf is unchanged.
+/// The wanted record, if it stands beside the one that was answered last, or where it stood when it was asked for before.
 #[inline]
-fn remembered(
+fn recalled(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    from: &[u8],
+    side: Neighbour,
+) -> Option<(Seen, usize)> {
+    let again = || {
+        let (leaf, below) = fingers.gaps.find(image, which, from)?;
+        let index = if side == Neighbour::Previous { below.checked_sub(1)? } else { below };
+        let is_there = index < leaf_count(image.page(leaf.number));
+        is_there.then(|| {
+            fingers.point(which, leaf.number);
+            (leaf, index)
+        })
+    };
+    match side {
+        Neighbour::Next => beside(image, fingers, which, from, side),
+        // Mostly the head of a subtree.
+        Neighbour::AtOrNext => again().or_else(|| beside(image, fingers, which, from, side)),
+        Neighbour::Previous => beside(image, fingers, which, from, side).or_else(again),
+    }
+}
+
+/// The wanted record, if it stands beside the one that was answered last and its leaf is unchanged.
+#[inline]
+fn beside(
     image: &Image,
     fingers: &Fingers,
     which: Which,
@@ -301,19 +330,7 @@ fn remembered(
     }
     let word = latch::load(image.latch(number));
     let page = image.page(number);
-    if page::flags(page) != which.page_flags() {
-        return None;
-    }
-    let is_changed = word.raw() != raw;
-    if side == Neighbour::AtOrNext && fingers.may_be_again() {
-        // What the records say of each other is true of a leaf of the tree, changed or not.
-        let is_leaf = word.state() == State::Tree && !word.locked() && page::kind(page) == LEAF;
-        if is_leaf && page::is_first_from(page, index, from) {
-            fingers.others.set(0);
-            return Some((Seen { number, word }, index));
-        }
-    }
-    if is_changed {
+    if word.raw() != raw || page::flags(page) != which.page_flags() {
         return None;
     }
     let found = match side {
