@@ -12,6 +12,7 @@ mod count;
 mod gaps;
 mod groups;
 mod read;
+mod root;
 mod run;
 mod structure;
 mod write;
@@ -107,6 +108,7 @@ pub(crate) struct Fingers {
     spot: Cell<(u32, u32)>,
     /// How often in a row that told nothing.
     strays: Cell<u32>,
+    root: root::Root,
     /// Where the keys stood whose neighbours were asked for.
     gaps: gaps::Gaps,
     /// Leaf, its word, and the index of the record that `next` answered last.
@@ -173,7 +175,14 @@ fn meet(image: &Image, number: u32, me: u16) -> Attempt<Seen> {
 /// Finds the leaf that covers `key`. `me` is the session whose own latches do not count (0: all do).
 #[inline]
 pub(crate) fn descend(image: &Image, which: Which, key: &[u8], me: u16) -> Attempt<Seen> {
-    let mut at = meet_root(image, which, me)?;
+    let root = meet_root(image, which, me)?;
+    descend_from(image, root, key, me)
+}
+
+/// Finds the leaf that covers `key`, from a page on that does.
+#[inline]
+fn descend_from(image: &Image, from: Seen, key: &[u8], me: u16) -> Attempt<Seen> {
+    let mut at = from;
     for _ in 0..HEIGHT_MAX {
         let page = image.page(at.number);
         if page::kind(page) == LEAF {
@@ -248,7 +257,13 @@ pub(crate) fn locate(image: &Image, fingers: &Fingers, which: Which, key: &[u8],
         }
     }
     fingers.misses.set(misses.wrapping_add(1));
-    let seen = descend(image, which, key, me)?;
+    let mut from = meet_root(image, which, me)?;
+    // NB: a page that is latched by ourselves changes under one word.
+    if which == Which::Main && !from.word.locked() && page::kind(image.page(from.number)) == INNER {
+        let child = fingers.root.child(image, from, key);
+        from = meet_child(image, from, child, me)?;
+    }
+    let seen = descend_from(image, from, key, me)?;
     fingers.turn_to(which, seen.number);
     Ok(seen)
 }

@@ -395,3 +395,33 @@ fn a_count_is_that_of_one_moment() {
         counting.join().unwrap();
     });
 }
+
+/// Heads, ends and values are found where they are, by guesses and digests that others' splits make wrong.
+#[test]
+fn what_is_remembered_is_no_more_than_a_guess() {
+    let image = scratch(20_000);
+    let [reader, writer] = [1, 2].map(|id| Access::new(Seat::new(image.clone(), id)));
+    let key = |number: usize, rest: &str| format!("^name element:{number:08}{rest}").into_bytes();
+    let (mut found, mut value, mut digested) = (Vec::new(), Vec::new(), 0);
+    let mut there = vec![false; 20_000];
+    for round in 0..20_000 {
+        // The root rests now and then.
+        if round % 4_000 < 2_000 {
+            let new = round * 7_919 % there.len();
+            writer.set(Which::Main, &key(new, "a"), b"a value that is a little longer").unwrap();
+            there[new] = true;
+        }
+        let wanted = round * 31 * 7_919 % there.len();
+        let [low, at, high] = ["", "a", "b"].map(|rest| key(wanted, rest));
+        let is_there = reader.get(Which::Main, &at, &mut value, &mut ()).unwrap();
+        let (from, side, bound) = match round % 2 {
+            0 => (&low, Neighbour::AtOrNext, &high),
+            _ => (&high, Neighbour::Previous, &low),
+        };
+        let is_found = reader.neighbour(Which::Main, from, side, bound, &mut found, None, &mut ()).unwrap();
+        assert_eq!((is_there, is_found), (there[wanted], there[wanted]), "{wanted} in {round}");
+        assert!(!is_found || found == at);
+        digested += usize::from(reader.fingers.root.tells(&at));
+    }
+    assert!(digested > 1_000, "{digested}");
+}
