@@ -186,13 +186,13 @@ pub(crate) fn write_string(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Whether a byte string is short, not empty and needs no escapes: then [`write_plain_string`] writes its code.
+/// Whether a byte string is not empty and needs no escapes: then [`write_plain_string`] writes its code.
 #[inline]
 pub(crate) fn is_plain_string(bytes: &[u8]) -> bool {
-    // Words that overlap, of which each is 8 bytes; what is shorter is looked at byte by byte.
-    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        (Some(first), Some(last)) => bytes.len() <= 16 && !has_escaped(first) && !has_escaped(last),
-        _ => !bytes.is_empty() && bytes.iter().all(|byte| *byte > ESCAPE),
+    // Words of 8 bytes, the last of which overlaps; what is shorter is looked at byte by byte.
+    match bytes.last_chunk::<8>() {
+        Some(last) => !bytes.as_chunks::<8>().0.iter().any(has_escaped) && !has_escaped(last),
+        None => !bytes.is_empty() && bytes.iter().all(|byte| *byte > ESCAPE),
     }
 }
 
@@ -212,6 +212,9 @@ pub(crate) fn write_plain_string(bytes: &[u8], out: &mut [u8]) {
     out[0] = TAG_STRING;
     out[last] = STRING_END;
     let body = &mut out[1..last];
+    if bytes.len() > 16 {
+        return body.copy_from_slice(bytes);
+    }
     // Copies of constant size that overlap beat one of variable length.
     match (
         bytes.first_chunk::<8>(),
