@@ -23,11 +23,14 @@ impl Protocol {
     }
 }
 
-/// Appends replies to a buffer.
+/// Appends replies to a buffer, up to a bound: what would go beyond it is cut, and makes the buffer full. What is full
+/// is of no use to anybody, and takes no more memory.
 #[derive(Debug)]
 pub struct Replies<'a> {
     out: &'a mut Vec<u8>,
     protocol: Protocol,
+    /// The buffer is full when it is as long.
+    end: usize,
 }
 
 /// Where an array began whose length is not known yet.
@@ -38,7 +41,26 @@ pub struct ArrayMark(usize);
 impl<'a> Replies<'a> {
     /// Replies in `protocol`, appended to `out`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Replies<'a> {
-        Replies { out, protocol }
+        Replies { out, protocol, end: usize::MAX }
+    }
+
+    /// The same, of which the buffer is full when it has `end` bytes.
+    #[must_use]
+    pub fn up_to(self, end: usize) -> Replies<'a> {
+        Replies { end, ..self }
+    }
+
+    /// Whether the buffer is full: nothing more is of use.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.out.len() >= self.end
+    }
+
+    /// Replies that go to `out` first and behind these later, within the same bound.
+    pub fn beside<'b>(&self, out: &'b mut Vec<u8>) -> Replies<'b> {
+        let end = self.end.saturating_sub(self.out.len()).saturating_add(out.len());
+        Replies { out, protocol: self.protocol, end }
     }
 
     /// Speaks `protocol` from now on.
@@ -76,6 +98,9 @@ impl<'a> Replies<'a> {
 
     /// An error; `text` begins with its code. What would end the line becomes a blank.
     pub fn error(&mut self, text: &str) {
+        if self.is_full() {
+            return;
+        }
         self.out.push(b'-');
         self.out.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
         self.out.extend_from_slice(b"\r\n");
@@ -100,8 +125,8 @@ impl<'a> Replies<'a> {
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len() as i64);
-        self.out.extend_from_slice(bytes);
-        self.out.extend_from_slice(b"\r\n");
+        self.append(bytes);
+        self.append(b"\r\n");
     }
 
     /// A byte string, or nothing.
@@ -134,16 +159,16 @@ impl<'a> Replies<'a> {
             Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
                 self.header(b'=', text.len() as i64 + 4);
-                self.out.extend_from_slice(b"txt:");
-                self.out.extend_from_slice(text);
-                self.out.extend_from_slice(b"\r\n");
+                self.append(b"txt:");
+                self.append(text);
+                self.append(b"\r\n");
             }
         }
     }
 
     /// Nothing, in place of a byte string.
     pub fn null(&mut self) {
-        self.out.extend_from_slice(match self.protocol {
+        self.append(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
             Protocol::Resp3 => b"_\r\n",
         });
@@ -151,7 +176,7 @@ impl<'a> Replies<'a> {
 
     /// Nothing, in place of an array.
     pub fn null_array(&mut self) {
-        self.out.extend_from_slice(match self.protocol {
+        self.append(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
             Protocol::Resp3 => b"_\r\n",
         });
@@ -195,11 +220,31 @@ impl<'a> Replies<'a> {
 
     /// Replies that were written elsewhere, in the same protocol.
     pub fn raw(&mut self, replies: &[u8]) {
-        self.out.extend_from_slice(replies);
+        self.append(replies);
     }
 
     #[inline]
+    fn append(&mut self, bytes: &[u8]) {
+        if bytes.len() < self.end.saturating_sub(self.out.len()) {
+            self.out.extend_from_slice(bytes);
+        } else {
+            self.fill(bytes);
+        }
+    }
+
+    /// Appends what there is room for.
+    #[cold]
+    fn fill(&mut self, bytes: &[u8]) {
+        let room = self.end.saturating_sub(self.out.len());
+        self.out.extend_from_slice(&bytes[..room.min(bytes.len())]);
+    }
+
+    /// NB: it may go a few bytes beyond the end.
+    #[inline]
     fn header(&mut self, kind: u8, number: i64) {
+        if self.is_full() {
+            return;
+        }
         match number {
             0..=9 => return self.out.extend_from_slice(&[kind, b'0' + number as u8, b'\r', b'\n']),
             10..=99 => {
@@ -214,8 +259,8 @@ impl<'a> Replies<'a> {
     }
 
     fn line(&mut self, kind: u8, text: &[u8]) {
-        self.out.push(kind);
-        self.out.extend_from_slice(text);
-        self.out.extend_from_slice(b"\r\n");
+        self.append(&[kind]);
+        self.append(text);
+        self.append(b"\r\n");
     }
 }

@@ -255,7 +255,7 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
                     effects: &mut effects,
                     may_park: false,
                 };
-                let mut replies = Replies::new(&mut reply, protocol);
+                let mut replies = Replies::new(&mut reply, protocol).up_to(context.client.replies_end);
                 context.client.begin_visit();
                 context.run(command, arguments.as_arguments(), &mut replies);
             }));

@@ -49,6 +49,8 @@ pub(crate) struct Client {
     /// CLIENT NO-TOUCH: its commands do not count as uses of keys.
     pub(crate) leaves_untouched: bool,
     pub(crate) reply_mode: ReplyMode,
+    /// Where its replies must end in their buffer: its hard limit of client-output-buffer-limit.
+    pub(crate) replies_end: usize,
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Watched,
@@ -161,6 +163,7 @@ impl Client {
             keeps_memory: false,
             leaves_untouched: false,
             reply_mode: ReplyMode::On,
+            replies_end: usize::MAX,
             queue: None,
             watched: Watched::default(),
             kept: Watched::default(),
@@ -288,6 +291,7 @@ impl Client {
             keeps_memory: false,
             leaves_untouched: self.leaves_untouched,
             reply_mode: ReplyMode::On,
+            replies_end: usize::MAX,
             queue: self.queue.take(),
             watched: std::mem::take(&mut self.watched),
             kept: std::mem::take(&mut self.kept),
@@ -323,6 +327,16 @@ impl Client {
         self.tracking = lent.tracking;
         self.nodes = lent.nodes;
         self.closing |= lent.closing;
+    }
+
+    /// Whose limits of client-output-buffer-limit hold: class 2 is of those who are sent what they have not asked for, 0 of
+    /// all others.
+    pub(crate) fn output_class(&self) -> usize {
+        if self.topics.is_some() || self.monitors {
+            2
+        } else {
+            0
+        }
     }
 
     /// Whether its commands compare keys inside their transactions.

@@ -5,6 +5,8 @@
 //!   its replies stops itself, and costs no more memory.
 //! - An idle connection keeps no buffers.
 //! - No reply is sent before what its command has written is as durable as the database's level wants.
+//! - Replies beyond the hard limit of client-output-buffer-limit are not kept, and none of them is sent: the connection is
+//!   cut off. Neither is more kept of requests than client-query-buffer-limit allows.
 //! - While the client is parked nothing of it is read or run: what it sends waits in the kernel.
 
 use std::io;
@@ -16,6 +18,7 @@ use perilune_resp::{Progress, Replies, RequestParser};
 use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
 use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, TURNS};
+use crate::settings::Name;
 use crate::stream::Stream;
 use crate::worker::Desk;
 
@@ -30,6 +33,8 @@ pub(crate) enum Outcome {
     Held,
     /// It has ended.
     Ended,
+    /// It has more waiting than its limits allow: it ends, and nothing of that is sent.
+    Cut,
 }
 
 /// Buffers of a thread, lent to the connection that is being served.
@@ -108,6 +113,10 @@ impl Connection {
             // The loop knows of it already.
             return Ok(Outcome::Waits);
         }
+        self.bound(desk);
+        if self.output.len() >= self.client.replies_end {
+            return Ok(Outcome::Cut);
+        }
         // Replies of a pipeline that was interrupted by a command aside go together.
         if self.pending() > 0 && (!self.unrun || self.pending() > PENDING_BYTES) {
             self.send()?;
@@ -138,6 +147,10 @@ impl Connection {
         let said = self.output.len();
         let used = self.run(desk, &bytes[..end]);
         self.keep(&mut bytes, used..end, &mut desk.lent);
+        let most = desk.server.live.number(Name::ClientQueryBufferLimit) as usize;
+        if self.output.len() >= self.client.replies_end || self.input.len() > most {
+            return Ok(Outcome::Cut);
+        }
         if desk.is_unsettled() {
             self.held = Some(said);
             return Ok(Outcome::Held);
@@ -201,6 +214,7 @@ impl Connection {
     /// Runs the requests in `bytes`, and answers how many bytes they took.
     fn run(&mut self, desk: &mut Desk, bytes: &[u8]) -> usize {
         self.borrow(&mut desk.lent);
+        self.bound(desk);
         let (mut used, mut commands) = (0, 0);
         self.unrun = false;
         let (now, clock) = desk.clocks.read();
@@ -208,6 +222,9 @@ impl Connection {
         while used < bytes.len() && !self.client.closing {
             if self.client.parked.is_some() || self.pending() > PENDING_BYTES {
                 self.unrun = true;
+                break;
+            }
+            if self.output.len() >= self.client.replies_end {
                 break;
             }
             match self.parser.parse(&bytes[used..], self.client.authenticated) {
@@ -246,6 +263,12 @@ impl Connection {
         }
         desk.server.statistics.count_commands(self.client.seat.thread, commands);
         used
+    }
+
+    /// Takes over how long its replies may be.
+    fn bound(&mut self, desk: &Desk) {
+        let most = desk.server.live.hard_limit(self.client.output_class());
+        self.client.replies_end = self.sent.saturating_add(most);
     }
 
     /// Lets go what was held back until it was durable. If it is not, one error takes the place of what would have
@@ -332,7 +355,9 @@ impl Connection {
         let waiting = self.pending() as i64;
         if soft == 0 || waiting < soft {
             self.slow_since = None;
-        } else if self.slow_since.get_or_insert_with(Instant::now).elapsed().as_secs() as i64 > seconds {
+        } else if self.slow_since.get_or_insert_with(Instant::now).elapsed().as_secs() as i64
+            >= seconds.max(1)
+        {
             return false;
         }
         hard == 0 || waiting < hard
@@ -410,6 +435,12 @@ impl Connection {
         if self.held.is_none() {
             let _ = self.send();
         }
+    }
+
+    /// Lets go of all that waits to be sent: nobody is to get it.
+    pub(crate) fn discard(&mut self) {
+        self.output.truncate(self.sent);
+        self.held = None;
     }
 
     /// Sends what waits, and nothing more.

@@ -94,7 +94,7 @@ impl Context<'_> {
 
     /// Runs one command and appends its reply to `out`.
     pub(crate) fn execute(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {
-        let mut replies = Replies::new(out, self.client.protocol);
+        let mut replies = Replies::new(out, self.client.protocol).up_to(self.client.replies_end);
         self.effects.begin(self.server);
         let Some(command) = table::find(&arguments[0]) else {
             self.refused(None, &unknown(arguments), &mut replies);

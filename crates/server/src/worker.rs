@@ -48,6 +48,9 @@ const TCP: usize = usize::MAX - 2;
 /// The lowest of them.
 const LISTENERS: usize = usize::MAX - 1_000;
 
+/// How often is looked at those beyond a soft limit, at least.
+const SLOW_LOOKED_AT: Duration = Duration::from_millis(100);
+
 /// The thread's state.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -141,7 +144,11 @@ impl Worker {
         let waiting = self.desk.server.mailboxes[self.desk.thread].is_waiting();
         let unsettled = self.desk.is_unsettled() || !self.held.is_empty();
         let busy = waiting || unsettled || !self.again.is_empty() || !self.asides.is_empty();
-        let most = if busy { Duration::ZERO } else { Duration::from_secs(1) };
+        let most = match busy {
+            true => Duration::ZERO,
+            false if self.slow.is_empty() => Duration::from_secs(1),
+            false => SLOW_LOOKED_AT,
+        };
         let wait = self.desk.tracker.sleep(self.desk.timers.sleep(most));
         match self.poll.poll(events, Some(wait)) {
             Ok(()) => {}
@@ -203,7 +210,8 @@ impl Worker {
             let Some(aside) = client.aside.take() else { continue };
             let Some(ticket) = client.parked.as_ref().map(|parked| parked.ticket) else { continue };
             let (command, arguments) = *aside;
-            let (seat, client) = (client.seat, client.lend());
+            let (seat, mut client) = (client.seat, client.lend());
+            client.replies_end = self.desk.server.live.hard_limit(client.output_class());
             self.settle();
             return Some(Aside { command, arguments, seat, ticket, client });
         }
@@ -278,6 +286,7 @@ impl Worker {
             // What it has to send is not to be sent yet.
             Outcome::Held => return self.held.push(token),
             Outcome::Ended => return self.end(token),
+            Outcome::Cut => return self.cut_off(token),
         }
         let looked_at = |connection: &Connection| connection.waiting() > 0 || connection.is_slow();
         if self.connections.get(token).and_then(Option::as_ref).is_some_and(looked_at) {

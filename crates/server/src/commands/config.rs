@@ -114,7 +114,13 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
             }
             return failed("can't set immutable config");
         }
-        values.push((setting.id, parsed.text));
+        let mut text = parsed.text;
+        if setting.id == Name::ClientOutputBufferLimit {
+            // Classes that are not named stay as they are.
+            let all = format!("{} {}", context.server.live.text(setting.id), pair[1]);
+            text = setting.kind.parse(&all).map_or(text, |parsed| parsed.text);
+        }
+        values.push((setting.id, text));
     }
     context.server.live.change(context.session, &values)?;
     for (name, text) in &values {

@@ -169,11 +169,11 @@ pub(crate) fn hgetall(
     };
     let mut hash = Hash::open(keys, &arguments[1])?;
     let mut out = Vec::new();
-    let mut found = Replies::new(&mut out, replies.protocol());
+    let mut found = replies.beside(&mut out);
     let mut count = 0;
     if hash.entry.is_some() {
         let mut walk = hash.fields.walk();
-        while walk.next(keys.session)? {
+        while !found.is_full() && walk.next(keys.session)? {
             count += 1;
             if names {
                 found.bulk(walk.name());

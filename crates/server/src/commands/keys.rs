@@ -50,6 +50,9 @@ pub(crate) fn keys(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         if pattern::matches(&arguments[1], name) {
             replies.bulk(name);
             count += 1;
+            if replies.is_full() {
+                break;
+            }
         }
     }
     replies.end_array(mark, count);

@@ -159,26 +159,32 @@ fn events(text: &str) -> Result<Parsed, String> {
     Ok(Parsed { text: told, number: bits })
 }
 
-/// What `text` says of each class; classes that it does not name have their defaults.
-pub(crate) fn output_limits(text: &str) -> Option<[[i64; 3]; 3]> {
+/// What `text` says of each class, the last time that it does; classes that it does not name have their defaults.
+///
+/// # Errors
+/// In Redis's words.
+pub(crate) fn output_limits(text: &str) -> Result<[[i64; 3]; 3], &'static str> {
     let mut limits = [[0; 3], [256 << 20, 64 << 20, 60], [32 << 20, 8 << 20, 60]];
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.is_empty() || !words.len().is_multiple_of(4) {
-        return None;
+        return Err("Wrong number of arguments in buffer limit configuration.");
     }
     for group in words.chunks(4) {
         let class = if group[0].eq_ignore_ascii_case("replica") { "slave" } else { group[0] };
-        let place = CLASSES.iter().position(|known| known.eq_ignore_ascii_case(class))?;
-        let seconds = group[3].parse::<i64>().ok().filter(|seconds| *seconds >= 0)?;
-        limits[place] = [bytes(group[1])?, bytes(group[2])?, seconds];
+        let Some(place) = CLASSES.iter().position(|known| known.eq_ignore_ascii_case(class)) else {
+            return Err("Invalid client class specified in buffer limit configuration.");
+        };
+        let seconds = group[3].parse::<i64>().ok().filter(|seconds| *seconds >= 0);
+        let (Some(hard), Some(soft), Some(seconds)) = (bytes(group[1]), bytes(group[2]), seconds) else {
+            return Err("Error in hard, soft or soft_seconds setting in buffer limit configuration.");
+        };
+        limits[place] = [hard, soft, seconds];
     }
-    Some(limits)
+    Ok(limits)
 }
 
 fn limits(text: &str) -> Result<Parsed, String> {
-    let Some(limits) = output_limits(text) else {
-        return Err("groups of a class (normal, replica, pubsub), hard limit, soft limit, seconds".to_owned());
-    };
+    let limits = output_limits(text)?;
     let groups: Vec<_> = CLASSES
         .iter()
         .zip(limits)

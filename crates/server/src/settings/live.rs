@@ -71,6 +71,15 @@ impl Live {
         [0, 1, 2].map(|part| self.outputs[class][part].load(Ordering::Relaxed))
     }
 
+    /// The hard one of these, as replies are bounded by it.
+    #[inline]
+    pub(crate) fn hard_limit(&self, class: usize) -> usize {
+        match self.outputs[class][0].load(Ordering::Relaxed) {
+            0 => usize::MAX,
+            bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
+        }
+    }
+
     /// Takes `text` for `name`, in this server.
     pub(crate) fn store(&self, name: Name, text: &str) -> Result<(), String> {
         let parsed = name.row().kind.parse(text)?;

@@ -75,6 +75,8 @@ settings! {
     "client-output-buffer-limit" ClientOutputBufferLimit, Database, Kind::Limits,
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
         "Unread bytes that end a connection, by class: at once, or when there were so many for so many seconds";
+    "client-query-buffer-limit" ClientQueryBufferLimit, Database, Kind::Bytes { least: 1 << 20, most: i64::MAX },
+        "1073741824", "Bytes of a request that is not whole yet, or of some that wait, that end a connection";
     "databases" Databases, Server, Kind::Integer { least: 1, most: DATABASES_MOST }, "16",
         "Databases to SELECT; what lies in higher ones stays";
     "db" Database, Server, Kind::Text, "", "The file of the database";

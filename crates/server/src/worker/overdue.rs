@@ -8,15 +8,14 @@ use crate::settings::Name;
 impl Worker {
     /// Ends connections that have been idle for longer than `timeout`; who waits for a reply or for messages is not.
     pub(super) fn end_idle(&mut self) {
+        if !self.slow.is_empty() {
+            self.end_slow();
+        }
         let most = self.desk.server.live.number(Name::Timeout);
-        if most <= 0 && self.slow.is_empty() || self.second.elapsed() < Duration::from_secs(1) {
+        if most <= 0 || self.second.elapsed() < Duration::from_secs(1) {
             return;
         }
         self.second = Instant::now();
-        self.end_slow();
-        if most <= 0 {
-            return;
-        }
         self.seconds += 1;
         let mut idle = Vec::new();
         for (token, connection) in self.connections.iter().enumerate() {

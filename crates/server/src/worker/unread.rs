@@ -1,8 +1,9 @@
 //! What clients leave unread: `client-output-buffer-limit`.
 //!
-//! Invariant: who is beyond a soft limit stands in the worker's list `slow`, and is looked at each second.
+//! Invariant: who is beyond a soft limit stands in the worker's list `slow`, and is looked at in each round.
 
 use super::Worker;
+use crate::census::Holds;
 use crate::connection::Connection;
 use crate::journal::Level;
 use crate::mailbox::Seat;
@@ -20,9 +21,7 @@ impl Worker {
     /// Whether a connection leaves no more unread than client-output-buffer-limit allows: else it is cut off.
     pub(super) fn is_within(&mut self, token: usize) -> bool {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return false };
-        // The limits of class 2 are for those who are sent what they have not asked for, those of 0 for all others.
-        let client = &connection.client;
-        let class = if client.topics.is_some() || client.monitors { 2 } else { 0 };
+        let class = connection.client.output_class();
         let (server, was_slow) = (&self.desk.server, connection.is_slow());
         if connection.is_within(server.live.output_limit(class)) {
             if connection.is_slow() && !was_slow {
@@ -30,11 +29,20 @@ impl Worker {
             }
             return true;
         }
-        let waiting = connection.waiting().to_string();
-        let details = [("addr", &*connection.client.address), ("unread_bytes", &waiting)];
-        server.note(Level::Warning, "client cut off", &details);
-        self.end(token);
+        self.cut_off(token);
         false
+    }
+
+    /// Ends a connection that takes too much memory: what waits for it is not sent.
+    pub(super) fn cut_off(&mut self, token: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        let Holds { input, output, .. } = connection.holds();
+        let (unread, unrun) = (output.to_string(), input.to_string());
+        let details =
+            [("addr", &*connection.client.address), ("unread_bytes", &*unread), ("unrun_bytes", &*unrun)];
+        self.desk.server.note(Level::Warning, "client cut off", &details);
+        connection.discard();
+        self.end(token);
     }
 
     /// Cuts off who has been beyond a soft limit for too long.
