@@ -65,6 +65,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Yes => "yes|no",
         Kind::Integer { .. } => "N",
         Kind::Bytes { .. } => "BYTES",
+        Kind::Share => "BYTES|PERCENT%",
         Kind::Octal => "MODE",
         Kind::Choice(_) => "WORD",
         Kind::Text => "TEXT",

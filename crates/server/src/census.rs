@@ -142,6 +142,26 @@ impl Holds {
     }
 }
 
+/// Bytes of a name in two sets, of its client and of its loop, besides its own.
+const NAME_BYTES: usize = 64;
+
+/// All that a client takes, in bytes.
+pub(crate) fn total(client: &Client, holds: Holds) -> usize {
+    let topics = client.topics.as_ref();
+    let names = |topic| topics.map_or(0, |topics| topics.names(topic).len());
+    let count = Topic::ALL.into_iter().map(names).sum::<usize>();
+    std::mem::size_of::<Connection>()
+        + client.name.len()
+        + topics.map_or(0, |topics| topics.bytes)
+        + count * NAME_BYTES
+        + client.watched.bytes()
+        + holds.input
+        + holds.input_room
+        + holds.arguments
+        + client.queue.as_ref().map_or(0, |queue| queue.bytes)
+        + holds.output_buffer
+}
+
 /// The line that CLIENT LIST and INFO say of a client.
 pub(crate) fn line(client: &Client, holds: Holds) -> String {
     let Holds { descriptor, input, input_room, arguments, output, output_buffer } = holds;
@@ -169,14 +189,7 @@ pub(crate) fn line(client: &Client, holds: Holds) -> String {
         topics(Topic::Pattern),
         topics(Topic::Shard),
         queued.map_or(-1, |queue| queue.commands.len() as i64),
-        std::mem::size_of::<Connection>()
-            + client.name.len()
-            + client.topics.as_ref().map_or(0, |topics| topics.bytes)
-            + input
-            + input_room
-            + arguments
-            + queue
-            + output_buffer,
+        total(client, holds),
         client.user_name(),
         redirected(client.tracking.as_ref()),
         client.protocol.number(),

@@ -20,6 +20,7 @@ use crate::client::{Client, Parked, ReplyMode};
 use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, TURNS};
 use crate::settings::Name;
 use crate::stream::Stream;
+use crate::weights::Weight;
 use crate::worker::Desk;
 
 /// What becomes of a connection when it has been served.
@@ -74,6 +75,8 @@ pub(crate) struct Connection {
     pub(crate) served: u64,
     /// Since when more waits to be sent than the soft limit of its class allows.
     slow_since: Option<Instant>,
+    /// What it takes, as its server has counted it.
+    pub(crate) weight: Option<Weight>,
 }
 
 impl Connection {
@@ -93,6 +96,7 @@ impl Connection {
             hung_up: false,
             served: 0,
             slow_since: None,
+            weight: None,
         }
     }
 
@@ -170,7 +174,12 @@ impl Connection {
         } else {
             let start = kept.len();
             // NB: the room is filled with zeros for each read, so it is no more than a read may fill.
-            let room = self.parser.missing(start).clamp(READ_BYTES, ROOM_BYTES);
+            let missing = self.parser.missing(start);
+            let room = missing.clamp(READ_BYTES, ROOM_BYTES);
+            if kept.capacity() - start < room {
+                // Twice as much as before, but no more than is missing: what nothing will come into counts as well.
+                kept.reserve_exact(room.max(missing.min(start)));
+            }
             kept.resize(start + room, 0);
             (kept, start)
         };

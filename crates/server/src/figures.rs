@@ -21,6 +21,7 @@ pub(crate) struct Figures {
     pub(crate) rejected: AtomicU64,
     pub(crate) swept: AtomicU64,
     pub(crate) evicted: AtomicU64,
+    pub(crate) evicted_clients: AtomicU64,
     /// Of CLIENT TRACKING: clients, keys that they keep, and how many keep each, added up.
     pub(crate) tracking_clients: AtomicU64,
     pub(crate) tracked_keys: AtomicU64,
@@ -48,6 +49,7 @@ pub(crate) struct Published {
     pub(crate) tracking_clients: u64,
     pub(crate) tracked_keys: u64,
     pub(crate) tracked_items: u64,
+    pub(crate) evicted_clients: u64,
 }
 
 impl Published {
@@ -72,10 +74,11 @@ impl Published {
             tracking_clients: read(&figures.tracking_clients),
             tracked_keys: read(&figures.tracked_keys),
             tracked_items: read(&figures.tracked_items),
+            evicted_clients: read(&figures.evicted_clients),
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 14] {
+    fn fields(&mut self) -> [&mut u64; 15] {
         [
             &mut self.process,
             &mut self.port,
@@ -91,6 +94,7 @@ impl Published {
             &mut self.tracking_clients,
             &mut self.tracked_keys,
             &mut self.tracked_items,
+            &mut self.evicted_clients,
         ]
     }
 
@@ -120,6 +124,7 @@ impl Published {
         self.tracking_clients += other.tracking_clients;
         self.tracked_keys += other.tracked_keys;
         self.tracked_items += other.tracked_items;
+        self.evicted_clients += other.evicted_clients;
     }
 }
 

@@ -57,6 +57,7 @@ mod tls;
 mod tracking;
 mod waits;
 mod watched;
+mod weights;
 mod worker;
 
 pub use crate::rdb::{import_rdb, ImportError, Imported};

@@ -30,6 +30,7 @@ use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
 use crate::start_error::StartError;
 use crate::statistics::Statistics;
+use crate::weights::Weights;
 use crate::worker::Worker;
 use crate::{metrics, tls};
 
@@ -78,6 +79,8 @@ pub(crate) struct Server {
     pub(crate) inquiries: Inquiries,
     /// Who sees all commands.
     pub(crate) monitors: Monitors,
+    /// What its clients take.
+    pub(crate) weights: Weights,
     /// Until when commands are held back, in milliseconds since 1970; 0: they are not.
     paused_until: AtomicI64,
     /// All commands, not just those that write.
@@ -237,6 +240,7 @@ impl Running {
             follower_waker,
             inquiries: Inquiries::default(),
             monitors: Monitors::default(),
+            weights: Weights::default(),
             paused_until: AtomicI64::new(0),
             pauses_all: AtomicBool::new(false),
             blocked: AtomicUsize::new(0),

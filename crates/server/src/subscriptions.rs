@@ -27,7 +27,7 @@ impl Topics {
         removed
     }
 
-    pub(crate) fn names(&self, topic: Topic) -> impl Iterator<Item = &Vec<u8>> {
+    pub(crate) fn names(&self, topic: Topic) -> impl ExactSizeIterator<Item = &Vec<u8>> {
         self.names[topic as usize].iter()
     }
 

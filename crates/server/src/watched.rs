@@ -57,6 +57,11 @@ impl Watched {
         Ok(())
     }
 
+    /// Bytes that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.keys.iter().map(|known| std::mem::size_of::<WatchedKey>() + known.key.capacity()).sum()
+    }
+
     /// Compares with what a key has held before.
     pub(crate) fn expect(&mut self, database: i64, key: &[u8], digest: [u8; 32]) {
         self.keys.push(WatchedKey { database, key: key.to_vec(), digest });

@@ -17,6 +17,7 @@ mod pauses;
 mod rights;
 mod rings;
 mod unread;
+mod weighing;
 
 use std::collections::VecDeque;
 use std::io;
@@ -75,6 +76,8 @@ pub(crate) struct Worker {
     second: Instant,
     /// The version of users that its connections have been compared with.
     rules: u64,
+    /// What its connections take is counted.
+    weighs: bool,
 }
 
 impl Worker {
@@ -122,6 +125,7 @@ impl Worker {
             seconds: 0,
             second: Instant::now(),
             rules: 0,
+            weighs: false,
             asides: VecDeque::new(),
             slow: Vec::new(),
         })
@@ -292,10 +296,12 @@ impl Worker {
         if self.connections.get(token).and_then(Option::as_ref).is_some_and(looked_at) {
             self.is_within(token);
         }
+        self.weigh(token);
     }
 
     fn end(&mut self, token: usize) {
         if let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) {
+            self.desk.server.weights.change(connection.weight.take(), None);
             connection.finish();
             if let Some(parked) = connection.client.parked.take() {
                 self.desk.cancel(parked.queued.as_ref());
@@ -327,8 +333,9 @@ impl Worker {
 
     fn read_letters(&mut self) {
         let letters = self.desk.server.mailboxes[self.desk.thread].empty();
-        // A letter that came behind a change of users finds it made.
+        // A letter that came behind a change of users or settings finds it made.
         self.end_refused();
+        self.balance();
         for letter in letters {
             match letter {
                 Letter::Arrived(arrived) => self.arrive(*arrived),

@@ -175,3 +175,102 @@ fn who_asks_too_much_is_cut_off() {
         assert_eq!(client.receive(), Some(Answer::Simple(b"PONG".to_vec())), "{at}");
     }
 }
+
+fn figure(client: &mut Client, name: &str) -> u64 {
+    let info = client.line("info").to_text();
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
+    line.expect("a figure").trim().parse().expect("a number")
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A client that has begun a request of so many bytes; the server has them.
+fn holding(ours: &Ours, control: &mut Client, name: &str, bytes: usize) -> Client {
+    let mut client = Client::connect(&ours.socket);
+    client.call(["client", "setname", name]);
+    client.send(format!("*1\r\n${}\r\n", 2 * bytes).as_bytes());
+    client.send(&vec![b'x'; bytes]);
+    until("the server reads", || {
+        let list = control.line("client list").to_text();
+        let line = list.lines().find(|line| line.contains(&format!("name={name} "))).unwrap_or_default();
+        let held = line.split(' ').find_map(|field| field.strip_prefix("qbuf=")).map(str::parse::<usize>);
+        matches!(held, Some(Ok(held)) if held >= bytes) || line.is_empty()
+    });
+    client
+}
+
+/// With `maxmemory-clients` the largest go, whatever loop they are in, and no more of them than must; not those that may stay.
+#[test]
+fn the_largest_clients_are_cut_off() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut control = Client::connect(&ours.socket);
+    control.line("client no-evict on");
+    let small: Vec<Client> =
+        (0..4).map(|at| holding(&ours, &mut control, &format!("small{at}"), 200_000)).collect();
+    let large: Vec<Client> =
+        (0..4).map(|at| holding(&ours, &mut control, &format!("large{at}"), 3_000_000)).collect();
+    let mut kept = Client::connect(&ours.socket);
+    kept.line("client setname kept");
+    kept.line("client no-evict on");
+    kept.send(format!("*1\r\n${}\r\n", 9_000_000).as_bytes());
+    kept.send(&vec![b'x'; 5_000_000]);
+    let there = |control: &mut Client, name: &str| {
+        control.line("client list").to_text().matches(&format!("name={name}")).count()
+    };
+    assert_eq!(figure(&mut control, "mem_clients_normal"), 0, "nothing is counted without a limit");
+    set(&mut control, "maxmemory-clients", "16mb");
+    until("some of the large ones go", || there(&mut control, "large") < 4);
+    until("there is room", || figure(&mut control, "mem_clients_normal") < 16 << 20);
+    let left = there(&mut control, "large");
+    assert_eq!((there(&mut control, "small"), there(&mut control, "kept")), (4, 1));
+    assert!((1..4).contains(&left), "{left} large ones are left");
+    assert_eq!(figure(&mut control, "evicted_clients"), 4 - left as u64);
+    // Percent of maxmemory: all go that may.
+    set(&mut control, "maxmemory", "100mb");
+    set(&mut control, "maxmemory-clients", "1%");
+    until("all go that may", || there(&mut control, "small") + there(&mut control, "large") == 0);
+    assert_eq!((there(&mut control, "kept"), control.line("ping")), (1, Answer::Simple(b"PONG".to_vec())));
+    // Without it they may stay.
+    set(&mut control, "maxmemory-clients", "0");
+    drop(holding(&ours, &mut control, "free", 2_000_000));
+    assert!(control.line("config set maxmemory-clients 101%").is_error());
+    drop((small, large));
+}
+
+/// Whatever a client makes the server keep counts: what it queues, watches, is subscribed to, does not read.
+#[test]
+fn all_that_a_client_takes_counts() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut control = Client::connect(&ours.socket);
+    control.line("client no-evict on");
+    set(&mut control, "maxmemory-clients", "400000");
+    let mut ends = |what: &str, begin: &[&str], next: &dyn Fn(usize) -> Vec<String>| {
+        let mut stream = UnixStream::connect(&ours.socket).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+        let (before, start) = (figure(&mut control, "evicted_clients"), Instant::now());
+        stream.write_all(&request(begin)).expect("the server reads");
+        for at in 0.. {
+            assert!(start.elapsed() < Duration::from_secs(20), "{what} does not count");
+            let words = next(at);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if stream.write_all(&request(&words)).is_err() || !matches!(stream.read(&mut [0; 4_096]), Ok(1..))
+            {
+                break;
+            }
+        }
+        assert_eq!(figure(&mut control, "evicted_clients"), before + 1, "{what}");
+    };
+    ends("MULTI", &["multi"], &|_| vec!["set".into(), "k".into(), "v".repeat(10_000)]);
+    ends("WATCH", &["ping"], &|at| vec!["watch".into(), at.to_string()]);
+    ends("SUBSCRIBE", &["ping"], &|at| vec!["subscribe".into(), at.to_string()]);
+    ends("PSUBSCRIBE", &["ping"], &|at| vec!["psubscribe".into(), at.to_string()]);
+    ends("SSUBSCRIBE", &["ping"], &|at| vec!["ssubscribe".into(), at.to_string()]);
+}

@@ -123,7 +123,7 @@ fn wrong_settings_are_refused_as_redis_refuses_them() {
     };
     let names: Vec<_> = told.iter().step_by(2).map(Text::to_text).collect();
     let wanted =
-        ["maxmemory", "maxmemory-policy", "maxmemory-samples", "maxmemory-clients", "replicaof", "slaveof"];
+        ["maxmemory", "maxmemory-clients", "maxmemory-policy", "maxmemory-samples", "replicaof", "slaveof"];
     assert_eq!(names, wanted);
     // All or none.
     assert_eq!(get(&mut client, "timeout"), "0");

@@ -8,6 +8,7 @@ use crate::commands::acl::with_password;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
 use crate::journal::Level;
+use crate::mailbox::Mailbox;
 use crate::numbers::lower;
 use crate::pattern;
 use crate::server::Server;
@@ -132,6 +133,10 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
         let user = with_password(&context.server.acl, password);
         context.server.acl.change(context.session, &[user], false)?;
     }
+    if values.iter().any(|(name, _)| matches!(name, Name::MaxMemory | Name::MaxMemoryClients)) {
+        // Each loop looks at what its clients take.
+        context.server.mailboxes.iter().for_each(Mailbox::wake);
+    }
     if values.iter().any(|(name, _)| *name == Name::MaxMemory) {
         // What is too much begins to go at once, and not with the next write.
         context.make_room(0);
@@ -142,7 +147,9 @@ fn set(context: &mut Context<'_>, pairs: Arguments<'_>) -> Result<()> {
 fn reset(server: &Server) {
     let figures = &server.figures;
     server.statistics.reset();
-    for counter in [&figures.connections, &figures.rejected, &figures.swept, &figures.evicted] {
+    let counters =
+        [&figures.connections, &figures.rejected, &figures.swept, &figures.evicted, &figures.evicted_clients];
+    for counter in counters {
         counter.store(0, Ordering::Relaxed);
     }
 }

@@ -5,7 +5,6 @@ pub(crate) const FIXED: &[(&str, &str)] = &[
     ("acl-pubsub-default", "resetchannels"),
     ("cluster-enabled", "no"),
     ("daemonize", "no"),
-    ("maxmemory-clients", "0"),
     ("replicaof", ""),
     ("slaveof", ""),
     ("supervised", "no"),

@@ -21,6 +21,8 @@ pub enum Kind {
         /// The most.
         most: i64,
     },
+    /// The same, or percent of something else; then the number is below 0.
+    Share,
     /// Permissions.
     Octal,
     /// One of these words.
@@ -95,6 +97,15 @@ impl Kind {
                 Some(bytes) if (least..=most).contains(&bytes) => Ok(number(bytes)),
                 Some(_) => Err(format!("argument must be between {least} and {most} inclusive")),
                 None => Err("argument must be a memory value".to_owned()),
+            },
+            Kind::Share => match text.strip_suffix('%').map(str::parse) {
+                Some(Ok(part @ 1..=100)) => Ok(Parsed { text: format!("{part}%"), number: -part }),
+                Some(Ok(0)) => Ok(number(0)),
+                Some(_) => Err("argument must be a memory or percent value".to_owned()),
+                None => match bytes(text) {
+                    Some(bytes) => Ok(number(bytes)),
+                    None => Err("argument must be a memory or percent value".to_owned()),
+                },
             },
             Kind::Octal => match i64::from_str_radix(text, 8) {
                 Ok(mode) if (0..=0o777).contains(&mode) => {
@@ -210,6 +221,10 @@ mod tests {
         assert_eq!(Kind::Events.parse("Exg").unwrap().text, "gxE");
         assert!(Kind::Events.parse("q").is_err());
         assert_eq!(Kind::Octal.parse("0770").unwrap().text, "770");
+        for (text, number) in [("0", 0), ("5mb", 5 << 20), ("7%", -7), ("100%", -100), ("0%", 0)] {
+            assert_eq!(Kind::Share.parse(text).unwrap().number, number, "{text}");
+        }
+        assert!(["101%", "-1%", "%", "x"].iter().all(|text| Kind::Share.parse(text).is_err()));
         assert!(Kind::Octal.parse("1000").is_err() && Kind::Yes.parse("1").is_err());
         let limits = Kind::Limits.parse("pubsub 1mb 1kb 5").unwrap().text;
         assert_eq!(limits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 1048576 1024 5");

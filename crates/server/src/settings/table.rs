@@ -96,6 +96,8 @@ settings! {
         "Clients of one server at most";
     "maxmemory" MaxMemory, Database, Kind::Bytes { least: 0, most: i64::MAX }, "0",
         "Bytes of the database in use from which keys are evicted or writes refused; 0: no limit";
+    "maxmemory-clients" MaxMemoryClients, Database, Kind::Share, "0",
+        "Bytes that all clients of one server may take, or percent of maxmemory, before the largest are cut off; 0: any";
     "maxmemory-policy" MaxMemoryPolicy, Database, Kind::Choice(POLICIES), "noeviction",
         "Which keys are evicted: none, any, or those with an expiry, by last use, frequency, chance or expiry";
     "maxmemory-samples" MaxMemorySamples, Database, Kind::Integer { least: 1, most: 64 }, "5",

@@ -1,0 +1,82 @@
+//! Clients that take too much together: `maxmemory-clients`. Each loop counts its own, and cuts off those of its own that
+//! are of the largest class of all; one that has none of these wakes the others.
+//!
+//! Invariants
+//! - A loop that has cut off nobody wakes others only when it has counted something new: so that they do not keep each
+//!   other awake when nobody may go.
+//! - Without a limit a visit pays one load.
+
+use std::sync::atomic::Ordering;
+
+use super::Worker;
+use crate::census;
+use crate::connection::Connection;
+use crate::weights::{most, Weight};
+
+fn weigh(connection: &Connection) -> Weight {
+    let client = &connection.client;
+    Weight::new(census::total(client, connection.holds()), !client.keeps_memory)
+}
+
+impl Worker {
+    /// Counts anew what a connection takes.
+    #[inline]
+    pub(super) fn weigh(&mut self, token: usize) {
+        if most(&self.desk.server) > 0 {
+            self.weigh_one(token);
+            self.relieve(true);
+        }
+    }
+
+    fn weigh_one(&mut self, token: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        let weight = weigh(connection);
+        if connection.weight != Some(weight) {
+            self.desk.server.weights.change(connection.weight, Some(weight));
+            connection.weight = Some(weight);
+        }
+    }
+
+    /// Follows a change of the limit, and of what clients of other loops take.
+    pub(super) fn balance(&mut self) {
+        let is_limited = most(&self.desk.server) > 0;
+        if is_limited != self.weighs {
+            self.weighs = is_limited;
+            for token in 0..self.connections.len() {
+                if is_limited {
+                    self.weigh_one(token);
+                } else if let Some(Some(connection)) = self.connections.get_mut(token) {
+                    self.desk.server.weights.change(connection.weight.take(), None);
+                }
+            }
+        }
+        if is_limited {
+            self.relieve(false);
+        }
+    }
+
+    /// Cuts off the largest until all take no more than they may.
+    fn relieve(&mut self, mut wakes: bool) {
+        loop {
+            let server = &self.desk.server;
+            if server.weights.total() < most(server).max(1) {
+                return;
+            }
+            let Some(class) = server.weights.largest() else { return };
+            let is_large =
+                |connection: &Connection| connection.weight.is_some_and(|weight| weight.is_of(class));
+            let own = |connection: &Option<Connection>| connection.as_ref().is_some_and(is_large);
+            let Some(token) = self.connections.iter().position(own) else {
+                if wakes {
+                    let others =
+                        server.mailboxes.iter().enumerate().filter(|(other, _)| *other != self.desk.thread);
+                    others.for_each(|(_, mailbox)| mailbox.wake());
+                }
+                return;
+            };
+            server.figures.evicted_clients.fetch_add(1, Ordering::Relaxed);
+            self.cut_off(token);
+            wakes = true;
+        }
+    }
+}
