@@ -12,7 +12,7 @@ use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::{Client, Parked};
-use crate::commands::clients;
+use crate::commands::{clients, scripts};
 use crate::effects::Effects;
 use crate::failure;
 use crate::keyspace::{clock, Keys};
@@ -155,12 +155,20 @@ impl Context<'_> {
                 let long = command.takes_long(arguments)
                     || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
                 if long && self.may_park {
-                    self.client.park();
-                    self.client.aside = Some(Box::new((command, arguments.to_owned())));
+                    self.run_long(command, arguments, &mut replies);
                 } else {
                     self.run(command, arguments, &mut replies);
                 }
             }
+        }
+    }
+
+    /// Runs a command that may take long: at once if that is known to be short, else aside.
+    fn run_long(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
+        let is_queued = self.client.queue.is_some();
+        if is_queued || !scripts::in_place::attempt(self, command, arguments, replies) {
+            self.client.park();
+            self.client.aside = Some(Box::new((command, arguments.to_owned())));
         }
     }
 
@@ -184,14 +192,19 @@ impl Context<'_> {
             replies.rewind(start);
             replies.error(&failure::text_of(&error));
         }
-        let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
-        let end = self.server.statistics.count_inside(thread, tally, replies.since(start));
-        let took = self.client.end_command();
-        self.server.statistics.count(thread, command, took, end);
-        self.note_delay(command, arguments, took);
+        self.conclude(command, arguments, replies.since(start));
         if is_exec {
             self.show(command, arguments);
         }
+    }
+
+    /// A command has ended with `reply`: it is counted.
+    pub(crate) fn conclude(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8]) {
+        let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
+        let end = self.server.statistics.count_inside(thread, tally, reply);
+        let took = self.client.end_command();
+        self.server.statistics.count(thread, command, took, end);
+        self.note_delay(command, arguments, took);
     }
 
     /// Keeps a command that took long, for SLOWLOG and LATENCY.

@@ -240,7 +240,8 @@ fn replies_are_those_of_redis() {
             client.line(protocol);
             client.line("flushall");
         }
-        for script in SCRIPTS {
+        // From the second time on they run in the event loop.
+        for script in [SCRIPTS; 3].into_iter().flatten() {
             let words: Vec<Vec<u8>> =
                 ["EVAL", script, "2", "k1", "k2", "10", "abc"].map(|word| word.as_bytes().to_vec()).to_vec();
             let (ours, theirs) = (ours.call(&words), theirs.call(&words));

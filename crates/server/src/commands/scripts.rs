@@ -4,11 +4,13 @@
 //! and asked to happen taken back. An error that it raises ends it, and what it has written stays, as in
 //! Redis; one that is stopped leaves nothing.
 
+pub(crate) mod in_place;
+
 use std::time::Duration;
 
 use perilune::TransactionOptions;
 use perilune_luahost::sandbox::{Form, Outcome, Run, Text};
-use perilune_resp::{parse_integer, Arguments, Replies};
+use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
 use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
 use crate::gate::{wrong_number, Context};
@@ -16,7 +18,7 @@ use crate::memory;
 use crate::numbers::lower;
 use crate::scripts::calls::Caller;
 use crate::scripts::header::Flags;
-use crate::scripts::state::State;
+use crate::scripts::state::{Script, State};
 use crate::scripts::store;
 use crate::scripts::watch::{self, Killed, Kind};
 use crate::settings::Name;
@@ -69,17 +71,14 @@ pub(crate) fn eval(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    // EVAL, EVALSHA, EVAL_RO, EVALSHA_RO, in any case.
-    let name = &arguments[0];
-    let by_sha = name.get(4).is_some_and(|letter| letter.eq_ignore_ascii_case(&b's'));
-    let is_ro = name[name.len() - 3] == b'_';
+    let name = String::from_utf8_lossy(&lower(&arguments[0])).into_owned();
     let given = split(arguments)?;
     let server = context.server;
     let Some(mut state) = server.scripts.take(server) else {
         return refuse("OOM there is no memory for another script");
     };
     state.refresh(context.session)?;
-    let script = if by_sha {
+    let script = if is_by_sha(&name) {
         let sha = String::from_utf8_lossy(&arguments[1]).to_ascii_lowercase();
         match state.by_sha(context.session, &sha)? {
             Some(script) => script,
@@ -92,21 +91,31 @@ pub(crate) fn eval(
         Ok(script) => script,
         Err(text) => return refuse_with(text),
     };
-    let work = Work {
+    let work = script_work(&name, &script, &given, context.client.protocol);
+    run(context, &mut state, work, replies)
+}
+
+/// Whether the command called so, in lower case, gives a script by its SHA1.
+pub(crate) fn is_by_sha(name: &str) -> bool {
+    name.starts_with("evalsha")
+}
+
+/// What the command called so, in lower case, runs.
+fn script_work<'a>(name: &str, script: &'a Script, given: &'a Given<'a>, protocol: Protocol) -> Work<'a> {
+    Work {
         run: Run {
             code: script.code,
             form: Form::Script,
             number: 0,
-            protocol: context.client.protocol.number() as u8,
+            protocol: protocol.number() as u8,
             name: &script.sha,
             keys: given.keys(),
             arguments: given.rest(),
         },
         function: None,
         flags: script.flags,
-        read_only: is_ro || script.flags.no_writes,
-    };
-    run(context, &mut state, work, replies)
+        read_only: name.ends_with("_ro") || script.flags.no_writes,
+    }
 }
 
 /// Runs a script or a function.
@@ -143,9 +152,14 @@ pub(crate) fn run(
             }
             Outcome::Ended | Outcome::Stopped => Err(stopped(state, run.name).into()),
         }
-    } else if let Some(outcome) =
-        run_briefly(context, state, &run, Traits { read_only: work.read_only, is_full, now }, replies)
-    {
+    } else if let Some(outcome) = run_briefly(
+        context,
+        state,
+        &run,
+        Traits { read_only: work.read_only, is_full, in_place: false, now },
+        replies,
+    ) {
+        state.note_brief(run.code, context.client.active.elapsed());
         outcome
     } else {
         let limit = server.live.number(Name::ScriptTimeLimit);
@@ -177,6 +191,8 @@ pub(crate) fn run(
 struct Traits {
     read_only: bool,
     is_full: bool,
+    /// The event loop waits for it.
+    in_place: bool,
     now: i64,
 }
 
@@ -201,6 +217,7 @@ fn run_briefly(
         caller.read_only = traits.read_only;
         caller.is_full = traits.is_full;
         caller.brief = true;
+        caller.in_place = traits.in_place;
         caller.arguments = std::mem::take(&mut state.arguments);
         let outcome = state.sandbox.run(run, &mut caller);
         state.arguments = caller.into_memory();
@@ -232,8 +249,10 @@ fn run_briefly(
         return Some(Err(stopped(state, run.name).into()));
     }
     // One that came to its end met others, or a page without room: that says nothing of the next run.
-    if !is_done {
-        state.is_not_brief(run.code);
+    match (is_done, traits.in_place) {
+        (true, _) => {}
+        (_, true) => state.stays_aside(run.code),
+        (_, false) => state.is_not_brief(run.code),
     }
     None
 }

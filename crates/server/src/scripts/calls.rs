@@ -42,6 +42,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) atomic: bool,
     /// It is a brief one: what is beyond its means ends the script with a conflict.
     pub(crate) brief: bool,
+    /// An event loop waits for it: what may wait or shows at once ends the script, too.
+    pub(crate) in_place: bool,
     /// Memory is short, and it may not need more.
     pub(crate) is_full: bool,
     /// It has written: then it may go on.
@@ -84,6 +86,7 @@ impl<'c> Caller<'c> {
             read_only: false,
             atomic: true,
             brief: false,
+            in_place: false,
             is_full: false,
             wrote: false,
             loading: false,
@@ -373,6 +376,9 @@ impl Answers for Caller<'_> {
         answer: &mut Vec<u8>,
     ) -> ControlFlow<()> {
         let first = arguments.get(0).unwrap_or_default();
+        if self.in_place && matches!(question, Question::Log | Question::Module | Question::Node) {
+            return ControlFlow::Break(());
+        }
         match question {
             Question::Call => return self.call(arguments, protocol, answer),
             Question::Log => self.log(first, arguments.get(1).unwrap_or_default()),

@@ -60,6 +60,11 @@ impl Scripts {
         Some(Loan { scripts: self, state: Some(state) })
     }
 
+    /// The same of those that are there.
+    pub(crate) fn take_made(&self) -> Option<Loan<'_>> {
+        lock(&self.free).pop().map(|state| Loan { scripts: self, state: Some(state) })
+    }
+
     fn make(&self, server: &Server) -> Option<Box<State>> {
         let memory = usize::try_from(server.live.number(Name::ScriptMemoryLimit)).unwrap_or(usize::MAX);
         let state = State::new(memory)?;

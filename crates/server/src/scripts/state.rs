@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use perilune::Session;
 use perilune_luahost::sandbox::{Code, Sandbox};
 use perilune_resp::ArgumentsBuf;
 
+use crate::commands::scripts::is_by_sha;
 use crate::scripts::header::{self, Flags};
 use crate::scripts::libraries::Libraries;
 use crate::scripts::store;
@@ -20,6 +22,10 @@ use crate::scripts::watch::Watched;
 const SCRIPTS: usize = 1_000;
 /// Runs of a script in whole transactions behind one that was beyond a brief one.
 const WHOLE_RUNS: u8 = 32;
+/// Runs of a script aside behind one that took too long for an event loop.
+const ASIDE_RUNS: u8 = 32;
+/// How long a run takes at most if the next one is worth an attempt in an event loop.
+const SHORT: Duration = Duration::from_millis(1);
 
 /// A script, compiled.
 #[derive(Clone, Debug)]
@@ -45,6 +51,9 @@ pub(crate) struct State {
     open: HashMap<Box<[u8]>, Code>,
     /// Runs to come in whole transactions, of code that was beyond a brief one.
     whole: HashMap<Code, u8>,
+    /// Runs to come aside before one in an event loop is tried, by the number of the code; one that is not there has not
+    /// run yet.
+    aside: Vec<u8>,
     pub(super) libraries: Libraries,
     /// Memory for the arguments of calls.
     pub(crate) arguments: ArgumentsBuf,
@@ -65,6 +74,7 @@ impl State {
             by_sha: HashMap::new(),
             open: HashMap::new(),
             whole: HashMap::new(),
+            aside: Vec::new(),
             libraries: Libraries::default(),
             arguments: ArgumentsBuf::default(),
         })
@@ -94,6 +104,33 @@ impl State {
         self.whole.insert(code, WHOLE_RUNS);
     }
 
+    /// Whether the next run of `code` is worth an attempt in an event loop.
+    pub(crate) fn may_be_in_place(&self, code: Code) -> bool {
+        let is_short = self.aside.get(code.0 as usize) == Some(&0);
+        is_short && (self.whole.is_empty() || self.whole.get(&code).is_none_or(|runs| *runs == 0))
+    }
+
+    /// `code` has run aside, in a brief transaction.
+    pub(crate) fn note_brief(&mut self, code: Code, took: Duration) {
+        if took <= SHORT {
+            let runs = self.runs_aside(code);
+            *runs = runs.saturating_sub(1);
+        }
+    }
+
+    /// `code` takes longer than a loop waits.
+    pub(crate) fn stays_aside(&mut self, code: Code) {
+        *self.runs_aside(code) = ASIDE_RUNS;
+    }
+
+    fn runs_aside(&mut self, code: Code) -> &mut u8 {
+        let index = code.0 as usize;
+        if self.aside.len() <= index {
+            self.aside.resize(index + 1, 1);
+        }
+        &mut self.aside[index]
+    }
+
     /// Forgets what other servers have dropped.
     pub(crate) fn refresh(&mut self, session: &mut Session) -> perilune::Result<()> {
         let generation = store::generation(session)?;
@@ -107,19 +144,29 @@ impl State {
                 self.sandbox.forget(code);
             }
             self.whole.clear();
+            self.aside.clear();
             self.generation = generation;
         }
         Ok(())
     }
 
+    /// The script that a command called `name` gives by its source or its SHA1, if it is compiled.
+    pub(crate) fn compiled(&mut self, name: &str, given: &[u8]) -> Option<Script> {
+        if is_by_sha(name) {
+            return self.by_sha.get(str::from_utf8(given).ok()?).cloned();
+        }
+        if let Some((_, script)) = self.last.as_ref().filter(|(last, _)| **last == *given) {
+            return Some(script.clone());
+        }
+        let script = self.by_source.get(given)?;
+        self.last = Some((given.into(), script.clone()));
+        Some(script.clone())
+    }
+
     /// The script with this source; compiled, and kept in the tree, if it is new. The text of a refusal else.
     pub(crate) fn by_source(&mut self, session: &mut Session, source: &[u8]) -> Result<Script, String> {
-        if let Some((_, script)) = self.last.as_ref().filter(|(last, _)| **last == *source) {
-            return Ok(script.clone());
-        }
-        if let Some(script) = self.by_source.get(source) {
-            self.last = Some((source.into(), script.clone()));
-            return Ok(script.clone());
+        if let Some(script) = self.compiled("eval", source) {
+            return Ok(script);
         }
         let sha = store::sha(source);
         let script = self.compile(&sha, source)?;

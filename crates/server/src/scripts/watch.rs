@@ -5,10 +5,10 @@
 //! FUNCTION STATS says of a function lies at `^redis("busy",n,"run")`.
 //!
 //! Invariants
-//! - A run is stopped by its number: the next one of the same sandbox is never meant.
+//! - A run is stopped by its number, and so is why: the next one of the same sandbox is never meant.
 //! - Starting and ending the run of a script costs two stores and no lock; that of a function a lock that nobody else has.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,7 +26,11 @@ use crate::settings::Name;
 pub(crate) const TIME: u8 = 1;
 pub(crate) const KILLED: u8 = 2;
 pub(crate) const SHUTDOWN: u8 = 3;
+/// It holds an event loop up, and runs again aside.
+const TURN: u8 = 4;
 
+/// How long a script may run in an event loop.
+const IN_PLACE: Duration = Duration::from_millis(1);
 /// How often the thread looks while scripts run.
 const TICK: Duration = Duration::from_millis(1);
 /// A run is announced after this time.
@@ -60,8 +64,11 @@ pub(crate) struct Watched {
     last: AtomicU64,
     /// Microseconds since the server started.
     since: AtomicU64,
-    why: AtomicU8,
+    /// Why which run was stopped: its number, and a byte.
+    why: AtomicU64,
     is_function: AtomicBool,
+    /// It runs in an event loop.
+    in_place: AtomicBool,
     /// Milliseconds that it may take, besides what scripts may; 0: any.
     limit: AtomicU64,
     /// Of the last function that it ran: its name, and the command, as far as it is shown.
@@ -75,8 +82,9 @@ impl Watched {
             number: AtomicU64::new(0),
             last: AtomicU64::new(0),
             since: AtomicU64::new(0),
-            why: AtomicU8::new(0),
+            why: AtomicU64::new(0),
             is_function: AtomicBool::new(false),
+            in_place: AtomicBool::new(false),
             limit: AtomicU64::new(0),
             function: Mutex::default(),
         }
@@ -100,23 +108,31 @@ impl Watched {
         self.begin_within(started, kind, Duration::ZERO)
     }
 
+    /// A run of a script begins in an event loop, which is stopped when it takes long.
+    pub(crate) fn begin_in_place(&self, started: Instant) -> u64 {
+        self.note(started, Kind::Script, Duration::ZERO, true)
+    }
+
     /// The same, for a run with a time limit of its own; zero: none.
     pub(crate) fn begin_within(&self, started: Instant, kind: Kind, limit: Duration) -> u64 {
+        self.note(started, kind, limit, false)
+    }
+
+    fn note(&self, started: Instant, kind: Kind, limit: Duration, in_place: bool) -> u64 {
+        self.in_place.store(in_place, Ordering::Relaxed);
         self.is_function.store(kind == Kind::Function, Ordering::Relaxed);
         self.limit.store(limit.as_millis() as u64, Ordering::Relaxed);
         let number = self.last.load(Ordering::Relaxed) + 1;
         self.last.store(number, Ordering::Relaxed);
-        self.why.store(0, Ordering::Relaxed);
         self.since.store(started.elapsed().as_micros() as u64, Ordering::Relaxed);
         // Pairs with the load of the thread that looks: it sees the time of this run.
         self.number.store(number, Ordering::Release);
         number
     }
 
-    /// It has ended; why it was stopped, if it was.
-    pub(crate) fn end(&self) -> u8 {
+    /// It has ended.
+    pub(crate) fn end(&self) {
         self.number.store(0, Ordering::Release);
-        self.why.load(Ordering::Acquire)
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -131,8 +147,24 @@ impl Watched {
         self.number.load(Ordering::Acquire) == 0
     }
 
+    /// Why the last run was stopped; 0: it was not.
     pub(crate) fn why(&self) -> u8 {
-        self.why.load(Ordering::Acquire)
+        self.why_of(self.last.load(Ordering::Relaxed))
+    }
+
+    fn why_of(&self, number: u64) -> u8 {
+        let why = self.why.load(Ordering::Acquire);
+        if why >> 8 == number {
+            why as u8
+        } else {
+            0
+        }
+    }
+
+    /// Stops run `number`. It is told again at the next tick if it still runs.
+    fn stop(&self, number: u64, why: u8) {
+        self.why.store(number << 8 | u64::from(why), Ordering::Release);
+        let _ = self.stopper.stop(number);
     }
 }
 
@@ -197,6 +229,12 @@ fn look_at(
 ) {
     let since = Duration::from_micros(watched.since.load(Ordering::Relaxed));
     let runs = server.started.elapsed().saturating_sub(since);
+    if watched.in_place.load(Ordering::Relaxed) {
+        if runs > IN_PLACE {
+            watched.stop(number, TURN);
+        }
+        return;
+    }
     let known = announced.iter().find(|run| run.number == number && Arc::ptr_eq(&run.watched, watched));
     let killed = match known {
         None if runs > ANNOUNCED_AFTER => {
@@ -212,16 +250,14 @@ fn look_at(
     let own = watched.limit.load(Ordering::Relaxed);
     let over =
         [limit.max(0) as u64, own].into_iter().any(|most| most > 0 && runs > Duration::from_millis(most));
-    let why = match (watched.why.load(Ordering::Relaxed), over, killed, server.is_stopping()) {
+    let why = match (watched.why_of(number), over, killed, server.is_stopping()) {
         (0, true, ..) => TIME,
         (0, _, true, _) => KILLED,
         (0, _, _, true) => SHUTDOWN,
         (why, ..) => why,
     };
     if why != 0 {
-        watched.why.store(why, Ordering::Release);
-        // It is told again at the next tick if it still runs.
-        let _ = watched.stopper.stop(number);
+        watched.stop(number, why);
     }
 }
 

@@ -1,0 +1,61 @@
+//! EVAL and its kin in the event loop itself: no thread leaves its loop for a script that is known to be short.
+//!
+//! A script whose last runs aside were brief is tried once, in a brief transaction on the loop's own session. One that
+//! takes longer than a loop can be spared for is stopped as any other (`scripts::watch`), has done nothing, and runs from
+//! its start aside. So does what is not plain: what is not compiled yet, shows its commands to somebody, compares keys,
+//! may be short of memory, or asks for more than commands.
+//!
+//! Invariant: an attempt that fails leaves nothing behind, neither a reply nor an effect.
+
+use perilune_resp::{Arguments, Replies};
+
+use super::{run_briefly, script_work, split, Traits};
+use crate::gate::Context;
+use crate::memory;
+use crate::table::Command;
+
+/// Runs a script to its end; false: it is to run aside.
+pub(crate) fn attempt(
+    context: &mut Context<'_>,
+    command: &'static Command,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> bool {
+    let server = context.server;
+    let is_plain = command.name.starts_with("eval")
+        && !context.client.compares()
+        && context.effects.notify == 0
+        && server.monitors.is_empty()
+        && !memory::is_limited(server);
+    if !is_plain {
+        return false;
+    }
+    // Errors are told aside.
+    let Ok(given) = split(arguments) else { return false };
+    let Some(mut state) = server.scripts.take_made() else { return false };
+    if state.refresh(context.session).is_err() {
+        return false;
+    }
+    let Some(script) = state.compiled(command.name, &arguments[1]) else { return false };
+    if script.flags.non_atomic || !state.may_be_in_place(script.code) {
+        return false;
+    }
+    let start = replies.position();
+    let work = script_work(command.name, &script, &given, context.client.protocol);
+    let mut run = work.run;
+    run.number = state.watched.begin_in_place(server.started);
+    server.scripts.wake();
+    let traits =
+        Traits { read_only: work.read_only, is_full: false, in_place: true, now: context.client.time() };
+    let outcome = run_briefly(context, &mut state, &run, traits, replies);
+    state.watched.end();
+    if !matches!(outcome, Some(Ok(()))) {
+        if outcome.is_some() {
+            state.stays_aside(script.code);
+        }
+        return false;
+    }
+    drop(state);
+    context.conclude(command, arguments, replies.since(start));
+    true
+}
