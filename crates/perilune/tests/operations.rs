@@ -292,6 +292,68 @@ fn a_value_is_set_if_it_is_alone() -> Result<()> {
     Ok(())
 }
 
+/// In a brief transaction too, where what it has written itself counts.
+#[test]
+fn a_value_is_set_if_it_is_alone_in_a_brief_transaction() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let t = node!("^t")?;
+    let add = |old: Option<perilune::ValueRef<'_>>| Some(old.map_or(Some(0), |old| old.as_i64())? + 1);
+    // A checkpoint or a split may make one fail: then nothing has happened.
+    let mut failed = 0;
+    for number in 0..1_000 {
+        let (alone, above) = (t.child(number)?, t.child(number)?.with("x")?);
+        let looks = number % 2 == 0;
+        let done = session.attempt(|session| {
+            if looks {
+                assert_eq!(session.get(&alone)?, None);
+            }
+            assert!(session.set_if_alone(&alone, "first")?, "{number}");
+            assert!(session.set_if_alone(&alone, number)?, "{number}: over its own value");
+            assert_eq!(session.revise_integer_if_alone(&alone, add)?, Some(number + 1));
+            assert_eq!(session.get_int(&alone)?, Some(number + 1));
+            Ok(())
+        })?;
+        failed += i32::from(done.is_none());
+        assert_eq!(session.get_int(&alone)?, done.map(|()| number + 1));
+        session.delete_value(&alone)?;
+        let done = session.attempt(|session| {
+            session.set(&above, 1)?;
+            assert!(!session.set_if_alone(&alone, "second")?, "{number}: beside its own");
+            assert_eq!(session.revise_integer_if_alone(&alone, add)?, None);
+            Ok(())
+        })?;
+        if done.is_none() {
+            failed += 1;
+            session.set(&above, 1)?;
+        }
+        let done = session.attempt(|session| {
+            assert!(!looks || session.get_int(&above)? == Some(1));
+            assert!(!session.set_if_alone(&alone, "third")?, "{number}");
+            assert_eq!(session.revise_integer_if_alone(&alone, add)?, None);
+            assert!(session.set_if_alone(&above, 7)?);
+            assert_eq!(session.revise_integer_if_alone(&above, add)?, Some(8));
+            Ok(())
+        })?;
+        failed += i32::from(done.is_none());
+        let kept = if done.is_some() { 8 } else { 1 };
+        assert_eq!((session.get(&alone)?, session.get_int(&above)?), (None, Some(kept)));
+    }
+    assert!(failed < 300, "{failed} of 3000 have failed");
+    let long = "x".repeat(100_000);
+    let done = session.attempt(|session| session.set_if_alone(&node!("^u")?, &long))?;
+    assert_eq!(done, Some(false), "a long value takes a transaction");
+    // What another has changed in between takes all of it back.
+    let mut other = scratch.session();
+    let u = node!("^u")?;
+    let done = session.attempt(|session| {
+        assert!(session.set_if_alone(&u, 1)?);
+        other.set(&u.child("x")?, 2)
+    })?;
+    assert_eq!((done, session.get(&u)?), (None, None));
+    Ok(())
+}
+
 /// Many at once are as one: all, or none of them; through splits, and across checkpoints.
 #[test]
 fn many_values_are_set_if_all_are_alone() -> Result<()> {

@@ -329,6 +329,10 @@ impl StoreSession for Session {
     fn set_if_alone(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> Result<bool> {
         self.here_to_write()?;
         check_key(key)?;
+        if self.brief.is_open() {
+            let Session { access, brief, scratch, .. } = self;
+            return brief.set_if_alone(access, (key, end), value, scratch);
+        }
         if !self.is_plain() || value.len() > INLINE_MAX {
             return Ok(false);
         }
@@ -341,6 +345,10 @@ impl StoreSession for Session {
     fn update_if_alone(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
         self.here_to_write()?;
         check_key(key)?;
+        if self.brief.is_open() {
+            let Session { access, brief, scratch, .. } = self;
+            return brief.update_if_alone(access, key, change, scratch);
+        }
         if !self.is_plain() {
             return Ok(());
         }

@@ -16,6 +16,8 @@
 //!
 //! Deliberately absent: levels, locks, messages, removals of prefixes, long values, the volatile tree.
 
+mod alone;
+
 use std::ops::Range;
 
 use perilune_shm::latch;

@@ -260,7 +260,7 @@ pub(super) const fn on_connection(
 }
 
 pub(super) const NONE: Places = (0, 0, 0);
-pub(super) const ONE: Places = (1, 1, 1);
+pub(crate) const ONE: Places = (1, 1, 1);
 pub(super) const TWO: Places = (1, 2, 1);
 pub(super) const ALL: Places = (1, -1, 1);
 pub(super) const ALL_BUT_LAST: Places = (1, -2, 1);

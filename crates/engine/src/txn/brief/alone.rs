@@ -1,0 +1,66 @@
+//! Writes of a brief transaction to keys that have a value, or nothing behind them that begins with them.
+//!
+//! What has been read of such a key just before tells its place, and then there is nothing to be looked for.
+//!
+//! Invariant: what is answered no to is not noted.
+
+use perilune_store::{Change, Decision, Result, UpdateBuffer};
+
+use super::Brief;
+use crate::access::Access;
+use crate::limits::INLINE_MAX;
+use crate::session::record::Kind;
+use crate::tree::Neighbour;
+
+impl Brief {
+    /// Notes `value` if the key has one, its own writes being seen, or no key lies between it and `end`. `scratch`: memory.
+    #[inline]
+    pub(crate) fn set_if_alone(
+        &mut self,
+        access: &Access,
+        (key, end): (&[u8], &[u8]),
+        value: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if value.len() > INLINE_MAX {
+            return Ok(false);
+        }
+        let has_value = match self.written(key) {
+            Some(own) => self.writes[own].kind == Kind::Set,
+            None => self.spots.place_of(key).is_some_and(|(_, place)| place.equal),
+        };
+        let alone = has_value
+            || !self.neighbour(access, key, Neighbour::AtOrNext, end, scratch, None)?
+            || scratch.as_slice() == key;
+        if alone {
+            self.write(key, Some(value))?;
+        }
+        Ok(alone)
+    }
+
+    /// Notes what `change` makes of the key's value, or of none if no key behind it begins with it; else nothing.
+    pub(crate) fn update_if_alone(
+        &mut self,
+        access: &Access,
+        key: &[u8],
+        change: &mut Change<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        let found = self.get(access, key, scratch)?;
+        let mut buffer: UpdateBuffer = [0; 64];
+        let decision = if found {
+            change(Some(&scratch[..scratch.len().min(64)]), &mut buffer)?
+        } else if self.neighbour(access, key, Neighbour::Next, &[], scratch, None)?
+            && scratch.starts_with(key)
+        {
+            Decision::Keep
+        } else {
+            change(None, &mut buffer)?
+        };
+        match decision {
+            Decision::Keep => Ok(()),
+            Decision::Write(length) => self.write(key, Some(&buffer[..length.min(buffer.len())])),
+            Decision::Remove => self.remove(access, key).map(|_| ()),
+        }
+    }
+}
