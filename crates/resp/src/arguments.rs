@@ -101,6 +101,7 @@ impl ArgumentsBuf {
     }
 
     /// Adds an argument behind the others.
+    #[inline]
     pub fn push(&mut self, argument: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(argument);
@@ -108,12 +109,14 @@ impl ArgumentsBuf {
     }
 
     /// Takes all arguments out; the memory stays.
+    #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
     }
 
     /// The arguments.
+    #[inline]
     #[must_use]
     pub fn as_arguments(&self) -> Arguments<'_> {
         Arguments::new(&self.bytes, &self.spans)

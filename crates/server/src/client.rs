@@ -40,6 +40,8 @@ pub(crate) struct Client {
     pub(crate) active: Instant,
     /// When that visit began, in milliseconds since 1970, and how long its commands have taken since.
     visit: (i64, Duration),
+    /// The generation of scripts, if it has been read since that visit began.
+    pub(crate) scripts: Option<i64>,
     /// The last command, and the word behind it if it is a container.
     pub(crate) command: Option<(&'static str, &'static str)>,
     /// It sees all commands of this server.
@@ -158,6 +160,7 @@ impl Client {
             since: now,
             active: now,
             visit: (clock(), Duration::ZERO),
+            scripts: None,
             command: None,
             monitors: false,
             keeps_memory: false,
@@ -202,6 +205,7 @@ impl Client {
     pub(crate) fn begin_visit_at(&mut self, now: Instant, clock: i64) {
         self.active = now;
         self.visit = (clock, Duration::ZERO);
+        self.scripts = None;
     }
 
     /// The command that ran ends now; how long it took. The next one begins.
@@ -286,6 +290,7 @@ impl Client {
             since: self.since,
             active: self.active,
             visit: self.visit,
+            scripts: None,
             command: None,
             monitors: false,
             keeps_memory: false,

@@ -254,11 +254,12 @@ impl Statistics {
                 counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
             }
         }
-        let mut errors = locked(&self.errors);
-        for (text, count) in &tally.errors {
-            add_error(&mut errors, text, *count);
+        if !tally.errors.is_empty() {
+            let mut errors = locked(&self.errors);
+            for (text, count) in &tally.errors {
+                add_error(&mut errors, text, *count);
+            }
         }
-        drop(errors);
         tally.clear();
     }
 

@@ -344,14 +344,15 @@ impl Brief {
 
     /// Whether all that was read is still there.
     fn holds(&self, seat: &Seat, held: &Held) -> bool {
-        self.leaves.iter().chain(&self.counted).all(|seen| {
+        let is_same = |seen: &Seen| {
             let word = seat.image.latch(seen.number);
             if held.has(seen.number) {
                 // NB: one that was located anew for a write may have been latched later than it was read.
                 return latch::load(word).version() == seen.word.version();
             }
             latch::validate(word, seen.word)
-        })
+        };
+        self.leaves.iter().all(is_same) && self.counted.iter().all(is_same)
     }
 }
 

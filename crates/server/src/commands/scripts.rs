@@ -303,6 +303,7 @@ pub(crate) fn script(
                 return refuse("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
             }
             store::flush(context.session)?;
+            context.client.scripts = None;
             replies.simple("OK");
         }
         (b"kill", 0) => {

@@ -49,8 +49,8 @@ pub(crate) struct State {
     by_sha: HashMap<Box<str>, Script>,
     /// Code of LUA, by its text.
     open: HashMap<Box<[u8]>, Code>,
-    /// Runs to come in whole transactions, of code that was beyond a brief one.
-    whole: HashMap<Code, u8>,
+    /// Runs to come in whole transactions, of code that was beyond a brief one, by its number.
+    whole: Vec<u8>,
     /// Runs to come aside before one in an event loop is tried, by the number of the code; one that is not there has not
     /// run yet.
     aside: Vec<u8>,
@@ -73,7 +73,7 @@ impl State {
             by_source: HashMap::new(),
             by_sha: HashMap::new(),
             open: HashMap::new(),
-            whole: HashMap::new(),
+            whole: Vec::new(),
             aside: Vec::new(),
             libraries: Libraries::default(),
             arguments: ArgumentsBuf::default(),
@@ -87,10 +87,7 @@ impl State {
 
     /// Whether the next run of `code` is worth an attempt in a brief transaction.
     pub(crate) fn may_be_brief(&mut self, code: Code) -> bool {
-        if self.whole.is_empty() {
-            return true;
-        }
-        match self.whole.get_mut(&code) {
+        match self.whole.get_mut(code.0 as usize) {
             Some(0) | None => true,
             Some(runs) => {
                 *runs -= 1;
@@ -101,34 +98,31 @@ impl State {
 
     /// `code` was beyond a brief transaction.
     pub(crate) fn is_not_brief(&mut self, code: Code) {
-        self.whole.insert(code, WHOLE_RUNS);
+        *runs_of(&mut self.whole, code, 0) = WHOLE_RUNS;
     }
 
     /// Whether the next run of `code` is worth an attempt in an event loop.
     pub(crate) fn may_be_in_place(&self, code: Code) -> bool {
         let is_short = self.aside.get(code.0 as usize) == Some(&0);
-        is_short && (self.whole.is_empty() || self.whole.get(&code).is_none_or(|runs| *runs == 0))
+        is_short && self.whole.get(code.0 as usize).is_none_or(|runs| *runs == 0)
     }
 
     /// `code` has run aside, in a brief transaction.
     pub(crate) fn note_brief(&mut self, code: Code, took: Duration) {
         if took <= SHORT {
-            let runs = self.runs_aside(code);
+            let runs = runs_of(&mut self.aside, code, 1);
             *runs = runs.saturating_sub(1);
         }
     }
 
     /// `code` takes longer than a loop waits.
     pub(crate) fn stays_aside(&mut self, code: Code) {
-        *self.runs_aside(code) = ASIDE_RUNS;
+        *runs_of(&mut self.aside, code, 1) = ASIDE_RUNS;
     }
 
-    fn runs_aside(&mut self, code: Code) -> &mut u8 {
-        let index = code.0 as usize;
-        if self.aside.len() <= index {
-            self.aside.resize(index + 1, 1);
-        }
-        &mut self.aside[index]
+    /// That of the last [`State::refresh`].
+    pub(crate) fn generation(&self) -> i64 {
+        self.generation
     }
 
     /// Forgets what other servers have dropped.
@@ -216,4 +210,13 @@ impl State {
         self.by_sha.insert(sha.into(), script.clone());
         Ok(script)
     }
+}
+
+/// The runs to come of `code`; `unknown`: of one that is not there.
+fn runs_of(runs: &mut Vec<u8>, code: Code, unknown: u8) -> &mut u8 {
+    let index = code.0 as usize;
+    if runs.len() <= index {
+        runs.resize(index + 1, unknown);
+    }
+    &mut runs[index]
 }

@@ -101,6 +101,9 @@ pub(crate) struct Command {
     pub(crate) words: &'static [&'static str],
     /// Its place in the index: the same as long as the program runs, and below `NUMBERS`.
     pub(super) number: usize,
+    /// Its first bytes and its last ones, and whether they are all of its name, which has letters only.
+    pub(super) ends: (u64, u64),
+    pub(super) is_plain: bool,
 }
 
 impl Command {
@@ -231,6 +234,8 @@ pub(super) const fn on_keys(
         quick: None,
         words: &[],
         number: 0,
+        ends: (0, 0),
+        is_plain: false,
     }
 }
 
@@ -256,6 +261,8 @@ pub(super) const fn on_connection(
         quick: None,
         words: &[],
         number: 0,
+        ends: (0, 0),
+        is_plain: false,
     }
 }
 

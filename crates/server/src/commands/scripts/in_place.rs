@@ -33,8 +33,12 @@ pub(crate) fn attempt(
     // Errors are told aside.
     let Ok(given) = split(arguments) else { return false };
     let Some(mut state) = server.scripts.take_made() else { return false };
-    if state.refresh(context.session).is_err() {
-        return false;
+    // What a visit asks for has come before it, and asks for one generation.
+    if context.client.scripts != Some(state.generation()) {
+        if state.refresh(context.session).is_err() {
+            return false;
+        }
+        context.client.scripts = Some(state.generation());
     }
     let Some(script) = state.compiled(command.name, &arguments[1]) else { return false };
     if script.flags.non_atomic || !state.may_be_in_place(script.code) {
