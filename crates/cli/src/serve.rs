@@ -71,6 +71,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Text => "TEXT",
         Kind::Words => "ADDRESS",
         Kind::Events => "LETTERS",
+        Kind::Percentiles => "PERCENTILES",
         Kind::Limits => "LIMITS",
     }
 }

@@ -30,6 +30,8 @@ use crate::table::{
     self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
 
+const QUEUED_TOO_MUCH: &str = "ERR the commands queued behind MULTI take too much memory";
+
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {
     pub(crate) server: &'c Arc<Server>,
@@ -100,14 +102,15 @@ impl Context<'_> {
             self.refused(None, &unknown(arguments), &mut replies);
             return;
         };
+        let number = Some(table::number(command, arguments));
         if !command.takes(arguments.len()) {
-            self.refused(Some(command), &wrong_number(command.name), &mut replies);
+            self.refused(number, &wrong_number(command.name), &mut replies);
             return;
         }
         if let (false, Some(word)) = (command.words.is_empty(), arguments.get(1)) {
             let Some(known) = command.words.iter().find(|known| word.eq_ignore_ascii_case(known.as_bytes()))
             else {
-                self.refused(Some(command), &unknown_word(command.name, word), &mut replies);
+                self.refused(None, &unknown_word(command.name, word), &mut replies);
                 return;
             };
             self.client.command = Some((command.name, known));
@@ -115,37 +118,32 @@ impl Context<'_> {
             self.client.command = Some((command.name, ""));
         }
         if !self.client.authenticated && !command.is(ADMITTED) {
-            self.refused(Some(command), "NOAUTH Authentication required.", &mut replies);
+            self.refused(number, "NOAUTH Authentication required.", &mut replies);
             return;
         }
         let place = if self.client.queue.is_some() { "multi" } else { "toplevel" };
         if let Err(text) = self.permit(command, arguments, place) {
-            self.refused(Some(command), &text, &mut replies);
+            self.refused(number, &text, &mut replies);
             return;
         }
         let subscribed = self.client.topics.is_some() && self.client.protocol == Protocol::Resp2;
         if subscribed && !command.is(SUBSCRIBED) {
-            self.refused(Some(command), &only_subscribed(&full_name(command, arguments)), &mut replies);
+            self.refused(number, &only_subscribed(&full_name(command, arguments)), &mut replies);
             return;
         }
         if memory::is_limited(self.server) && !self.has_room(command, arguments) {
-            self.refuse_for_memory(command, &mut replies);
+            self.refuse_for_memory(command, number, &mut replies);
             return;
         }
         match &mut self.client.queue {
             Some(_) if command.is(NO_MULTI) => {
-                self.refused(Some(command), "ERR Command not allowed inside a transaction", &mut replies);
+                self.refused(number, "ERR Command not allowed inside a transaction", &mut replies);
             }
             Some(queue) if !command.is(IMMEDIATE) => {
                 let arguments = arguments.to_owned();
                 queue.bytes += arguments.bytes();
                 if queue.bytes > QUEUE_BYTES {
-                    self.refused(
-                        Some(command),
-                        "ERR the commands queued behind MULTI take too much memory",
-                        &mut replies,
-                    );
-                    return;
+                    return self.refused(number, QUEUED_TOO_MUCH, &mut replies);
                 }
                 queue.long |= command.takes_long(arguments.as_arguments());
                 queue.commands.push((command, arguments));
@@ -203,7 +201,7 @@ impl Context<'_> {
         let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
         let end = self.server.statistics.count_inside(thread, tally, reply);
         let took = self.client.end_command();
-        self.server.statistics.count(thread, command, took, end);
+        self.server.statistics.count(thread, table::number(command, arguments), took, end);
         self.note_delay(command, arguments, took);
     }
 
@@ -312,7 +310,7 @@ impl Context<'_> {
     ) -> perilune::Result<()> {
         self.show(command, arguments);
         if let Err(text) = self.permit(command, arguments, "multi") {
-            self.effects.tally.rejected(Some(command), &text);
+            self.effects.tally.rejected(Some(table::number(command, arguments)), &text);
             replies.error(&format!(
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
                  command is no longer allowed for the following reason: {}",
@@ -367,31 +365,31 @@ impl Context<'_> {
             }
             Ok(()) => {}
         }
-        self.effects.tally.ended(command, replies.since(start));
+        self.effects.tally.ended(table::number(command, arguments), replies.since(start));
         Ok(())
     }
 
     /// Answers that there is no memory; EXEC is over then.
     #[cold]
-    fn refuse_for_memory(&mut self, command: &Command, replies: &mut Replies<'_>) {
+    fn refuse_for_memory(&mut self, command: &Command, number: Option<usize>, replies: &mut Replies<'_>) {
         if command.name != "exec" {
-            return self.refused(Some(command), memory::FULL, replies);
+            return self.refused(number, memory::FULL, replies);
         }
         self.client.queue = None;
         self.client.watched.clear();
         let text = format!("EXECABORT Transaction discarded because of: {}", memory::FULL);
-        self.refused(Some(command), &text, replies);
+        self.refused(number, &text, replies);
     }
 
     /// Answers an error; behind MULTI that makes EXEC refuse.
-    fn refused(&mut self, command: Option<&Command>, text: &str, replies: &mut Replies<'_>) {
+    fn refused(&mut self, number: Option<usize>, text: &str, replies: &mut Replies<'_>) {
         if let Some(queue) = &mut self.client.queue {
             queue.failed = true;
         }
         self.server.statistics.count_error(text);
-        if let Some(command) = command {
+        if let Some(number) = number {
             let thread = self.client.seat.thread;
-            self.server.statistics.count(thread, command, Duration::ZERO, End::Rejected);
+            self.server.statistics.count(thread, number, Duration::ZERO, End::Rejected);
         }
         replies.error(text);
     }

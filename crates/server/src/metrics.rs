@@ -148,9 +148,8 @@ fn text(server: &Server) -> String {
 fn commands(server: &Server, text: &mut String) {
     const NAME: &str = "perilune_server_command_seconds";
     let _ = write!(text, "# HELP {NAME} how long commands run\n# TYPE {NAME} histogram\n");
-    for command in table::commands() {
-        let Some(sums) = server.statistics.of(command).filter(|sums| sums.timed() > 0) else { continue };
-        let name = command.name;
+    for (name, number) in table::counted() {
+        let Some(sums) = server.statistics.of(number).filter(|sums| sums.timed() > 0) else { continue };
         let mut seen = 0;
         for step in 0..STEPS - 1 {
             seen += sums.steps[step];

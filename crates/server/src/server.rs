@@ -106,6 +106,14 @@ impl Server {
         }
     }
 
+    /// Keeps for LATENCY that `event` took so long, if that is worth keeping.
+    pub(crate) fn note_delay(&self, event: &'static str, took: Duration) {
+        let least = self.live.number(Name::LatencyMonitorThreshold);
+        if least > 0 && took.as_millis() as i64 >= least {
+            self.statistics.delayed(event, took);
+        }
+    }
+
     /// Holds commands back for so many milliseconds from now on; 0 ends that.
     pub(crate) fn pause(&self, time: u64, all: bool) {
         self.pauses_all.store(all, Ordering::Relaxed);
@@ -382,7 +390,9 @@ fn expire(server: &Server, mut session: Session) {
         }
         effects.begin(server);
         let sweeps = held && server.expires.load(Ordering::Relaxed);
+        let begun = Instant::now();
         let swept = if sweeps { sweep(&mut session, &mut effects, clock()).unwrap_or(0) } else { 0 };
+        server.note_delay("expire-cycle", begun.elapsed());
         for (thread, letter) in effects.letters.drain(..) {
             server.mailboxes[thread].post(letter);
         }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::keyspace::clock;
-use crate::table::{self, Command};
+use crate::table;
 
 /// Powers of two of microseconds that are told apart.
 pub(crate) const STEPS: usize = 32;
@@ -66,7 +66,8 @@ impl Sums {
 /// What the commands inside a transaction or a script have done, until it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    commands: Vec<(&'static Command, Inside)>,
+    /// By their numbers.
+    commands: Vec<(usize, Inside)>,
     /// Errors by their texts.
     errors: Vec<(String, u64)>,
 }
@@ -79,11 +80,11 @@ struct Inside {
 }
 
 impl Tally {
-    /// Notes a command that has ended with `reply`.
+    /// Notes that a command of this number has ended with `reply`.
     #[inline]
-    pub(crate) fn ended(&mut self, command: &'static Command, reply: &[u8]) {
+    pub(crate) fn ended(&mut self, number: usize, reply: &[u8]) {
         let failed = reply.first() == Some(&b'-');
-        let inside = self.of(command);
+        let inside = self.of(number);
         inside.calls += 1;
         inside.failed += u64::from(failed);
         if failed {
@@ -92,18 +93,18 @@ impl Tally {
     }
 
     /// Notes one that did not begin, and why.
-    pub(crate) fn rejected(&mut self, command: Option<&'static Command>, text: &str) {
-        if let Some(command) = command {
-            self.of(command).rejected += 1;
+    pub(crate) fn rejected(&mut self, number: Option<usize>, text: &str) {
+        if let Some(number) = number {
+            self.of(number).rejected += 1;
         }
         self.error(text);
     }
 
     #[inline]
-    fn of(&mut self, command: &'static Command) -> &mut Inside {
-        let place = self.commands.iter().position(|(known, _)| std::ptr::eq(*known, command));
+    fn of(&mut self, number: usize) -> &mut Inside {
+        let place = self.commands.iter().position(|(known, _)| *known == number);
         let place = place.unwrap_or_else(|| {
-            self.commands.push((command, Inside::default()));
+            self.commands.push((number, Inside::default()));
             self.commands.len() - 1
         });
         &mut self.commands[place].1
@@ -207,11 +208,11 @@ impl Statistics {
         self.commands.iter().map(|Commands(counter)| counter.load(Ordering::Relaxed)).sum()
     }
 
-    /// Counts a command that ran in event loop `thread`.
+    /// Counts a command of this number that ran in event loop `thread`.
     #[inline]
-    pub(crate) fn count(&self, thread: usize, command: &Command, took: Duration, end: End) {
+    pub(crate) fn count(&self, thread: usize, number: usize, took: Duration, end: End) {
         let Some(row) = self.loops.get(thread) else { return };
-        let counters = row[table::number(command)].get_or_init(Box::default);
+        let counters = row[number].get_or_init(Box::default);
         match end {
             End::Rejected => return add(&counters.rejected, 1),
             End::Failed => add(&counters.failed, 1),
@@ -243,9 +244,9 @@ impl Statistics {
     }
 
     fn absorb(&self, thread: usize, tally: &mut Tally) {
-        for (command, inside) in &tally.commands {
+        for (number, inside) in &tally.commands {
             let Some(row) = self.loops.get(thread) else { continue };
-            let counters = row[table::number(command)].get_or_init(Box::default);
+            let counters = row[*number].get_or_init(Box::default);
             for (counter, by) in [
                 (&counters.calls, inside.calls),
                 (&counters.failed, inside.failed),
@@ -263,9 +264,16 @@ impl Statistics {
         tally.clear();
     }
 
-    /// What `command` has done, if it was ever asked for.
-    pub(crate) fn of(&self, command: &Command) -> Option<Sums> {
-        let number = table::number(command);
+    /// A command that was counted when it began to wait has failed. For event loop `thread` alone.
+    pub(crate) fn count_late(&self, thread: usize, number: usize, text: &str) {
+        self.count_error(text);
+        if let Some(row) = self.loops.get(thread) {
+            add(&row[number].get_or_init(Box::default).failed, 1);
+        }
+    }
+
+    /// What the command of this number has done, if it was ever asked for.
+    pub(crate) fn of(&self, number: usize) -> Option<Sums> {
         let mut sums = Sums::default();
         let mut nanoseconds = 0;
         for counters in self.loops.iter().filter_map(|row| row[number].get()) {

@@ -195,17 +195,22 @@ fn doctor(context: &Context<'_>) -> String {
 }
 
 fn histogram(context: &Context<'_>, names: Arguments<'_>, replies: &mut Replies<'_>) {
-    let mut wanted = Vec::new();
-    if names.is_empty() {
-        wanted.extend_from_slice(table::commands());
-    }
-    wanted.extend(names.iter().filter_map(table::find));
+    let is_wanted = |known: &str| {
+        let container = known.split('|').next().unwrap_or(known).as_bytes();
+        let means =
+            |name: &[u8]| name.eq_ignore_ascii_case(known.as_bytes()) || name.eq_ignore_ascii_case(container);
+        names.is_empty() || names.iter().any(means)
+    };
     let statistics = &context.server.statistics;
-    let told = wanted.into_iter().filter_map(|command| Some((command, statistics.of(command)?)));
-    let told: Vec<_> = told.filter(|(_, sums)| sums.timed() > 0).collect();
+    let mut told = Vec::new();
+    if context.server.live.is_on(Name::LatencyTracking) {
+        let wanted = table::counted().filter(|(name, _)| is_wanted(name));
+        told.extend(wanted.filter_map(|(name, number)| Some((name, statistics.of(number)?))));
+        told.retain(|(_, sums)| sums.timed() > 0);
+    }
     replies.map(told.len());
-    for (command, sums) in told {
-        replies.bulk(command.name.as_bytes());
+    for (name, sums) in told {
+        replies.bulk(name.as_bytes());
         replies.map(2);
         replies.bulk(b"calls");
         replies.integer(sums.timed() as i64);

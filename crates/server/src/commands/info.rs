@@ -303,7 +303,7 @@ fn expiring(context: &mut Context<'_>) -> Result<BTreeMap<i64, (i64, i64)>> {
 
 fn command_fields(context: &Context<'_>) -> Fields {
     let statistics = &context.server.statistics;
-    let told = table::commands().iter().filter_map(|command| Some((command.name, statistics.of(command)?)));
+    let told = table::counted().filter_map(|(name, number)| Some((name, statistics.of(number)?)));
     told.map(|(name, sums)| {
         let each = sums.microseconds as f64 / sums.calls.max(1) as f64;
         let text = format!(
@@ -317,21 +317,26 @@ fn command_fields(context: &Context<'_>) -> Fields {
 
 fn latency_fields(context: &Context<'_>) -> Fields {
     let statistics = &context.server.statistics;
+    let live = &context.server.live;
     let mut fields = Vec::new();
-    for command in table::commands() {
-        let Some(sums) = statistics.of(command).filter(|sums| sums.timed() > 0) else { continue };
+    if !live.is_on(Name::LatencyTracking) {
+        return fields;
+    }
+    let wanted = live.text(Name::LatencyTrackingInfoPercentiles);
+    for (name, number) in table::counted() {
+        let Some(sums) = statistics.of(number).filter(|sums| sums.timed() > 0) else { continue };
         // The upper end of the step that holds so many of the calls.
         let percentile = |wanted: f64| {
             let mut seen = 0;
             let step = sums.steps.iter().position(|count| {
                 seen += count;
-                seen as f64 >= wanted * sums.timed() as f64
+                seen as f64 >= (wanted / 100.0 * sums.timed() as f64).max(1.0)
             });
             (1_u64 << step.unwrap_or(0)) as f64
         };
-        let text =
-            format!("p50={:.3},p99={:.3},p99.9={:.3}", percentile(0.5), percentile(0.99), percentile(0.999));
-        fields.push((format!("latency_percentiles_usec_{}", command.name), text));
+        let told = wanted.split(' ').filter_map(|text| Some((text, text.parse().ok()?)));
+        let told: Vec<_> = told.map(|(text, wanted)| format!("p{text}={:.3}", percentile(wanted))).collect();
+        fields.push((format!("latency_percentiles_usec_{name}"), told.join(",")));
     }
     fields
 }

@@ -212,7 +212,7 @@ fn make_room(server: &Server, session: &mut Session, effects: &mut Effects, byte
         return Ok(memory.used_now(&server.database)? <= most);
     }
     // Twice of what comes, so that what is used shrinks until pages are free.
-    let (mut wanted, mut evicted) = (2 * bytes + 1, 0);
+    let (mut wanted, mut evicted, begun) = (2 * bytes + 1, 0, Instant::now());
     let keys = EVICTED_AT_ONCE + (bytes / 1_024) as usize;
     while wanted > 0 && evicted < keys {
         match evict::one(server, session, effects, policy)? {
@@ -225,5 +225,6 @@ fn make_room(server: &Server, session: &mut Session, effects: &mut Effects, byte
             Evicted::Nothing => break,
         }
     }
+    server.note_delay("eviction-cycle", begun.elapsed());
     Ok(evicted > 0 || memory.used_now(&server.database)? <= most)
 }

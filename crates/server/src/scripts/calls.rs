@@ -127,7 +127,9 @@ impl<'c> Caller<'c> {
         let command = match self.known(arguments) {
             Ok(command) => command,
             Err(text) => {
-                self.effects.tally.rejected(arguments.get(0).and_then(table::find), text);
+                let command = arguments.get(0).and_then(table::find);
+                let number = command.map(|command| table::number(command, arguments));
+                self.effects.tally.rejected(number, text);
                 replies.error(text);
                 return ControlFlow::Continue(());
             }
@@ -140,7 +142,7 @@ impl<'c> Caller<'c> {
             may_park: false,
         };
         if let Err(text) = context.permit(command, arguments, "lua") {
-            context.effects.tally.rejected(Some(command), &text);
+            context.effects.tally.rejected(Some(table::number(command, arguments)), &text);
             replies.error(&text);
             return ControlFlow::Continue(());
         }
@@ -364,7 +366,7 @@ fn run_briefly(
         replies.rewind(start);
         replies.error(&failure::text_of(&error));
     }
-    context.effects.tally.ended(command, replies.since(start));
+    context.effects.tally.ended(table::number(command, arguments), replies.since(start));
     // A script never sees halves of two states: it might not end.
     context.session.validate()
 }

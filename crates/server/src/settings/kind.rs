@@ -33,6 +33,8 @@ pub enum Kind {
     Words,
     /// Letters of notify-keyspace-events.
     Events,
+    /// Numbers from 0 to 100.
+    Percentiles,
     /// Groups of class, hard limit, soft limit, seconds.
     Limits,
 }
@@ -73,7 +75,7 @@ impl Kind {
     /// Whether it takes several words.
     #[must_use]
     pub fn takes_many(self) -> bool {
-        matches!(self, Kind::Words | Kind::Limits)
+        matches!(self, Kind::Words | Kind::Limits | Kind::Percentiles)
     }
 
     /// Reads `text`.
@@ -127,6 +129,7 @@ impl Kind {
             }
             Kind::Events => events(text),
             Kind::Limits => limits(text),
+            Kind::Percentiles => percentiles(text),
         }
     }
 }
@@ -204,6 +207,22 @@ fn limits(text: &str) -> Result<Parsed, String> {
     Ok(Parsed { text: groups.join(" "), number: 0 })
 }
 
+fn percentiles(text: &str) -> Result<Parsed, String> {
+    let mut told = Vec::new();
+    for word in text.split_whitespace() {
+        match word.parse::<f64>() {
+            Ok(percentile) if (0.0..=100.0).contains(&percentile) => told.push(percentile.abs().to_string()),
+            Ok(_) => {
+                return Err(
+                    "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]".to_owned()
+                )
+            }
+            Err(_) => return Err("Invalid latency-tracking-info-percentiles parameters".to_owned()),
+        }
+    }
+    Ok(Parsed { text: told.join(" "), number: 0 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +244,8 @@ mod tests {
             assert_eq!(Kind::Share.parse(text).unwrap().number, number, "{text}");
         }
         assert!(["101%", "-1%", "%", "x"].iter().all(|text| Kind::Share.parse(text).is_err()));
+        assert_eq!(Kind::Percentiles.parse("0.0 50.0 99.9 -0").unwrap().text, "0 50 99.9 0");
+        assert!(["a", "101", "-1", "nan"].iter().all(|text| Kind::Percentiles.parse(text).is_err()));
         assert!(Kind::Octal.parse("1000").is_err() && Kind::Yes.parse("1").is_err());
         let limits = Kind::Limits.parse("pubsub 1mb 1kb 5").unwrap().text;
         assert_eq!(limits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 1048576 1024 5");

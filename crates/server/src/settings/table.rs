@@ -84,6 +84,10 @@ settings! {
         "What commits wait for; empty: as the database has it";
     "latency-monitor-threshold" LatencyMonitorThreshold, Database, COUNT, "0",
         "Milliseconds from which LATENCY keeps a delay; 0: none";
+    "latency-tracking" LatencyTracking, Database, Kind::Yes, "yes",
+        "Whether INFO latencystats and LATENCY HISTOGRAM tell how long commands take";
+    "latency-tracking-info-percentiles" LatencyTrackingInfoPercentiles, Database, Kind::Percentiles, "50 99 99.9",
+        "Percentiles that INFO latencystats tells";
     "lfu-decay-time" LfuDecayTime, Database, COUNT, "1",
         "Minutes without use after which a key counts as used less often; 0: never";
     "lfu-log-factor" LfuLogFactor, Database, COUNT, "10",

@@ -24,6 +24,8 @@ mod transactions;
 
 use std::sync::LazyLock;
 
+use perilune_resp::Arguments;
+
 pub(crate) use self::absent::reason as absent;
 pub(crate) use self::facts::{facts, Argument, Facts};
 pub(crate) use self::row::*;
@@ -59,6 +61,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     all.sort_unstable_by_key(|command| command.name);
     let mut places = vec![None; PLACES];
     let mut rows: Vec<&Command> = Vec::new();
+    let mut next_word = PLACES;
     for command in Vec::leak(all) {
         let name = command.name.as_bytes();
         command.ends = ends(name);
@@ -68,10 +71,13 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             place = (place + 1) % PLACES;
         }
         command.number = place;
+        command.first_word = next_word;
+        next_word += command.words.len();
         let command = &*command;
         places[place] = Some(command);
         rows.push(command);
     }
+    assert!(next_word <= NUMBERS, "there are more words of containers than numbers");
     Index { rows, places }
 });
 
@@ -122,12 +128,26 @@ fn is_named(command: &Command, name: &[u8]) -> bool {
 }
 
 /// Below which the numbers of commands lie.
-pub(crate) const NUMBERS: usize = PLACES;
+pub(crate) const NUMBERS: usize = PLACES + 256;
 
-/// The number of a command that was found, the same as long as the program runs.
+/// The number by which a call is counted, the same as long as the program runs: of a container's word, if it is one.
 #[inline]
-pub(crate) fn number(command: &Command) -> usize {
-    command.number
+pub(crate) fn number(command: &Command, arguments: Arguments<'_>) -> usize {
+    let is_called =
+        |known: &&str| arguments.get(1).is_some_and(|word| word.eq_ignore_ascii_case(known.as_bytes()));
+    match command.words.iter().position(is_called) {
+        Some(place) => command.first_word + place,
+        None => command.number,
+    }
+}
+
+/// What is counted, `get` or `client|list`, and its number.
+pub(crate) fn counted() -> impl Iterator<Item = (String, usize)> {
+    commands().iter().flat_map(|command| {
+        let words = command.words.iter().zip(command.first_word..);
+        let words = words.map(|(word, number)| (format!("{}|{word}", command.name), number));
+        std::iter::once((command.name.to_owned(), command.number)).chain(words)
+    })
 }
 
 /// Every command, by name.
@@ -162,7 +182,7 @@ mod tests {
 
     #[test]
     fn every_command_has_a_number_of_its_own() {
-        let mut numbers: Vec<usize> = commands().iter().map(|command| number(command)).collect();
+        let mut numbers: Vec<usize> = counted().map(|(_, number)| number).collect();
         numbers.sort_unstable();
         assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.last() < Some(&NUMBERS));
     }

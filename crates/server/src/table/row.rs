@@ -99,11 +99,13 @@ pub(crate) struct Command {
     pub(crate) quick: Option<Quick>,
     /// The words that may follow it, if it is a container of commands.
     pub(crate) words: &'static [&'static str],
-    /// Its place in the index: the same as long as the program runs, and below `NUMBERS`.
+    /// Its place in the index: the same as long as the program runs, and below `NUMBERS`; and the number of the first of
+    /// its words.
     pub(super) number: usize,
     /// Its first bytes and its last ones, and whether they are all of its name, which has letters only.
     pub(super) ends: (u64, u64),
     pub(super) is_plain: bool,
+    pub(super) first_word: usize,
 }
 
 impl Command {
@@ -236,6 +238,7 @@ pub(super) const fn on_keys(
         number: 0,
         ends: (0, 0),
         is_plain: false,
+        first_word: 0,
     }
 }
 
@@ -263,6 +266,7 @@ pub(super) const fn on_connection(
         number: 0,
         ends: (0, 0),
         is_plain: false,
+        first_word: 0,
     }
 }
 

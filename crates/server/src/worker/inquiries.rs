@@ -1,6 +1,6 @@
 //! What the loops of all servers are asked: for the clients of this one.
 
-use perilune_resp::{parse_integer, Arguments};
+use perilune_resp::{parse_integer, Arguments, ArgumentsBuf};
 
 use super::{Desk, Worker};
 use crate::census::{self, Filter};
@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::inquiry::{Answer, Inquiry};
 use crate::mailbox::Seat;
 use crate::numbers::lower;
+use crate::table;
 use crate::tracking::notice::Place;
 
 impl Worker {
@@ -89,11 +90,17 @@ impl Worker {
         if fails {
             parked.too_late = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n".to_vec();
         }
-        let ticket = parked.ticket;
+        let (ticket, command) = (parked.ticket, connection.client.command);
         self.time_out(token, ticket);
         let still = self.connections.get(token).and_then(Option::as_ref);
         let waits =
             still.is_some_and(|each| each.client.parked.as_ref().is_some_and(|it| it.ticket == ticket));
+        let command = command.and_then(|(name, _)| table::find(name.as_bytes()));
+        if let (true, false, Some(command)) = (fails, waits, command) {
+            // Containers do not wait.
+            let number = table::number(command, ArgumentsBuf::default().as_arguments());
+            self.desk.server.statistics.count_late(self.desk.thread, number, "UNBLOCKED");
+        }
         Answer { count: i64::from(!waits), ..Answer::default() }
     }
 }
