@@ -350,10 +350,11 @@ fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> 
         live.change(session, &given)?;
     }
     if let Some(path) = settings.path(Name::AclFile) {
-        let users = commands::acl::read_file(&path).map_err(StartError::Users)?;
+        let users = commands::acl::read_file(&path, live.gives_channels()).map_err(StartError::Users)?;
         acl.change(session, &users, true)?;
     }
-    let users = commands::acl::of_lines(acl, &settings.users).map_err(StartError::Users)?;
+    let users =
+        commands::acl::of_lines((acl, live.gives_channels()), &settings.users).map_err(StartError::Users)?;
     if !users.is_empty() {
         acl.change(session, &users, false)?;
     }

@@ -5,7 +5,7 @@ mod peer;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use peer::{Client, Ours, Place, Text};
+use peer::{Client, Ours, Place, Redis, Text};
 use perilune_resp::Answer;
 use perilune_server::{Running, Settings};
 
@@ -284,4 +284,37 @@ fn all_servers_have_the_same_users() {
     assert!(text(there.line("acl save")).starts_with("ERR This server is not configured"));
     second.stopper().stop();
     second.wait();
+}
+
+/// With `acl-pubsub-default allchannels` users and selectors begin with all channels, as in Redis; who is there stays.
+#[test]
+fn new_users_begin_with_the_channels_of_the_setting() {
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, settings()), Redis::start(&place));
+    let mut clients = [&ours.socket, &redis.socket].map(|socket| Client::connect(socket));
+    let channels = |client: &mut Client, name: &str| {
+        let Answer::Array(told) = client.line(&format!("acl getuser {name}")) else { panic!("no {name}") };
+        told[told.iter().position(|word| *word == Answer::Bulk(b"channels".to_vec())).expect("channels") + 1]
+            .clone()
+    };
+    let told = clients.each_mut().map(|client| {
+        assert_eq!(client.line("acl setuser old on"), ok());
+        assert_eq!(client.line("config set acl-pubsub-default allchannels"), ok());
+        let mut told = vec![client.line("config get acl-pubsub-default"), channels(client, "old")];
+        for rules in
+            ["new on", "old reset", "new resetchannels &a", "new (~x +get)", "other (resetchannels &b +get)"]
+        {
+            told.push(client.line(&format!("acl setuser {rules}")));
+            told.push(channels(client, rules.split(' ').next().expect("a name")));
+        }
+        let Answer::Array(users) = client.line("acl list") else { panic!("an array") };
+        // Payloads are always looked at here, which nothing says.
+        let plain = |user: &Answer| user.to_text().replace("sanitize-payload ", "").into_bytes();
+        told.extend(users.iter().map(|user| Answer::Simple(plain(user))));
+        assert!(client.line("acl setuser wrong &a").is_error());
+        assert_eq!(client.line("config set acl-pubsub-default resetchannels"), ok());
+        told.extend([channels(client, "new"), client.line("acl setuser later"), channels(client, "later")]);
+        told
+    });
+    assert_eq!(told[0], told[1]);
 }

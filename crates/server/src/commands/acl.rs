@@ -82,7 +82,7 @@ pub(crate) fn acl(
         (b"load", 0) => {
             let path = context.server.settings.path(Name::AclFile);
             let Some(path) = path else { return refuse(NO_FILE) };
-            match read_file(&path) {
+            match read_file(&path, context.server.live.gives_channels()) {
                 Ok(users) => context.server.acl.change(context.session, &users, true)?,
                 Err(why) => return refuse_with(format!("ERR {why}")),
             }
@@ -149,9 +149,23 @@ fn tell_selector(selector: &Selector, replies: &mut Replies<'_>) {
     }
 }
 
-/// The user `name` with rules applied, in the words of ACL SETUSER.
+/// Rules as they are meant where users and selectors begin with all channels: by acl-pubsub-default.
+fn with_channels(rules: &[&str], is_new: bool) -> Vec<String> {
+    let begun = if is_new { Some("allchannels".to_owned()) } else { None };
+    let meant = rules.iter().map(|rule| match rule.strip_prefix('(') {
+        Some(inside) => format!("(allchannels {inside}"),
+        None => (*rule).to_owned(),
+    });
+    let meant = meant.flat_map(|rule| {
+        let again = rule.eq_ignore_ascii_case("reset").then(|| "allchannels".to_owned());
+        std::iter::once(rule).chain(again)
+    });
+    begun.into_iter().chain(meant).collect()
+}
+
+/// The user `name` with rules applied, in the words of ACL SETUSER; who is new begins with all channels or none.
 fn modified<'r>(
-    acl: &Acl,
+    (acl, gives_channels): (&Acl, bool),
     name: &str,
     rules: impl IntoIterator<Item = &'r str>,
 ) -> std::result::Result<Change, String> {
@@ -160,8 +174,13 @@ fn modified<'r>(
             "Usernames can't contain spaces or null characters, and have at most {NAME_BYTES} bytes"
         ));
     }
-    let mut user = acl.user(name).map_or_else(|| User::new(name), |user| (*user).clone());
-    let rules: Vec<_> = rules.into_iter().collect();
+    let known = acl.user(name);
+    let mut rules: Vec<_> = rules.into_iter().collect();
+    let meant = if gives_channels { with_channels(&rules, known.is_none()) } else { Vec::new() };
+    if gives_channels {
+        rules = meant.iter().map(String::as_str).collect();
+    }
+    let mut user = known.map_or_else(|| User::new(name), |user| (*user).clone());
     match user.apply_all(&rules) {
         Ok(()) => Ok((name.to_owned(), Some(user))),
         Err((rule, why)) => Err(format!("Error in ACL SETUSER modifier '{rule}': {why}")),
@@ -176,7 +195,8 @@ fn set_user(context: &mut Context<'_>, words: Arguments<'_>) -> Result<()> {
             Err(_) => return refuse("ERR names and rules of users are UTF-8"),
         }
     }
-    match modified(&context.server.acl, texts[0], texts[1..].iter().copied()) {
+    let begin = (&context.server.acl, context.server.live.gives_channels());
+    match modified(begin, texts[0], texts[1..].iter().copied()) {
         Ok(change) => Ok(context.server.acl.change(context.session, &[change], false)?),
         Err(why) => refuse_with(format!("ERR {why}")),
     }
@@ -315,7 +335,7 @@ fn save(context: &Context<'_>) -> Result<()> {
 }
 
 /// The users of an ACL file, or why none are taken.
-pub(crate) fn read_file(path: &Path) -> std::result::Result<Vec<Change>, String> {
+pub(crate) fn read_file(path: &Path, gives_channels: bool) -> std::result::Result<Vec<Change>, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("Error loading ACLs, opening file '{}': {error}", path.display()))?;
     let mut users: Vec<Change> = Vec::new();
@@ -336,7 +356,8 @@ pub(crate) fn read_file(path: &Path) -> std::result::Result<Vec<Change>, String>
                 if users.iter().any(|(known, _)| known == name) {
                     return Err(wrong(&format!("WARNING: Duplicate user '{name}' found")));
                 }
-                users.push(modified(&Acl::empty(), name, rules.iter().copied()).map_err(|why| wrong(&why))?);
+                let begin = (&Acl::empty(), gives_channels);
+                users.push(modified(begin, name, rules.iter().copied()).map_err(|why| wrong(&why))?);
             }
             _ => return Err(wrong("line should start with user keyword")),
         }
@@ -345,12 +366,15 @@ pub(crate) fn read_file(path: &Path) -> std::result::Result<Vec<Change>, String>
 }
 
 /// The users that lines of `perilune.conf` name.
-pub(crate) fn of_lines(acl: &Acl, lines: &[Vec<String>]) -> std::result::Result<Vec<Change>, String> {
+pub(crate) fn of_lines(
+    begin: (&Acl, bool),
+    lines: &[Vec<String>],
+) -> std::result::Result<Vec<Change>, String> {
     let mut users = Vec::new();
     for words in lines {
         if let Some((name, rules)) = words.split_first() {
             let rules = ["reset"].into_iter().chain(rules.iter().map(String::as_str));
-            users.push(modified(acl, name, rules).map_err(|why| format!("user {name}: {why}"))?);
+            users.push(modified(begin, name, rules).map_err(|why| format!("user {name}: {why}"))?);
         }
     }
     Ok(users)

@@ -2,7 +2,6 @@
 
 /// Names and values, in the order of names.
 pub(crate) const FIXED: &[(&str, &str)] = &[
-    ("acl-pubsub-default", "resetchannels"),
     ("cluster-enabled", "no"),
     ("daemonize", "no"),
     ("replicaof", ""),

@@ -60,6 +60,11 @@ impl Live {
         self.number(name) != 0
     }
 
+    /// Whether new users begin with all channels.
+    pub(crate) fn gives_channels(&self) -> bool {
+        self.number(Name::AclPubsubDefault) == 1
+    }
+
     /// A setting as CONFIG GET tells it.
     pub(crate) fn text(&self, name: Name) -> String {
         self.texts.read().unwrap_or_else(PoisonError::into_inner)[name as usize].clone()

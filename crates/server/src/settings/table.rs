@@ -63,6 +63,8 @@ const POLICIES: &[&str] = &{
 
 #[rustfmt::skip]
 settings! {
+    "acl-pubsub-default" AclPubsubDefault, Database, Kind::Choice(&["resetchannels", "allchannels"]), "resetchannels",
+        "Which channels new users may use, until their rules say it";
     "aclfile" AclFile, Server, Kind::Text, "",
         "File of users that is read at the start and by ACL LOAD, and written by ACL SAVE";
     "acllog-max-len" AclLogMaxLen, Database, COUNT, "128", "Refusals that ACL LOG keeps";
