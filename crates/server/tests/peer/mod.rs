@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub)] // Each file of tests is a crate that uses some of it.
 
+pub mod changes;
+
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
