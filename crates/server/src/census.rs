@@ -150,10 +150,12 @@ pub(crate) fn total(client: &Client, holds: Holds) -> usize {
     let topics = client.topics.as_ref();
     let names = |topic| topics.map_or(0, |topics| topics.names(topic).len());
     let count = Topic::ALL.into_iter().map(names).sum::<usize>();
+    let prefixes = client.tracking.as_ref().and_then(|tracking| tracking.prefixes.as_deref());
     std::mem::size_of::<Connection>()
         + client.name.len()
         + topics.map_or(0, |topics| topics.bytes)
         + count * NAME_BYTES
+        + prefixes.into_iter().flatten().map(|prefix| prefix.len() + NAME_BYTES).sum::<usize>()
         + client.watched.bytes()
         + holds.input
         + holds.input_room
@@ -206,6 +208,7 @@ fn flags(client: &Client) -> String {
         (client.parked.as_ref().is_some_and(|parked| parked.gives_up), 'b'),
         (client.tracking.is_some(), 't'),
         (has_lost_target(client), 'R'),
+        (client.tracking.as_ref().is_some_and(|tracking| tracking.prefixes.is_some()), 'B'),
         (client.closing, 'c'),
         (client.address.starts_with('/'), 'U'),
         (client.keeps_memory, 'e'),

@@ -104,6 +104,8 @@ pub(crate) struct Parked {
     pub(crate) asked: Option<u64>,
     /// What it tracks from then on, if the answer is where its target is.
     pub(crate) tracking: Option<Tracking>,
+    /// It redirects: what it is to track it does only if the target is anywhere.
+    pub(crate) redirects: bool,
     /// Not a command but all of them wait: CLIENT PAUSE.
     pub(crate) paused: bool,
 }
@@ -257,6 +259,7 @@ impl Client {
             queued: None,
             asked: None,
             tracking: None,
+            redirects: false,
             paused: false,
         }))
     }

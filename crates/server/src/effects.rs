@@ -16,6 +16,7 @@ use crate::server::Server;
 use crate::settings::Name;
 use crate::statistics::Tally;
 use crate::subscribers::Topic;
+use crate::tracking::broadcast::{self, Change};
 
 /// The effects of the commands of one transaction.
 #[derive(Debug, Default)]
@@ -27,6 +28,13 @@ pub(crate) struct Effects {
     /// What ran inside EXEC or a script.
     pub(crate) tally: Tally,
     events: Vec<Event>,
+    /// Keys that have changed, if anybody is to be told of all that do; none: anything has.
+    changes: Vec<Option<Change>>,
+    /// The state of the server's switch of that, and whether nobody was found to tell.
+    pub(crate) broadcast: u64,
+    pub(crate) unheard: bool,
+    /// The client whose command it is; 0: nobody's.
+    pub(crate) client: i64,
     /// Keys that there are now, with their databases, which clients may wait for.
     ready: Vec<(i64, Vec<u8>)>,
     /// Clients of this server wait for keys.
@@ -45,6 +53,7 @@ pub(crate) struct Mark {
     letters: usize,
     subscriptions: usize,
     events: usize,
+    changes: usize,
     ready: usize,
 }
 
@@ -55,6 +64,15 @@ impl Effects {
         self.databases = server.databases;
         self.waited_for = server.blocked.load(Ordering::Acquire) > 0;
         self.notify = server.live.number(Name::NotifyKeyspaceEvents) as u32;
+        self.broadcast = server.broadcast.state();
+        self.unheard = false;
+        self.client = 0;
+    }
+
+    /// Whether clients are to be told of all keys that change.
+    #[inline]
+    pub(crate) fn broadcasts(&self) -> bool {
+        broadcast::is_on(self.broadcast)
     }
 
     /// Whether events of any of `classes` are told of.
@@ -66,7 +84,7 @@ impl Effects {
     /// Whether [`Effects::finish`] has something to do.
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
-        !self.ready.is_empty() || !self.events.is_empty()
+        !self.ready.is_empty() || !self.events.is_empty() || !self.changes.is_empty()
     }
 
     /// How many databases there are.
@@ -82,11 +100,25 @@ impl Effects {
         self.letters.is_empty() && self.subscriptions.is_empty()
     }
 
+    /// Sends off what loops are told of changed keys, and nothing else: for who has committed, and goes on for long.
+    pub(crate) fn post_changes(&mut self, server: &Server) {
+        let is_change = |(_, letter): &(usize, Letter)| matches!(letter, Letter::Changed(_));
+        let (changes, others) = std::mem::take(&mut self.letters).into_iter().partition(is_change);
+        self.letters = others;
+        let changes: Vec<_> = changes;
+        for (thread, letter) in changes {
+            if let Some(mailbox) = server.mailboxes.get(thread) {
+                mailbox.post(letter);
+            }
+        }
+    }
+
     pub(crate) fn mark(&self) -> Mark {
         Mark {
             letters: self.letters.len(),
             subscriptions: self.subscriptions.len(),
             events: self.events.len(),
+            changes: self.changes.len(),
             ready: self.ready.len(),
         }
     }
@@ -96,6 +128,8 @@ impl Effects {
         self.letters.truncate(mark.letters);
         self.subscriptions.truncate(mark.subscriptions);
         self.events.truncate(mark.events);
+        self.changes.truncate(mark.changes);
+        self.unheard = false;
         self.ready.truncate(mark.ready);
     }
 
@@ -104,6 +138,29 @@ impl Effects {
     pub(crate) fn notify(&mut self, class: u32, name: &'static str, database: i64, key: &[u8]) {
         if notify::wants(self.notify, class) {
             self.events.push(Event { name, database, key: key.to_vec() });
+        }
+        if self.broadcasts() {
+            self.note_change(class, key);
+        }
+    }
+
+    #[cold]
+    fn note_change(&mut self, class: u32, key: &[u8]) {
+        if class != notify::MISSED {
+            // What goes by itself nobody knows of.
+            let by = if class & (notify::EXPIRED | notify::EVICTED) == 0 { self.client } else { 0 };
+            // A command may have several events of its key.
+            let is_known = |change: &Change| change.by == by && change.key == key;
+            if !matches!(self.changes.last(), Some(Some(change)) if is_known(change)) {
+                self.changes.push(Some(Change { by, key: key.to_vec() }));
+            }
+        }
+    }
+
+    /// Notes that any key may have changed.
+    pub(crate) fn change_all(&mut self) {
+        if self.broadcasts() {
+            self.changes.push(None);
         }
     }
 
@@ -124,6 +181,24 @@ impl Effects {
 
     /// Does what belongs into the transaction, at its end.
     pub(crate) fn finish(&mut self, session: &mut Session) -> Result<()> {
+        // What is taken for clients that wait this one does not know.
+        let client = std::mem::take(&mut self.client);
+        let served = self.serve(session);
+        self.client = client;
+        served?;
+        if !self.events.is_empty() {
+            let events = std::mem::take(&mut self.events);
+            notify::send(session, self, &events)?;
+        }
+        if !self.changes.is_empty() {
+            let changes = std::mem::take(&mut self.changes).into_iter().collect();
+            self.unheard = !broadcast::send(session, self, changes)?;
+        }
+        Ok(())
+    }
+
+    /// Serves the clients that wait for keys that are there now.
+    fn serve(&mut self, session: &mut Session) -> Result<()> {
         // Serving may bring further keys into being.
         let mut next = 0;
         while let Some((database, key)) = self.ready.get(next).cloned() {
@@ -131,10 +206,6 @@ impl Effects {
             next += 1;
         }
         self.ready.clear();
-        if self.events.is_empty() {
-            return Ok(());
-        }
-        let events = std::mem::take(&mut self.events);
-        notify::send(session, self, &events)
+        Ok(())
     }
 }

@@ -22,10 +22,11 @@ pub(crate) struct Figures {
     pub(crate) swept: AtomicU64,
     pub(crate) evicted: AtomicU64,
     pub(crate) evicted_clients: AtomicU64,
-    /// Of CLIENT TRACKING: clients, keys that they keep, and how many keep each, added up.
+    /// Of CLIENT TRACKING: clients, keys that they keep, and how many keep each, added up; prefixes of BCAST.
     pub(crate) tracking_clients: AtomicU64,
     pub(crate) tracked_keys: AtomicU64,
     pub(crate) tracked_items: AtomicU64,
+    pub(crate) tracked_prefixes: AtomicU64,
     /// Commands in the last second.
     pub(crate) commands_each_second: AtomicU64,
 }
@@ -50,6 +51,7 @@ pub(crate) struct Published {
     pub(crate) tracked_keys: u64,
     pub(crate) tracked_items: u64,
     pub(crate) evicted_clients: u64,
+    pub(crate) tracked_prefixes: u64,
 }
 
 impl Published {
@@ -75,10 +77,11 @@ impl Published {
             tracked_keys: read(&figures.tracked_keys),
             tracked_items: read(&figures.tracked_items),
             evicted_clients: read(&figures.evicted_clients),
+            tracked_prefixes: read(&figures.tracked_prefixes),
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 15] {
+    fn fields(&mut self) -> [&mut u64; 16] {
         [
             &mut self.process,
             &mut self.port,
@@ -95,6 +98,7 @@ impl Published {
             &mut self.tracked_keys,
             &mut self.tracked_items,
             &mut self.evicted_clients,
+            &mut self.tracked_prefixes,
         ]
     }
 
@@ -125,6 +129,7 @@ impl Published {
         self.tracked_keys += other.tracked_keys;
         self.tracked_items += other.tracked_items;
         self.evicted_clients += other.evicted_clients;
+        self.tracked_prefixes += other.tracked_prefixes;
     }
 }
 

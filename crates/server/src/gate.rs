@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use perilune::{Session, TransactionOptions};
+use perilune::{ErrorCode, Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::{Client, Parked};
@@ -17,7 +17,7 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::keyspace::{clock, Keys};
 use crate::limits::{LONG_BYTES, QUEUE_BYTES};
-use crate::mailbox::Later;
+use crate::mailbox::{Later, Letter};
 use crate::memory;
 use crate::notify;
 pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
@@ -29,6 +29,7 @@ use crate::statistics::End;
 use crate::table::{
     self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
+use crate::tracking::broadcast;
 
 const QUEUED_TOO_MUCH: &str = "ERR the commands queued behind MULTI take too much memory";
 
@@ -63,7 +64,7 @@ impl Context<'_> {
         options: &TransactionOptions,
         mut body: impl FnMut(&mut Session, &mut Client, &mut Effects) -> perilune::Result<()>,
     ) -> perilune::Result<()> {
-        let Context { session, client, effects, .. } = self;
+        let Context { session, client, effects, server, .. } = self;
         let (before, outermost) = (effects.mark(), session.depth() == 0);
         let (mut is_changed, mut is_not_kept) = (false, false);
         let outcome = session.transaction_with(options, |session| {
@@ -87,9 +88,21 @@ impl Context<'_> {
         });
         client.watched.broken |= is_changed;
         client.kept.broken |= is_not_kept;
-        if outcome.is_err() {
+        if outermost && std::mem::take(&mut effects.unheard) && outcome.is_ok() {
+            server.broadcast.turn_off(effects.broadcast);
+        }
+        if let Err(error) = &outcome {
             effects.rewind(before);
             client.own.clear();
+            if effects.broadcasts()
+                && matches!(error.code(), ErrorCode::NotDurable | ErrorCode::CommitUnknown)
+            {
+                // It may have happened, and others are told with the commit.
+                let all = Arc::new(None);
+                let letters =
+                    (0..server.mailboxes.len()).map(|thread| (thread, Letter::Changed(Arc::clone(&all))));
+                effects.letters.extend(letters);
+            }
         }
         outcome
     }
@@ -182,6 +195,11 @@ impl Context<'_> {
             self.show(command, arguments);
         }
         let start = replies.position();
+        self.effects.client = self.client.id;
+        if !self.may_park {
+            // A script may call many.
+            self.effects.broadcast = self.server.broadcast.state();
+        }
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
@@ -189,6 +207,9 @@ impl Context<'_> {
         if let Err(error) = outcome {
             replies.rewind(start);
             replies.error(&failure::text_of(&error));
+        }
+        if !self.may_park {
+            self.tell_changes();
         }
         self.conclude(command, arguments, replies.since(start));
         if is_exec {
@@ -203,6 +224,19 @@ impl Context<'_> {
         let took = self.client.end_command();
         self.server.statistics.count(thread, table::number(command, arguments), took, end);
         self.note_delay(command, arguments, took);
+    }
+
+    /// A command has committed that ran aside, or was called by a script that goes on: who is to be told of all keys is told
+    /// now, and not at the script's end.
+    fn tell_changes(&mut self) {
+        // A loop hears between two commands that it is to gather what they change; this one may have not.
+        if self.server.broadcast.was_turned_on(self.effects.broadcast) {
+            // A database that takes no message any more takes no changes, either.
+            let _ = broadcast::send_all(self.session, self.effects);
+        }
+        if !self.effects.letters.is_empty() {
+            self.effects.post_changes(self.server);
+        }
     }
 
     /// Keeps a command that took long, for SLOWLOG and LATENCY.
@@ -256,11 +290,12 @@ impl Context<'_> {
         }
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
         let writes = command.is(WRITE | KEEPS);
-        // What posts messages takes a whole transaction, and so does comparing what is watched; quick ways tell of no
-        // events. Neither takes long values, of which each try would make a copy.
+        // What posts messages takes a whole transaction, telling of changes too, and so does comparing what is watched; quick
+        // ways tell of no events. Neither takes long values, of which each try would make a copy.
         let is_long = writes && arguments.extent() >= LONG_BYTES;
         let compares = self.client.compares();
-        let is_plain = !command.is(POSTS) && !compares && !is_long;
+        let tells = writes && self.effects.broadcasts();
+        let is_plain = !command.is(POSTS) && !compares && !is_long && !tells;
         if is_plain && !self.effects.tells(notify::STRING | notify::NEW) {
             if let Some(quick) = command.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false);

@@ -37,7 +37,7 @@ pub(crate) enum Form {
     Found,
     /// OK in any case.
     Done,
-    /// Where one client is; whoever asked goes on with that.
+    /// Where one client is, and whether all have heard; whoever asked goes on with that.
     Target,
     /// What was refused, so many of the newest.
     Refusals(usize),
@@ -117,7 +117,7 @@ impl Pending {
     /// Replies what has been answered.
     fn end(self) {
         match self.form {
-            Form::Target => self.later.tell_target(Place::parse(&self.answer.lines)),
+            Form::Target => self.later.tell_target(Place::parse(&self.answer.lines), self.left == 0),
             form => self.later.reply(self.answer.reply(form, self.protocol)),
         }
     }

@@ -53,6 +53,9 @@ pub(crate) const TRACKED_AT_ONCE: usize = 64;
 /// Bytes of the names in one notice to a client of another server; with more it is told to forget all.
 pub(crate) const NOTICE_BYTES: usize = 16 << 20;
 
+/// Bytes of changed keys that those who are told of all are told by name, at once; with more they are told to forget all.
+pub(crate) const CHANGED_BYTES: usize = 1 << 20;
+
 /// Expired keys that are removed in one transaction.
 pub(crate) const SWEPT_AT_ONCE: usize = 64;
 

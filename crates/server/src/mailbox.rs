@@ -17,6 +17,7 @@ use crate::inquiry::Inquiry;
 use crate::server::Server;
 use crate::stream::Stream;
 use crate::subscribers::Message;
+use crate::tracking::broadcast::Changes;
 use crate::tracking::notice::{Notice, Place};
 
 /// Where a client is served.
@@ -45,8 +46,11 @@ pub(crate) enum Letter {
     Push { seat: Seat, bytes: Arc<[u8]> },
     /// What a client is told of keys that another one has read.
     Notice(Box<Notice>),
-    /// Where the client is to which one that is parked redirects its notices, if it is anywhere.
-    Target { seat: Seat, ticket: u64, place: Option<Place> },
+    /// Where the client is to which one that is parked redirects its notices, if it is anywhere; and whether all servers have
+    /// answered.
+    Target { seat: Seat, ticket: u64, place: Option<Place>, is_complete: bool },
+    /// Keys that have changed, for those who are told of all.
+    Changed(Arc<Changes>),
     /// A question to answer.
     Ask(Arc<Inquiry>),
     /// Commands are held back no longer.
@@ -127,10 +131,10 @@ impl Later {
     }
 
     /// Says where the client is to which it redirects its notices.
-    pub(crate) fn tell_target(mut self, place: Option<Place>) {
+    pub(crate) fn tell_target(mut self, place: Option<Place>, is_complete: bool) {
         self.answered = true;
         if let Some(mailbox) = self.server.mailboxes.get(self.seat.thread) {
-            mailbox.post(Letter::Target { seat: self.seat, ticket: self.ticket, place });
+            mailbox.post(Letter::Target { seat: self.seat, ticket: self.ticket, place, is_complete });
         }
     }
 

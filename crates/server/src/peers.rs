@@ -20,13 +20,14 @@ use std::time::Duration;
 use perilune::{node, ChannelOptions, Cursor, Database, LockMode, Node, Session, WhenFull};
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
 
+use crate::effects::Effects;
 use crate::failure::{refuse, Result};
 use crate::keyspace::NAME;
 use crate::limits::{TOLD_BYTES, TOLD_PENDING_BYTES};
 use crate::mailbox::Letter;
 use crate::server::Server;
 use crate::subscribers::{self, Message, Topic};
-use crate::tracking::notice;
+use crate::tracking::{broadcast, notice};
 use crate::{inquiry, queue};
 
 /// A message of the engine holds so much of what is told.
@@ -123,6 +124,7 @@ pub(crate) fn listen(server: &Arc<Server>, mut session: Session) {
                     // Replies that were told of are still there.
                     let _ = queue::deliver_all(server, &mut session);
                     let _ = notice::deliver(server, &mut session);
+                    broadcast::hear_nothing(server);
                 }
                 let Some((more, piece)) = message.body.split_first() else { continue };
                 held.extend_from_slice(piece);
@@ -153,6 +155,7 @@ fn hear(server: &Arc<Server>, session: &mut Session, bytes: &[u8]) -> bool {
     match words.get(0) {
         Some(b"stop") => return false,
         Some(b"message") => hear_message(server, words),
+        Some(b"changed") => broadcast::hear(server, words),
         Some(b"ask") => inquiry::hear_question(server, words),
         Some(b"answer") => inquiry::hear_answer(server, words.from(1)),
         Some(b"pause") => {
@@ -184,9 +187,11 @@ fn hear_message(server: &Server, words: Arguments<'_>) {
 }
 
 /// Removes what the tree says of servers that are dead.
-pub(crate) fn sweep(session: &mut Session, home: i64) -> perilune::Result<()> {
+pub(crate) fn sweep(session: &mut Session, effects: &mut Effects, home: i64) -> perilune::Result<()> {
     for server in all(session)? {
         if server != home && !is_alive(session, server)? {
+            // What it may not have got to tell.
+            broadcast::send_all(session, effects)?;
             forget(session, server)?;
         }
     }
@@ -195,6 +200,7 @@ pub(crate) fn sweep(session: &mut Session, home: i64) -> perilune::Result<()> {
 
 fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
     subscribers::forget(session, server)?;
+    broadcast::forget(session, server)?;
     queue::forget(session, server)?;
     notice::forget(session, server)?;
     session.remove_channel(channel(server))?;

@@ -30,6 +30,7 @@ use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
 use crate::start_error::StartError;
 use crate::statistics::Statistics;
+use crate::tracking::broadcast::{self, Switch};
 use crate::weights::Weights;
 use crate::worker::Worker;
 use crate::{metrics, tls};
@@ -85,6 +86,8 @@ pub(crate) struct Server {
     paused_until: AtomicI64,
     /// All commands, not just those that write.
     pauses_all: AtomicBool,
+    /// Whether clients of any server are to be told of all keys that change.
+    pub(crate) broadcast: Switch,
     /// Clients that wait for keys, those among them that are just about to.
     pub(crate) blocked: AtomicUsize,
     /// Clients that CLIENT PAUSE holds back.
@@ -249,6 +252,7 @@ impl Running {
             inquiries: Inquiries::default(),
             monitors: Monitors::default(),
             weights: Weights::default(),
+            broadcast: Switch::default(),
             paused_until: AtomicI64::new(0),
             pauses_all: AtomicBool::new(false),
             blocked: AtomicUsize::new(0),
@@ -258,6 +262,10 @@ impl Running {
             bulk_bytes: usize::try_from(settings.number(Name::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
             settings,
         });
+        // Behind `enter`: whoever wants to be told has left a note by now, or asks this server, too.
+        if broadcast::has_any(&mut database.session()?)? {
+            server.broadcast.turn_on();
+        }
         let mut threads = start_loops(&server, database, listeners)?;
         let shared = Arc::clone(&server);
         threads.push(vital("settings", move || follower.run(&shared))?);
@@ -394,13 +402,18 @@ fn expire(server: &Server, mut session: Session) {
         let begun = Instant::now();
         let swept = if sweeps { sweep(&mut session, &mut effects, clock()).unwrap_or(0) } else { 0 };
         server.note_delay("expire-cycle", begun.elapsed());
-        for (thread, letter) in effects.letters.drain(..) {
-            server.mailboxes[thread].post(letter);
+        if swept > 0 && server.broadcast.was_turned_on(effects.broadcast) {
+            let _ = broadcast::send_all(&mut session, &mut effects);
         }
         if held && looked.is_none_or(|looked| looked.elapsed() > PEERS_SWEPT) {
             // What fails is tried again a second later.
-            let _ = peers::sweep(&mut session, server.number);
+            let _ = peers::sweep(&mut session, &mut effects, server.number);
             looked = Some(Instant::now());
+        }
+        for (thread, letter) in effects.letters.drain(..) {
+            if let Some(mailbox) = server.mailboxes.get(thread) {
+                mailbox.post(letter);
+            }
         }
         server.figures.swept.fetch_add(swept as u64, Ordering::Relaxed);
         if swept < SWEPT_AT_ONCE {

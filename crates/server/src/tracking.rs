@@ -15,9 +15,11 @@
 //! - A client is not told of a key while a command of it runs elsewhere: the notice would come before the reply.
 //! - What cannot be remembered, or told, ends the connection, and with it what the client keeps.
 //!
-//! Deliberately absent: names of keys that nobody has read (BCAST), and which keys a script reads: those that it declares
-//! are remembered, in its client's database.
+//! Deliberately absent: names of keys that nobody has read, of which no watch tells: for BCAST commands tell of what they
+//! change ([`broadcast`]). And which keys a script reads: those that it declares are remembered, in its client's database.
 
+pub(crate) mod audience;
+pub(crate) mod broadcast;
 pub(crate) mod notice;
 pub(crate) mod own;
 
@@ -30,6 +32,7 @@ use mio::{Interest, Registry, Token};
 use perilune::{Node, Session, TransactionOptions, WatchId, WatchScope};
 use perilune_resp::{parse_integer, Arguments};
 
+use self::audience::Prefixes;
 use self::notice::{Names, Place};
 use crate::client::Client;
 use crate::figures::Figures;
@@ -46,8 +49,10 @@ pub(crate) const FIRST: usize = usize::MAX / 4;
 const REST: u32 = 4;
 
 /// What a client has chosen.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tracking {
+    /// BCAST: it is told of all keys with these, whatever it reads.
+    pub(crate) prefixes: Option<Prefixes>,
     /// Only what it reads behind CLIENT CACHING YES.
     pub(crate) opt_in: bool,
     /// All but what it reads behind CLIENT CACHING NO.
@@ -62,8 +67,10 @@ pub(crate) struct Tracking {
 
 impl Tracking {
     /// Whether the keys of the command that comes are remembered.
-    fn wants(self) -> bool {
-        if self.opt_in {
+    fn wants(&self) -> bool {
+        if self.prefixes.is_some() {
+            false
+        } else if self.opt_in {
             self.caching
         } else {
             !(self.opt_out && self.caching)
@@ -129,7 +136,8 @@ impl Tracker {
         client: &mut Client,
         arguments: Arguments<'_>,
     ) -> perilune::Result<()> {
-        let Some(tracking) = client.tracking else { return Ok(()) };
+        let Some(tracking) = &client.tracking else { return Ok(()) };
+        let (wants, no_loop) = (tracking.wants(), tracking.no_loop && tracking.prefixes.is_none());
         client.kept.clear();
         client.own.clear();
         let Some(command) = table::find(&arguments[0]) else { return Ok(()) };
@@ -141,8 +149,8 @@ impl Tracker {
             tracking.caching = false;
         }
         let (read, written) = keys_of(client, command, arguments);
-        let own: Vec<_> = written.into_iter().filter(|_| tracking.no_loop).collect();
-        if tracking.wants() {
+        let own: Vec<_> = written.into_iter().filter(|_| no_loop).collect();
+        if wants {
             for name in read {
                 let (database, key) = (name.0, name.1.clone());
                 let digest = self.add(session, name, client.seat)?;

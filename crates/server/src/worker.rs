@@ -39,6 +39,7 @@ use crate::peers;
 use crate::server::Server;
 use crate::subscriptions::Subscriptions;
 use crate::timers::{Clocks, Timers};
+use crate::tracking::audience::Audience;
 use crate::tracking::{self, Tracker};
 use crate::waits::Waits;
 
@@ -108,6 +109,7 @@ impl Worker {
             subscriptions: Subscriptions::default(),
             waits: Waits::new(poll.registry().try_clone()?),
             tracker: Tracker::new(poll.registry().try_clone()?),
+            audience: Audience::default(),
             notices: 0,
             timers: Timers::default(),
             unsettled: None,
@@ -239,6 +241,8 @@ impl Worker {
             connection.client.closing = true;
         }
         self.serve(seat.token);
+        // What was held back from it while it was away.
+        self.tell_broadcasts();
     }
 
     /// The client is gone: what its command wants done for others is done, and what it held is released.
@@ -350,7 +354,10 @@ impl Worker {
                 Letter::Message(message) => self.deliver(&message),
                 Letter::Push { seat, bytes } => self.push(seat, &bytes),
                 Letter::Notice(notice) => self.take_notice(*notice),
-                Letter::Target { seat, ticket, place } => self.take_target(seat, ticket, place),
+                Letter::Changed(changes) => self.desk.audience.hear(&changes),
+                Letter::Target { seat, ticket, place, is_complete } => {
+                    self.take_target(seat, ticket, (place, is_complete));
+                }
                 Letter::Ask(inquiry) => self.inquire(&inquiry),
                 Letter::Resume => self.resume(),
             }

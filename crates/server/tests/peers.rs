@@ -167,3 +167,38 @@ fn servers_go_on_when_one_is_killed() -> perilune::Result<()> {
     assert_eq!(waiting[8].receive(), None);
     Ok(())
 }
+
+/// Who is told of all keys is told to forget all when a server is killed, which may not have told what it changed last; and
+/// of what the others change as before.
+#[test]
+fn a_killed_server_makes_who_is_told_of_all_keys_forget() -> perilune::Result<()> {
+    let place = Place::new();
+    let database = Database::open(place.path().join("test.db"))?;
+    let mut session = database.session()?;
+    let port = free_port();
+    let mut servers: Vec<_> = (0..2).map(|number| Process::start(&place, number, port)).collect();
+    let mut listening: Vec<_> = servers.iter().map(|server| Client::connect(&server.socket)).collect();
+    for client in &mut listening {
+        client.line("hello 3");
+        assert_eq!(client.line("client tracking on bcast").to_text(), "OK");
+    }
+    let told = |client: &mut Client, wanted: Answer| loop {
+        match client.receive().expect("a notice") {
+            Answer::Push(parts) if parts[1] == wanted => return,
+            Answer::Push(_) => {}
+            other => panic!("no notice: {other:?}"),
+        }
+    };
+    for server in &servers {
+        Client::connect(&server.socket).line("set a 1");
+        listening.iter_mut().for_each(|client| told(client, bulks(&["a"])));
+    }
+    servers[0].kill();
+    assert_eq!(listening[0].receive(), None);
+    told(&mut listening[1], Answer::Null);
+    let loops = node!("^redis", "broadcast")?;
+    until("the dead server is still noted", || session.count_children(&loops).unwrap() == 1);
+    Client::connect(&servers[1].socket).line("set b 1");
+    told(&mut listening[1], bulks(&["b"]));
+    Ok(())
+}

@@ -77,7 +77,7 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
             ("evicted_clients", sum.evicted_clients.to_string()),
             ("tracking_total_keys", sum.tracked_keys.to_string()),
             ("tracking_total_items", sum.tracked_items.to_string()),
-            ("tracking_total_prefixes", "0".to_owned()),
+            ("tracking_total_prefixes", sum.tracked_prefixes.to_string()),
             ("total_error_replies", context.server.statistics.errors().values().sum::<u64>().to_string()),
             ("acl_access_denied_log", context.server.acl.log.len().to_string()),
         ]),

@@ -224,6 +224,7 @@ pub(crate) fn flush(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut
     }
     // Who keeps what it has read is told of this at once, not of each key: `tracking`.
     keys.session.increment(&Node::new(NAME)?.with("flushed")?, 1)?;
+    keys.effects.change_all();
     replies.simple("OK");
     Ok(())
 }
@@ -249,6 +250,7 @@ pub(crate) fn swap(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
         session.copy(&spare, &other)?;
         session.delete_tree(&spare)?;
         readdress(session, first, second)?;
+        keys.effects.change_all();
     }
     replies.simple("OK");
     Ok(())

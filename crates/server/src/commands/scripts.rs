@@ -206,7 +206,7 @@ fn run_briefly(
 ) -> Option<perilune::Result<()>> {
     let Context { session, client, effects, server, .. } = context;
     // Telling of events is not brief, nor is comparing what is watched.
-    let is_plain = session.depth() == 0 && !client.compares() && effects.notify == 0;
+    let is_plain = session.depth() == 0 && !client.compares() && effects.notify == 0 && !effects.broadcasts();
     if !is_plain || !state.may_be_brief(run.code) {
         return None;
     }

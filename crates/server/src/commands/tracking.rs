@@ -1,13 +1,19 @@
 //! CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use perilune_resp::{Arguments, Replies};
 
 use crate::client::Client;
-use crate::failure::{refuse, Result, SYNTAX};
+use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::Context;
 use crate::inquiry::{self, Form};
+use crate::limits::SUBSCRIBED_BYTES;
 use crate::numbers::{integer, lower};
-use crate::tracking::Tracking;
+use crate::tracking::audience::Prefixes;
+use crate::tracking::{broadcast, Tracking};
 
 /// What CLIENT TRACKING asks for, without where the target is.
 struct Wish {
@@ -15,12 +21,20 @@ struct Wish {
     tracking: Tracking,
     /// The number of the client that is told; 0: the one that asks.
     redirect: i64,
+    broadcasts: bool,
+    prefixes: Vec<Vec<u8>>,
 }
 
 impl Wish {
     /// Of the words behind TRACKING.
     fn parse(rest: Arguments<'_>) -> Result<Wish> {
-        let mut wish = Wish { is_on: false, tracking: Tracking::default(), redirect: 0 };
+        let mut wish = Wish {
+            is_on: false,
+            tracking: Tracking::default(),
+            redirect: 0,
+            broadcasts: false,
+            prefixes: Vec::new(),
+        };
         let mut words = rest.from(1).iter();
         while let Some(word) = words.next() {
             match (&*lower(word), words.len()) {
@@ -36,12 +50,8 @@ impl Wish {
                         return refuse(NO_TARGET);
                     }
                 }
-                (b"bcast", _) => {
-                    return refuse(
-                        "ERR BCAST is not supported: subscribe to events of keys, or track what is read",
-                    )
-                }
-                (b"prefix", 1..) => return refuse("ERR PREFIX option requires BCAST mode to be enabled"),
+                (b"bcast", _) => wish.broadcasts = true,
+                (b"prefix", 1..) => wish.prefixes.extend(words.next().map(<[u8]>::to_vec)),
                 _ => return refuse(SYNTAX),
             }
         }
@@ -54,6 +64,13 @@ impl Wish {
     }
 }
 
+/// How long all servers have to hear that there is somebody to tell.
+const HEARD: Duration = Duration::from_secs(10);
+
+/// The refusal where one has not.
+pub(crate) const UNHEARD: &str =
+    "ERR a server of this database does not answer, and could leave changes out: try again";
+
 /// The refusal of a client that is not there.
 pub(crate) const NO_TARGET: &str = "ERR The client ID you want redirect to does not exist";
 
@@ -64,15 +81,25 @@ pub(super) fn tracking(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     need_loop(context)?;
-    let Wish { is_on, tracking, redirect } = Wish::parse(arguments.from(2))?;
-    if !is_on {
+    let wish = Wish::parse(arguments.from(2))?;
+    if !wish.is_on {
         context.client.tracking = None;
     } else {
-        permit(context, &tracking)?;
-        if redirect != 0 {
+        permit(context, &wish)?;
+        let Wish { mut tracking, redirect, broadcasts, prefixes, .. } = wish;
+        if broadcasts {
+            tracking.prefixes = Some(all_prefixes(context.client.tracking.as_ref(), prefixes)?);
+            // Before anybody is asked: who is on behind that finds it.
+            broadcast::note(context.session, context.server.number, context.client.seat.thread)?;
+        }
+        if redirect != 0 || broadcasts {
             inquiry::ask(context, arguments, Form::Target)?;
             if let Some(parked) = &mut context.client.parked {
                 parked.tracking = Some(tracking);
+                parked.redirects = redirect != 0;
+                if broadcasts {
+                    parked.until = Instant::now().checked_add(HEARD);
+                }
             }
             return Ok(());
         }
@@ -81,6 +108,24 @@ pub(super) fn tracking(
     context.client.broken_redirect = 0;
     replies.simple("OK");
     Ok(())
+}
+
+/// The prefixes that a client has from now on: those that it has, and those that it chooses; with none all keys.
+fn all_prefixes(now: Option<&Tracking>, mut chosen: Vec<Vec<u8>>) -> Result<Prefixes> {
+    if chosen.is_empty() {
+        chosen.push(Vec::new());
+    }
+    let known = now.and_then(|now| now.prefixes.as_deref()).into_iter().flatten().cloned();
+    let prefixes: BTreeSet<Vec<u8>> = known.chain(chosen).collect();
+    if prefixes.iter().map(Vec::len).sum::<usize>() > SUBSCRIBED_BYTES {
+        return refuse("ERR the prefixes of this client take too much memory");
+    }
+    Ok(Arc::new(prefixes))
+}
+
+/// Whether a question is that all commands are to tell what they change.
+pub(crate) fn wants_all(words: Arguments<'_>) -> bool {
+    Wish::parse(words.from(2)).is_ok_and(|wish| wish.broadcasts)
 }
 
 /// Which client a question is about that [`tracking`] has asked.
@@ -97,21 +142,52 @@ fn need_loop(context: &Context<'_>) -> Result<()> {
 }
 
 /// Whether the client may turn tracking on like that.
-fn permit(context: &Context<'_>, chosen: &Tracking) -> Result<()> {
+fn permit(context: &Context<'_>, wish: &Wish) -> Result<()> {
+    let (chosen, now) = (&wish.tracking, context.client.tracking.as_ref());
     if context.server.number == 0 {
         return refuse(
             "ERR the database takes no writes, so that nothing can be watched: open it for writing",
         );
     }
+    if !wish.broadcasts && !wish.prefixes.is_empty() {
+        return refuse("ERR PREFIX option requires BCAST mode to be enabled");
+    }
+    if now.is_some_and(|now| now.prefixes.is_some() != wish.broadcasts) {
+        return refuse(
+            "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it \
+             with a different mode.",
+        );
+    }
+    if wish.broadcasts && (chosen.opt_in || chosen.opt_out) {
+        return refuse("ERR OPTIN and OPTOUT are not compatible with BCAST");
+    }
     if chosen.opt_in && chosen.opt_out {
         return refuse("ERR You can't specify both OPTIN mode and OPTOUT mode");
     }
-    if let Some(now) = &context.client.tracking {
+    if let Some(now) = now {
         if chosen.opt_in && now.opt_out || chosen.opt_out && now.opt_in {
             return refuse(
                 "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling \
                  it with a different mode.",
             );
+        }
+    }
+    let known = now.and_then(|now| now.prefixes.as_deref());
+    for (index, prefix) in wish.prefixes.iter().enumerate() {
+        let overlaps = |other: &&Vec<u8>| other.starts_with(prefix) || prefix.starts_with(other);
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        let clash = |what: &str, other: &[u8]| {
+            refuse_with(format!(
+                "ERR Prefix '{}' overlaps with {what} prefix '{}'. Prefixes for a single client must not overlap.",
+                text(prefix),
+                text(other)
+            ))
+        };
+        if let Some(other) = known.into_iter().flatten().find(overlaps) {
+            return clash("an existing", other);
+        }
+        if let Some(other) = wish.prefixes[index + 1..].iter().find(overlaps) {
+            return clash("another provided", other);
         }
     }
     Ok(())
@@ -120,7 +196,7 @@ fn permit(context: &Context<'_>, chosen: &Tracking) -> Result<()> {
 /// CLIENT CACHING YES or NO: of the command that comes.
 pub(super) fn caching(context: &mut Context<'_>, word: &[u8], replies: &mut Replies<'_>) -> Result<()> {
     need_loop(context)?;
-    let Some(tracking) = context.client.tracking.as_mut().filter(|now| now.opt_in || now.opt_out) else {
+    let Some(tracking) = context.client.tracking.as_mut() else {
         return refuse(
             "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode \
              enabled",
@@ -147,6 +223,7 @@ pub(super) fn tell(client: &Client, replies: &mut Replies<'_>) {
         None => vec!["off"],
         Some(now) => [
             (true, "on"),
+            (now.prefixes.is_some(), "bcast"),
             (now.opt_in, "optin"),
             (now.opt_in && now.caching, "caching-yes"),
             (now.opt_out, "optout"),
@@ -164,8 +241,10 @@ pub(super) fn tell(client: &Client, replies: &mut Replies<'_>) {
     flags.iter().for_each(|flag| replies.bulk(flag.as_bytes()));
     replies.bulk(b"redirect");
     replies.integer(redirected(chosen));
+    let prefixes = chosen.and_then(|chosen| chosen.prefixes.as_deref());
     replies.bulk(b"prefixes");
-    replies.array(0);
+    replies.array(prefixes.map_or(0, BTreeSet::len));
+    prefixes.into_iter().flatten().for_each(|prefix| replies.bulk(prefix));
 }
 
 /// To which client notices go: 0 is the one that reads, -1 none.

@@ -16,6 +16,7 @@ use crate::server::Server;
 use crate::subscribers;
 use crate::subscriptions::Subscriptions;
 use crate::timers::{Clocks, Timers};
+use crate::tracking::audience::Audience;
 use crate::tracking::Tracker;
 use crate::waits::Waits;
 
@@ -30,6 +31,7 @@ pub(crate) struct Desk {
     pub(super) subscriptions: Subscriptions,
     pub(super) waits: Waits,
     pub(super) tracker: Tracker,
+    pub(super) audience: Audience,
     /// Notices that this loop has sent to clients of other servers.
     pub(super) notices: u64,
     pub(super) timers: Timers,
@@ -62,6 +64,9 @@ impl Desk {
         if let Some(parked) = &client.parked {
             if let Some(until) = parked.until {
                 self.timers.set(until, client.seat.token, parked.ticket);
+            }
+            if parked.tracking.as_ref().is_some_and(|tracking| tracking.prefixes.is_some()) {
+                self.audience.ask(client.seat);
             }
             if let Some(queued) = &parked.queued {
                 self.await_keys(queued)?;

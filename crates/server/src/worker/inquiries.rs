@@ -4,7 +4,7 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf};
 
 use super::{Desk, Worker};
 use crate::census::{self, Filter};
-use crate::commands::tracking::target;
+use crate::commands::tracking::{target, wants_all};
 use crate::connection::Connection;
 use crate::inquiry::{Answer, Inquiry};
 use crate::mailbox::Seat;
@@ -20,7 +20,12 @@ impl Worker {
             Some(b"list") => self.list(words, inquiry.asker),
             Some(b"kill") => self.kill(words, inquiry.asker),
             Some(b"unblock") => self.unblock(words),
-            Some(b"tracking") => self.find(words),
+            Some(b"tracking") => {
+                if wants_all(words) {
+                    self.desk.server.broadcast.turn_on();
+                }
+                self.find(words)
+            }
             // The log is the server's: one loop answers.
             Some(b"log") if self.desk.thread == 0 => self.desk.server.acl.log.asked(words),
             _ => Answer::default(),

@@ -4,11 +4,18 @@ use perilune_resp::{Arguments, Replies};
 
 use super::{Desk, Worker};
 use crate::client::Client;
-use crate::commands::tracking::{redirected, NO_TARGET};
+use crate::commands::tracking::{redirected, NO_TARGET, UNHEARD};
+use crate::connection::Connection;
 use crate::mailbox::{Letter, Seat};
 use crate::tracking::notice::{self, published, pushed, Names, Notice, Place};
-use crate::tracking::Tracking;
+use crate::tracking::{broadcast, Tracking};
 use crate::waits;
+
+/// Whether a command of a client runs elsewhere: then it is not to be told anything.
+fn is_away(connections: &[Option<Connection>], seat: Seat) -> bool {
+    let connection = connections.get(seat.token).and_then(Option::as_ref);
+    connection.is_some_and(|each| each.client.id == seat.client && each.client.is_away())
+}
 
 impl Desk {
     /// Remembers what a client is about to read, if it wants to be told of changes.
@@ -21,6 +28,8 @@ impl Desk {
     }
 
     /// A client wants to be told from now on, or no longer.
+    ///
+    /// Who wants to be told of all keys comes by [`Worker::take_target`].
     #[cold]
     pub(crate) fn switch_tracking(&mut self, client: &mut Client) {
         if client.tracking.is_some() {
@@ -29,6 +38,17 @@ impl Desk {
             client.kept.clear();
             client.own.clear();
             self.tracker.forget(&mut self.session, client.seat);
+            self.audience.leave(client.seat);
+            self.clear_audience();
+        }
+    }
+
+    /// Nobody has to tell this loop of all keys, if it has nobody who wants to be told.
+    fn clear_audience(&mut self) {
+        let Desk { server, session, thread, audience, .. } = self;
+        // While that fails others tell in vain.
+        if audience.is_noted_in_vain() && broadcast::unnote(session, server.number, *thread).is_ok() {
+            audience.is_noted_no_more();
         }
     }
 }
@@ -49,12 +69,25 @@ impl Worker {
     pub(super) fn tell_changes(&mut self) {
         let Desk { session, tracker, .. } = &mut self.desk;
         let connections = &self.connections;
-        let changed = tracker.changed(session, |seat| {
-            let connection = connections.get(seat.token).and_then(Option::as_ref);
-            connection.is_some_and(|each| each.client.id == seat.client && each.client.is_away())
-        });
+        let changed = tracker.changed(session, |seat| is_away(connections, seat));
         self.desk.tracker.count(&self.desk.server.figures);
+        self.desk.audience.count(&self.desk.server.figures.tracked_prefixes);
         for (names, seats) in changed {
+            for seat in seats {
+                self.tell(seat, &names);
+            }
+        }
+        while let Some(token) = self.given.pop() {
+            self.serve(token);
+        }
+        self.tell_broadcasts();
+    }
+
+    /// Tells those who want to be told of all keys what has changed in this round.
+    pub(super) fn tell_broadcasts(&mut self) {
+        let connections = &self.connections;
+        let told = self.desk.audience.tell(|seat| is_away(connections, seat));
+        for (names, seats) in told {
             for seat in seats {
                 self.tell(seat, &names);
             }
@@ -67,9 +100,11 @@ impl Worker {
     /// Tells a client, or the one to which it redirects, of what it keeps and is not so any more.
     fn tell(&mut self, seat: Seat, names: &Names) {
         let Some(connection) = self.at(seat) else { return };
-        let (protocol, tracking) = (connection.client.protocol, connection.client.tracking);
-        let Some(tracking) = tracking else { return };
-        let Some(target) = tracking.target else {
+        let protocol = connection.client.protocol;
+        let Some(target) = connection.client.tracking.as_ref().map(|tracking| tracking.target) else {
+            return;
+        };
+        let Some(target) = target else {
             let frame = pushed(names, protocol);
             if !frame.is_empty() {
                 self.push(seat, &frame);
@@ -126,7 +161,7 @@ impl Worker {
     fn lose_target(&mut self, seat: Seat, target: i64) {
         let Some(connection) = self.at(seat) else { return };
         // It may have chosen another one meanwhile.
-        if connection.client.tracking.is_some_and(|tracking| redirected(Some(&tracking)) != target) {
+        if connection.client.tracking.as_ref().is_some_and(|now| redirected(Some(now)) != target) {
             return;
         }
         connection.client.broken_redirect = target;
@@ -137,21 +172,36 @@ impl Worker {
     }
 
     /// A client may track from now on, if the one to which it redirects is anywhere.
-    pub(super) fn take_target(&mut self, seat: Seat, ticket: u64, place: Option<Place>) {
+    pub(super) fn take_target(
+        &mut self,
+        seat: Seat,
+        ticket: u64,
+        (place, is_complete): (Option<Place>, bool),
+    ) {
         let Some(connection) = self.at(seat) else { return };
         let Some(parked) = connection.client.parked.as_mut().filter(|parked| parked.ticket == ticket) else {
             return;
         };
+        let (tracking, is_found) = (parked.tracking.take(), place.is_some() || !parked.redirects);
+        let broadcasts = tracking.as_ref().and_then(|tracking| tracking.prefixes.clone());
         let mut reply = Vec::new();
         let mut replies = Replies::new(&mut reply, connection.client.protocol);
-        match (parked.tracking.take(), place) {
-            (Some(tracking), Some(_)) => {
+        match tracking {
+            Some(tracking) if is_found && (is_complete || broadcasts.is_none()) => {
+                let no_loop = tracking.no_loop;
                 connection.client.tracking = Some(Tracking { target: place, ..tracking });
                 connection.client.broken_redirect = 0;
                 self.desk.tracker.enter(seat);
+                if let Some(prefixes) = &broadcasts {
+                    self.desk.audience.enter(seat, prefixes, no_loop);
+                }
                 replies.simple("OK");
             }
-            _ => replies.error(NO_TARGET),
+            _ => {
+                self.desk.audience.give_up(seat);
+                self.desk.clear_audience();
+                replies.error(if is_found { UNHEARD } else { NO_TARGET });
+            }
         }
         if let Some(parked) = self.at(seat).and_then(|connection| connection.answer(ticket, reply)) {
             self.desk.leave(&parked);
