@@ -267,16 +267,7 @@ impl Running {
             server.broadcast.turn_on();
         }
         let mut threads = start_loops(&server, database, listeners)?;
-        let shared = Arc::clone(&server);
-        threads.push(vital("settings", move || follower.run(&shared))?);
-        let (session, shared) = (database.session()?, Arc::clone(&server));
-        threads.push(vital("scripts", move || watch::run(&shared, session))?);
-        let (session, shared) = (database.session()?, Arc::clone(&server));
-        threads.push(vital("expiry", move || expire(&shared, session))?);
-        if number != 0 {
-            let shared = Arc::clone(&server);
-            threads.push(vital("peers", move || peers::listen(&shared, post))?);
-        }
+        start_helpers(&server, database, follower, post, &mut threads)?;
         let metrics_at: Vec<_> = metrics.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let metrics_threads = metrics::serve(&server, metrics)?;
         server.note_start(&addresses);
@@ -368,6 +359,27 @@ fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> 
     }
     if let Some((_, password)) = given.iter().find(|(name, _)| *name == Name::RequirePass) {
         acl.change(session, &[commands::acl::with_password(acl, password)], false)?;
+    }
+    Ok(())
+}
+
+/// Starts what runs beside the event loops.
+fn start_helpers(
+    server: &Arc<Server>,
+    database: &Database,
+    follower: Follower,
+    post: Session,
+    threads: &mut Vec<JoinHandle<()>>,
+) -> Result<(), StartError> {
+    let shared = Arc::clone(server);
+    threads.push(vital("settings", move || follower.run(&shared))?);
+    let (session, shared) = (database.session()?, Arc::clone(server));
+    threads.push(vital("scripts", move || watch::run(&shared, session))?);
+    let (session, shared) = (database.session()?, Arc::clone(server));
+    threads.push(vital("expiry", move || expire(&shared, session))?);
+    if server.number != 0 {
+        let shared = Arc::clone(server);
+        threads.push(vital("peers", move || peers::listen(&shared, post))?);
     }
     Ok(())
 }
