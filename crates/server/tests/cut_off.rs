@@ -251,7 +251,7 @@ fn all_that_a_client_takes_counts() {
     let ours = Ours::start(&place, settings());
     let mut control = Client::connect(&ours.socket);
     control.line("client no-evict on");
-    set(&mut control, "maxmemory-clients", "400000");
+    set(&mut control, "maxmemory-clients", "100000");
     let mut ends = |what: &str, begin: &[&str], next: &dyn Fn(usize) -> Vec<String>| {
         let mut stream = UnixStream::connect(&ours.socket).expect("a connection");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");

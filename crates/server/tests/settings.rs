@@ -101,6 +101,10 @@ fn wrong_settings_are_refused_as_redis_refuses_them() {
         ("maxclients x", failed("maxclients", "argument couldn't be parsed into an integer")),
         ("protected-mode maybe", failed("protected-mode", "argument must be 'yes' or 'no'")),
         ("port 7", failed("port", "can't set immutable config")),
+        (
+            "maxmemory 5mb maxmemory-clients 200%",
+            failed("maxmemory-clients", "percentage argument must be less or equal to 100"),
+        ),
         ("timeout 1 TIMEOUT 2", failed("timeout", "duplicate parameter")),
         (
             "timeout 9 replica-priority 1",

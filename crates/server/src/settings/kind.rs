@@ -100,9 +100,10 @@ impl Kind {
                 Some(_) => Err(format!("argument must be between {least} and {most} inclusive")),
                 None => Err("argument must be a memory value".to_owned()),
             },
-            Kind::Share => match text.strip_suffix('%').map(str::parse) {
+            Kind::Share => match text.strip_suffix('%').map(str::parse::<i64>) {
                 Some(Ok(part @ 1..=100)) => Ok(Parsed { text: format!("{part}%"), number: -part }),
                 Some(Ok(0)) => Ok(number(0)),
+                Some(Ok(101..)) => Err("percentage argument must be less or equal to 100".to_owned()),
                 Some(_) => Err("argument must be a memory or percent value".to_owned()),
                 None => match bytes(text) {
                     Some(bytes) => Ok(number(bytes)),
