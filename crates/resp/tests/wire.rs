@@ -127,3 +127,33 @@ fn requests_that_ask_for_nothing_are_complete() {
         [vec![], vec![], vec![], vec![b"ping".to_vec()]]
     );
 }
+
+proptest! {
+    /// What is bounded begins as what is not, and goes beyond its end by no more than a head.
+    #[test]
+    fn replies_are_bounded(bulks in vec(vec(any::<u8>(), 0..50), 0..20), integer in any::<i64>(), end in 0_usize..600) {
+        for protocol in [Protocol::Resp2, Protocol::Resp3] {
+            let (mut whole, mut cut, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+            for (bounded, out) in [(false, &mut whole), (true, &mut cut)] {
+                let replies = Replies::new(out, protocol);
+                let mut replies = if bounded { replies.up_to(end) } else { replies };
+                for bulk in &bulks {
+                    replies.bulk(bulk);
+                    replies.integer(integer);
+                    replies.verbatim(bulk);
+                    replies.null();
+                    replies.error("ERR so");
+                }
+                behind.clear();
+                let mut found = replies.beside(&mut behind);
+                found.bulk(b"some bytes");
+                let is_full = found.is_full();
+                replies.raw(&behind);
+                prop_assert_eq!(is_full, bounded && replies.is_full());
+            }
+            prop_assert_eq!(cut.len() >= end, whole.len() >= end);
+            prop_assert!(cut.len() < end + 32 && (cut.len() >= end || cut == whole));
+            prop_assert!(whole.starts_with(&cut[..cut.len().min(end)]));
+        }
+    }
+}
