@@ -112,7 +112,10 @@ static void push_one(sandbox *S, lua_State *L, cursor *c, int depth)
     case '+':
         lua_createtable(L, 0, 1);
         push_name(S, L, NAME_OK);
-        lua_pushlstring(L, head.bytes, head.length);
+        if (head.length == 2 && memcmp(head.bytes, "OK", 2) == 0)
+            push_name(S, L, NAME_DONE);
+        else
+            lua_pushlstring(L, head.bytes, head.length);
         lua_rawset(L, -3);
         break;
     case '-':

@@ -78,7 +78,7 @@ typedef struct buffer {
 } buffer;
 
 /* Strings that each run wants: they are made once, and found without being hashed. */
-enum { NAME_KEYS, NAME_ARGV, NAME_OK, NAMES };
+enum { NAME_KEYS, NAME_ARGV, NAME_OK, NAME_DONE, NAMES };
 
 typedef struct json_options {
     int encode_max_depth, decode_max_depth, precision;

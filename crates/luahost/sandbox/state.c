@@ -121,7 +121,8 @@ static int furnish(lua_State *L)
         lua_pushcfunction(L, functions[i].function);
         *functions[i].reference = luaL_ref(L, LUA_REGISTRYINDEX);
     }
-    static const char *const names[NAMES] = {[NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV", [NAME_OK] = "ok"};
+    static const char *const names[NAMES] = {
+        [NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV", [NAME_OK] = "ok", [NAME_DONE] = "OK"};
     for (size_t i = 0; i < NAMES; i++) {
         lua_pushstring(L, names[i]);
         S->names[i] = luaL_ref(L, LUA_REGISTRYINDEX);

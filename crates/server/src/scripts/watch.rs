@@ -108,23 +108,23 @@ impl Watched {
         self.begin_within(started, kind, Duration::ZERO)
     }
 
-    /// A run of a script begins in an event loop, which is stopped when it takes long.
-    pub(crate) fn begin_in_place(&self, started: Instant) -> u64 {
-        self.note(started, Kind::Script, Duration::ZERO, true)
+    /// A run of a script begins in an event loop, so long after the server's start; it is stopped when it takes long.
+    pub(crate) fn begin_in_place(&self, since: Duration) -> u64 {
+        self.note(since, Kind::Script, Duration::ZERO, true)
     }
 
     /// The same, for a run with a time limit of its own; zero: none.
     pub(crate) fn begin_within(&self, started: Instant, kind: Kind, limit: Duration) -> u64 {
-        self.note(started, kind, limit, false)
+        self.note(started.elapsed(), kind, limit, false)
     }
 
-    fn note(&self, started: Instant, kind: Kind, limit: Duration, in_place: bool) -> u64 {
+    fn note(&self, since: Duration, kind: Kind, limit: Duration, in_place: bool) -> u64 {
         self.in_place.store(in_place, Ordering::Relaxed);
         self.is_function.store(kind == Kind::Function, Ordering::Relaxed);
         self.limit.store(limit.as_millis() as u64, Ordering::Relaxed);
         let number = self.last.load(Ordering::Relaxed) + 1;
         self.last.store(number, Ordering::Relaxed);
-        self.since.store(started.elapsed().as_micros() as u64, Ordering::Relaxed);
+        self.since.store(since.as_micros() as u64, Ordering::Relaxed);
         // Pairs with the load of the thread that looks: it sees the time of this run.
         self.number.store(number, Ordering::Release);
         number

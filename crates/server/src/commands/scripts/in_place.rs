@@ -47,7 +47,8 @@ pub(crate) fn attempt(
     let start = replies.position();
     let work = script_work(command.name, &script, &given, context.client.protocol);
     let mut run = work.run;
-    run.number = state.watched.begin_in_place(server.started);
+    let since = context.client.active.saturating_duration_since(server.started);
+    run.number = state.watched.begin_in_place(since);
     server.scripts.wake();
     let traits =
         Traits { read_only: work.read_only, is_full: false, in_place: true, now: context.client.time() };
