@@ -106,7 +106,17 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/server",
-        uses: &["perilune", "perilune-resp", "perilune-luahost", "mio", "rustls", "sha1", "sha2", "socket2"],
+        uses: &[
+            "perilune",
+            "perilune-resp",
+            "perilune-luahost",
+            "mio",
+            "rustix",
+            "rustls",
+            "sha1",
+            "sha2",
+            "socket2",
+        ],
         tests_use: &["proptest"],
         unsafety: Unsafety::Forbidden,
         prints: false,

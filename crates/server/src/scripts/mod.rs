@@ -12,6 +12,7 @@ pub(crate) mod header;
 mod json;
 pub(crate) mod libraries;
 mod nodes;
+pub(crate) mod rest;
 mod shipped;
 pub(crate) mod state;
 pub(crate) mod store;
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use self::rest::Rest;
 use self::state::State;
 use self::watch::Watched;
 use crate::server::Server;
@@ -39,6 +41,7 @@ pub(crate) struct Scripts {
     /// The thread that looks after them is awake, or about to be.
     awake: AtomicBool,
     watcher: OnceLock<Thread>,
+    pub(crate) rest: Rest,
 }
 
 /// A sandbox on loan.

@@ -30,7 +30,7 @@ pub(crate) const SHUTDOWN: u8 = 3;
 const TURN: u8 = 4;
 
 /// How long a script may run in an event loop.
-const IN_PLACE: Duration = Duration::from_millis(1);
+pub(crate) const IN_PLACE: Duration = Duration::from_millis(1);
 /// How often the thread looks while scripts run.
 const TICK: Duration = Duration::from_millis(1);
 /// A run is announced after this time.

@@ -5,13 +5,19 @@
 //! its start aside. So does what is not plain: what is not compiled yet, shows its commands to somebody, compares keys,
 //! may be short of memory, or asks for more than commands.
 //!
-//! Invariant: an attempt that fails leaves nothing behind, neither a reply nor an effect.
+//! Invariants
+//! - An attempt that fails leaves nothing behind, neither a reply nor an effect.
+//! - Behind one that took long all scripts go aside for a while (`scripts::rest`).
+
+use std::time::Duration;
 
 use perilune_resp::{Arguments, Replies};
 
 use super::{run_briefly, script_work, split, Traits};
 use crate::gate::Context;
 use crate::memory;
+use crate::scripts::rest::thread_time;
+use crate::scripts::watch::IN_PLACE;
 use crate::table::Command;
 
 /// Runs a script to its end; false: it is to run aside.
@@ -34,12 +40,17 @@ pub(crate) fn attempt(
     let Ok(given) = split(arguments) else { return false };
     let Some(mut state) = server.scripts.take_made() else { return false };
     // What a visit asks for has come before it, and asks for one generation.
-    if context.client.scripts != Some(state.generation()) {
-        if state.refresh(context.session).is_err() {
-            return false;
+    let worked = match context.client.scripts {
+        Some((generation, worked)) if generation == state.generation() => worked,
+        _ => {
+            if state.refresh(context.session).is_err() {
+                return false;
+            }
+            let worked = thread_time();
+            context.client.scripts = Some((state.generation(), worked));
+            worked
         }
-        context.client.scripts = Some(state.generation());
-    }
+    };
     let Some(script) = state.compiled(command.name, &arguments[1]) else { return false };
     if script.flags.non_atomic || !state.may_be_in_place(script.code) {
         return false;
@@ -47,7 +58,11 @@ pub(crate) fn attempt(
     let start = replies.position();
     let work = script_work(command.name, &script, &given, context.client.protocol);
     let mut run = work.run;
-    let since = context.client.active.saturating_duration_since(server.started);
+    let begun = context.client.active;
+    let since = begun.saturating_duration_since(server.started);
+    if server.scripts.rest.lasts(since) {
+        return false;
+    }
     run.number = state.watched.begin_in_place(since);
     server.scripts.wake();
     let traits =
@@ -58,9 +73,22 @@ pub(crate) fn attempt(
         if outcome.is_some() {
             state.stays_aside(script.code);
         }
+        drop(state);
+        note_delay(context, begun.elapsed(), worked);
         return false;
     }
     drop(state);
     context.conclude(command, arguments, replies.since(start));
+    note_delay(context, context.client.active.saturating_duration_since(begun), worked);
     true
+}
+
+/// An attempt took so long; no more of that is its own than the thread has worked beyond `worked`.
+fn note_delay(context: &Context<'_>, took: Duration, worked: Duration) {
+    if took > IN_PLACE {
+        let own = took.min(thread_time().saturating_sub(worked));
+        if own > IN_PLACE {
+            context.server.scripts.rest.begin(context.server.started.elapsed(), own);
+        }
+    }
 }
