@@ -254,18 +254,21 @@ fn a_transaction_runs_again_when_what_it_read_has_changed() {
     assert_eq!(endless.unwrap_err().code(), ErrorCode::TransactionTimeout);
 }
 
-/// How many commands a server runs meanwhile, but INFO itself.
-fn requests(ours: &Ours, body: impl FnOnce()) -> u64 {
+/// How many commands a server runs meanwhile, but INFO itself: the fewest of some times, since what was read ahead ages.
+fn requests(ours: &Ours, mut body: impl FnMut()) -> u64 {
     let mut client = Client::connect(&ours.socket);
     let mut count = || {
         let Answer::Bulk(text) = client.line("INFO stats") else { panic!("INFO answers a string") };
         let text = String::from_utf8(text).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("total_commands_processed:")).unwrap();
-        line.trim().parse::<u64>().unwrap()
+        let line = text.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
+        line.unwrap().trim().parse::<u64>().unwrap()
     };
-    let before = count();
-    body();
-    count() - before - 1
+    let mut once = || {
+        let before = count();
+        body();
+        count() - before - 1
+    };
+    (0..5).map(|_| once()).min().unwrap_or(0)
 }
 
 #[test]
