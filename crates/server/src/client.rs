@@ -40,8 +40,8 @@ pub(crate) struct Client {
     pub(crate) active: Instant,
     /// When that visit began, in milliseconds since 1970, and how long its commands have taken since.
     visit: (i64, Duration),
-    /// The generation of scripts, if it has been read since that visit began, and what the thread had worked until then.
-    pub(crate) scripts: Option<(i64, Duration)>,
+    /// The generation of scripts, if it has been read since that visit began.
+    pub(crate) scripts: Option<i64>,
     /// The last command, and the word behind it if it is a container.
     pub(crate) command: Option<(&'static str, &'static str)>,
     /// It sees all commands of this server.

@@ -6,8 +6,9 @@
 //!
 //! Deliberately absent: waits that are not the script's, for a core that others have: only its loop's own time counts.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{clock_gettime, ClockId};
 
@@ -32,6 +33,27 @@ impl Rest {
     pub(crate) fn begin(&self, since_start: Duration, took: Duration) {
         let until = since_start.saturating_add(took.saturating_mul(TIMES));
         self.until.fetch_max(until.as_micros() as u64, Ordering::Relaxed);
+    }
+}
+
+/// How old what is known of a thread's time may be.
+const SAMPLED: Duration = Duration::from_micros(500);
+
+thread_local! {
+    /// When this thread has read its clock last, and what it said.
+    static SAMPLE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+}
+
+/// The processor's time that this thread had taken at `now` or up to half a millisecond before: that clock takes a system call.
+#[inline]
+pub(crate) fn sampled_thread_time(now: Instant) -> Duration {
+    match SAMPLE.get() {
+        Some((then, time)) if now.saturating_duration_since(then) < SAMPLED => time,
+        _ => {
+            let time = thread_time();
+            SAMPLE.set(Some((now, time)));
+            time
+        }
     }
 }
 
@@ -64,8 +86,12 @@ mod tests {
         std::thread::sleep(Duration::from_millis(200));
         let slept = thread_time();
         assert!(slept - before < Duration::from_millis(150), "{:?}", slept - before);
+        let start = Instant::now();
+        let sample = sampled_thread_time(start);
         while thread_time() - slept < Duration::from_millis(2) {
             std::hint::black_box(0);
         }
+        assert_eq!(sampled_thread_time(start + SAMPLED / 2), sample, "it is as good");
+        assert!(sampled_thread_time(start + SAMPLED) > sample, "it is too old");
     }
 }

@@ -16,7 +16,7 @@ use perilune_resp::{Arguments, Replies};
 use super::{run_briefly, script_work, split, Traits};
 use crate::gate::Context;
 use crate::memory;
-use crate::scripts::rest::thread_time;
+use crate::scripts::rest::{sampled_thread_time, thread_time};
 use crate::scripts::watch::IN_PLACE;
 use crate::table::Command;
 
@@ -27,8 +27,10 @@ pub(crate) fn attempt(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> bool {
-    let server = context.server;
-    let is_plain = command.name.starts_with("eval")
+    let (server, begun) = (context.server, context.client.active);
+    let since = begun.saturating_duration_since(server.started);
+    let is_plain = !server.scripts.rest.lasts(since)
+        && command.name.starts_with("eval")
         && !context.client.compares()
         && context.effects.notify == 0
         && server.monitors.is_empty()
@@ -40,17 +42,12 @@ pub(crate) fn attempt(
     let Ok(given) = split(arguments) else { return false };
     let Some(mut state) = server.scripts.take_made() else { return false };
     // What a visit asks for has come before it, and asks for one generation.
-    let worked = match context.client.scripts {
-        Some((generation, worked)) if generation == state.generation() => worked,
-        _ => {
-            if state.refresh(context.session).is_err() {
-                return false;
-            }
-            let worked = thread_time();
-            context.client.scripts = Some((state.generation(), worked));
-            worked
+    if context.client.scripts != Some(state.generation()) {
+        if state.refresh(context.session).is_err() {
+            return false;
         }
-    };
+        context.client.scripts = Some(state.generation());
+    }
     let Some(script) = state.compiled(command.name, &arguments[1]) else { return false };
     if script.flags.non_atomic || !state.may_be_in_place(script.code) {
         return false;
@@ -58,11 +55,7 @@ pub(crate) fn attempt(
     let start = replies.position();
     let work = script_work(command.name, &script, &given, context.client.protocol);
     let mut run = work.run;
-    let begun = context.client.active;
-    let since = begun.saturating_duration_since(server.started);
-    if server.scripts.rest.lasts(since) {
-        return false;
-    }
+    let worked = sampled_thread_time(begun);
     run.number = state.watched.begin_in_place(since);
     server.scripts.wake();
     let traits =
