@@ -35,7 +35,7 @@ impl Gaps {
         let add =
             |hash: u64, bytes: [u8; 8]| (hash.rotate_left(23) ^ u64::from_le_bytes(bytes)).wrapping_mul(ODD);
         let hash = match key.last_chunk::<8>() {
-            // The last eight bytes, and all before them that do not fill eight, count twice or not at all.
+            // Eight by eight, and the last eight, of which some may have been among those.
             Some(last) => key.as_chunks::<8>().0.iter().fold(add(0, *last), |hash, chunk| add(hash, *chunk)),
             None => key.iter().fold(0, |hash, byte| add(hash, u64::from(*byte).to_le_bytes())),
         };

@@ -17,7 +17,8 @@ use super::{Page, Seen};
 use crate::image::Image;
 use crate::page::{self, find_child, inner_count, InnerSlots};
 
-/// So many searches of an unchanged root for each of its slots, and it is digested: that costs as much as one search a slot.
+/// So many searches of an unchanged root for each of its slots, and it is digested, which costs as much as one search a slot;
+/// where that was of no use, again after twice as many.
 const USES_PER_SLOT: usize = 4;
 
 /// Fewer separators are searched as fast in the page.

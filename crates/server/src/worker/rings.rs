@@ -8,7 +8,7 @@ use crate::commands::tracking::{redirected, NO_TARGET, UNHEARD};
 use crate::connection::Connection;
 use crate::mailbox::{Letter, Seat};
 use crate::tracking::notice::{self, published, pushed, Names, Notice, Place};
-use crate::tracking::{broadcast, Tracking};
+use crate::tracking::{broadcast, Told, Tracking};
 use crate::waits;
 
 /// Whether a command of a client runs elsewhere: then it is not to be told anything.
@@ -72,14 +72,7 @@ impl Worker {
         let changed = tracker.changed(session, |seat| is_away(connections, seat));
         self.desk.tracker.count(&self.desk.server.figures);
         self.desk.audience.count(&self.desk.server.figures.tracked_prefixes);
-        for (names, seats) in changed {
-            for seat in seats {
-                self.tell(seat, &names);
-            }
-        }
-        while let Some(token) = self.given.pop() {
-            self.serve(token);
-        }
+        self.tell_all(changed);
         self.tell_broadcasts();
     }
 
@@ -87,6 +80,10 @@ impl Worker {
     pub(super) fn tell_broadcasts(&mut self) {
         let connections = &self.connections;
         let told = self.desk.audience.tell(|seat| is_away(connections, seat));
+        self.tell_all(told);
+    }
+
+    fn tell_all(&mut self, told: Told) {
         for (names, seats) in told {
             for seat in seats {
                 self.tell(seat, &names);
