@@ -36,7 +36,7 @@ use crate::{Data, Error, IntoSubscript, Node, NodeRef, Result, Session};
 ///     names.push(format!("{} {}", cursor.subscript()?, cursor.value()?.unwrap()));
 /// }
 /// assert_eq!(names, [r#""Mary" 1797"#, r#""Grace" 1906"#, r#""Ada" 1815"#]);
-/// # std::fs::remove_dir_all(&directory).unwrap();
+/// # let _ = std::fs::remove_dir_all(&directory);
 /// # Ok::<(), perilune::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -299,7 +299,7 @@ impl Cursor {
     /// assert_eq!(cursor.node()?, node!("^line", 50)?);
     /// assert_eq!(cursor.skip(&mut session, 100)?, 49);
     /// assert_eq!(cursor.skip_back(&mut session, 100)?, 100);
-    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # let _ = std::fs::remove_dir_all(&directory);
     /// # Ok::<(), perilune::Error>(())
     /// ```
     ///

@@ -26,7 +26,7 @@ use crate::{OpenOptions, Result, Session};
 /// let mut session = database.session()?;
 /// session.set(&node!("^person", 21, "name")?, "Ada")?;
 /// assert_eq!(session.get_str(&node!("^person", 21, "name")?)?, Some("Ada"));
-/// # std::fs::remove_dir_all(&directory).unwrap();
+/// # let _ = std::fs::remove_dir_all(&directory);
 /// # Ok::<(), perilune::Error>(())
 /// ```
 #[derive(Clone)]

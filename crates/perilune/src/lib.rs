@@ -21,7 +21,7 @@
 //!     println!("{node} = {value}");
 //! }
 //! assert_eq!(session.count_children(&node!("^person", 21)?)?, 2);
-//! # std::fs::remove_dir_all(&directory).unwrap();
+//! # let _ = std::fs::remove_dir_all(&directory);
 //! # Ok::<(), perilune::Error>(())
 //! ```
 //!

@@ -51,7 +51,7 @@ impl Session {
     ///     Ok(())
     /// })?;
     /// assert_eq!(session.get_int(&to)?, Some(30));
-    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # let _ = std::fs::remove_dir_all(&directory);
     /// # Ok::<(), Error>(())
     /// ```
     ///

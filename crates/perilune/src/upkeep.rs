@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(copy.session()?.get_str(&node!("^a", 1000)?)?, Some("another text"));
         assert_eq!(Database::open(path("new.db"))?.verify()?.nodes, report.nodes);
         drop(copy);
-        std::fs::remove_dir_all(&directory).expect("the test's own directory");
+        let _ = std::fs::remove_dir_all(&directory);
         Ok(())
     }
 }

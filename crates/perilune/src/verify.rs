@@ -96,7 +96,7 @@ mod tests {
         session.trees.database.set(b"b\0\xf0x", b"\x00")?;
         session.trees.database.set(node!("^c")?.encoded(), b"\xffdamaged")?;
         let report = database.verify()?;
-        std::fs::remove_dir_all(&directory).expect("the test's own directory");
+        let _ = std::fs::remove_dir_all(&directory);
         assert_eq!((report.nodes, report.faults.len(), report.is_sound()), (3, 2, false));
         assert!(report.faults[0].contains("malformed key"), "{report:?}");
         assert!(report.faults[1].contains("^c"), "{report:?}");

@@ -21,7 +21,7 @@ use crate::{Error, IntoValue, Node, NodeRef, Result, Session};
 /// }
 /// session.set_each(&batch)?;
 /// assert_eq!(session.get_int(&node!("^square", 31)?)?, Some(961));
-/// # std::fs::remove_dir_all(&directory).unwrap();
+/// # let _ = std::fs::remove_dir_all(&directory);
 /// # Ok::<(), perilune::Error>(())
 /// ```
 #[derive(Clone, Default)]

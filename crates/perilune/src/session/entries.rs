@@ -28,7 +28,7 @@ impl Session {
     /// assert_eq!((first.to_string(), value.to_string()), ("^queue(7)".into(), "\"seven\"".into()));
     /// let (last, _) = session.last_entry(&queue, Bound::Unbounded)?.unwrap();
     /// assert_eq!(last.to_string(), "^queue(9)");
-    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # let _ = std::fs::remove_dir_all(&directory);
     /// # Ok::<(), perilune::Error>(())
     /// ```
     ///

@@ -132,7 +132,7 @@ impl Session {
     ///     sum += session.get_int(&at)?.unwrap_or(0);
     /// }
     /// assert_eq!((sum, at), (12, node!("^stock", "pears")?));
-    /// # std::fs::remove_dir_all(&directory).unwrap();
+    /// # let _ = std::fs::remove_dir_all(&directory);
     /// # Ok::<(), perilune::Error>(())
     /// ```
     ///
