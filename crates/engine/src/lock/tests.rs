@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::image::layout::{Owner, ProcessState};
 use crate::image::Image;
 use crate::limits::{LOCK_BUCKETS, LOCK_COUNT_MAX};
-use crate::session::Seat;
+use crate::session::{Counter, Seat};
 use crate::tree::tests::scratch;
 use crate::tree::{Neighbour, Which};
 
@@ -336,6 +336,32 @@ fn whoever_holds_what_an_earlier_waiter_wants_passes_it() {
         bench.locks.unlock_all(&access, a).unwrap();
         waiting.join().unwrap();
     });
+    bench.assert_empty();
+}
+
+/// A test of two processes asked for a lock as soon as another's wait was counted, came before it in the queue,
+/// and waited for ever while the other was told of the deadlock: waits were counted before they had begun.
+#[test]
+fn a_wait_is_counted_when_its_place_in_the_queue_is_written() {
+    let bench = Bench::new();
+    let access = bench.access(1);
+    let [a, b] = std::array::from_fn(|_| bench.locks.new_owner());
+    let watched = Seat::new(bench.image.clone(), 2);
+    for round in 1..=50 {
+        assert!(bench.lock(&access, a, &[1], Exclusive));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let access = bench.access(2);
+                assert!(bench.lock_for(&access, b, &[1], Exclusive, LONG).unwrap());
+                assert!(bench.unlock(&access, b, &[1]));
+            });
+            while watched.counters()[Counter::LockWaits as usize] < round {
+                std::hint::spin_loop();
+            }
+            assert_eq!(bench.keys().len(), 3, "the lock, the place and what is wanted");
+            assert!(bench.unlock(&access, a, &[1]));
+        });
+    }
     bench.assert_empty();
 }
 

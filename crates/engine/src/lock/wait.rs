@@ -128,7 +128,6 @@ pub(super) fn wait(
     until: Option<Instant>,
 ) -> Result<bool> {
     let image = &access.seat.image;
-    access.seat.count(Counter::LockWaits);
     let counted = Counted::new(image, wants);
     let ticket = image.control(control::SERIAL).fetch_add(1, AcqRel);
     let known = BTreeSet::new();
@@ -164,7 +163,11 @@ impl Waiter<'_> {
                 Outcome::Deadlock => return Err(Error::Deadlock),
                 Outcome::TooMany => return Err(too_many()),
             };
-            self.queued = true;
+            if !self.queued {
+                self.queued = true;
+                // Not before: whoever sees this counted may rely on the place in the queue.
+                self.access.seat.count(Counter::LockWaits);
+            }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let slice = left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE));
             futex::wait(
