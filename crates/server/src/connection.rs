@@ -17,7 +17,7 @@ use perilune_resp::{Progress, Replies, RequestParser};
 
 use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
-use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, TURNS};
+use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, SAID, SAID_BYTES, TURNS};
 use crate::settings::Name;
 use crate::stream::Stream;
 use crate::weights::Weight;
@@ -32,22 +32,25 @@ pub(crate) enum Outcome {
     Again,
     /// What it has to say waits until what its commands have written is durable.
     Held,
+    /// It waits for the kernel, and what it has to say may leave with what others have to say.
+    Said,
     /// It has ended.
     Ended,
     /// It has more waiting than its limits allow: it ends, and nothing of that is sent.
     Cut,
 }
 
-/// Buffers of a thread, lent to the connection that is being served.
+/// Buffers of a thread, lent to the connection that is being served, and to those that have something to say.
 #[derive(Debug)]
 pub(crate) struct Lent {
     input: Vec<u8>,
-    output: Vec<u8>,
+    /// For replies.
+    outputs: Vec<Vec<u8>>,
 }
 
 impl Lent {
     pub(crate) fn new() -> Lent {
-        Lent { input: vec![0; READ_BYTES], output: Vec::with_capacity(READ_BYTES) }
+        Lent { input: vec![0; READ_BYTES], outputs: Vec::new() }
     }
 }
 
@@ -159,10 +162,13 @@ impl Connection {
             self.held = Some(said);
             return Ok(Outcome::Held);
         }
+        let more = self.unrun || self.readable || self.client.closing;
         if self.client.aside.is_none() {
+            if !more && self.pending() <= SAID_BYTES {
+                return Ok(Outcome::Said);
+            }
             self.send()?;
         }
-        let more = self.unrun || self.readable || self.client.closing;
         Ok(if more { Outcome::Again } else { Outcome::Waits })
     }
 
@@ -333,10 +339,10 @@ impl Connection {
         }
     }
 
-    /// Takes the thread's buffer for replies, if it has none of its own.
+    /// Takes one of the thread's buffers for replies, if it has none of its own.
     fn borrow(&mut self, lent: &mut Lent) {
-        if self.output.is_empty() {
-            std::mem::swap(&mut self.output, &mut lent.output);
+        if self.output.capacity() == 0 {
+            self.output = lent.outputs.pop().unwrap_or_default();
         }
     }
 
@@ -431,12 +437,20 @@ impl Connection {
     /// Gives the buffer of replies back when it is empty.
     pub(crate) fn settle(&mut self, lent: &mut Lent) {
         if self.output.is_empty() && self.output.capacity() > 0 {
-            let output = std::mem::take(&mut self.output);
-            if lent.output.capacity() == 0 {
-                lent.output = output;
-                lent.output.shrink_to(16 * READ_BYTES);
+            let mut output = std::mem::take(&mut self.output);
+            if lent.outputs.len() < SAID {
+                output.shrink_to(READ_BYTES);
+                lent.outputs.push(output);
             }
         }
+    }
+
+    /// Sends what waits, when others do so, too.
+    pub(crate) fn speak(&mut self) -> Outcome {
+        if self.held.is_none() && self.send().is_err() {
+            return Outcome::Ended;
+        }
+        Outcome::Waits
     }
 
     /// Sends what waits, before a command that takes long. If that fails, the next visit tells.

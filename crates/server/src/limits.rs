@@ -16,6 +16,10 @@ pub(crate) const DATABASES_MOST: i64 = 16_384;
 /// Replies of a connection that may wait to be sent before it is read no further.
 pub(crate) const PENDING_BYTES: usize = 1 << 20;
 
+/// Connections whose replies wait for each other, so that they leave together, and bytes of each.
+pub(crate) const SAID: usize = 64;
+pub(crate) const SAID_BYTES: usize = 64 << 10;
+
 /// Bytes read from a connection at a time, and kept as its buffer while it is idle at most.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 

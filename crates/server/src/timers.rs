@@ -52,6 +52,12 @@ impl Clocks {
         Clocks { at: Instant::now(), then: since_1970() }
     }
 
+    /// A time that has changed when a millisecond has gone by between two readings.
+    #[inline]
+    pub(crate) fn tick(&self) -> Instant {
+        self.at
+    }
+
     /// The time, and milliseconds since 1970.
     #[inline]
     pub(crate) fn read(&mut self) -> (Instant, i64) {

@@ -5,6 +5,8 @@
 //!   has fewest.
 //! - Replies and letters leave when what they tell is durable: at level `fsync` the commands of a round share one
 //!   sync. A reply of a command that ran aside, on a session of its own, has waited for its own.
+//! - Other replies wait for those of the same round, up to [`SAID`] connections and about a millisecond: a client of
+//!   many connections is woken once for all of them. None waits while the loop sleeps, or lets a command run aside.
 //! - No thread waits for another; a command runs to its end, or until its connection is parked, before the
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
@@ -33,6 +35,7 @@ use crate::aside::{Aside, Done};
 use crate::client::Client;
 use crate::connection::{Connection, Lent, Outcome};
 use crate::effects::Effects;
+use crate::limits::SAID;
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
 use crate::peers;
@@ -68,6 +71,9 @@ pub(crate) struct Worker {
     given: Vec<usize>,
     /// Connections whose replies wait until what they tell is durable.
     held: Vec<usize>,
+    /// Connections whose replies leave when enough others have some, too, and when the first of them had.
+    said: Vec<usize>,
+    said_at: Instant,
     /// Connections that wait for a command to be run aside.
     asides: VecDeque<usize>,
     /// Connections beyond a soft limit of client-output-buffer-limit.
@@ -124,6 +130,8 @@ impl Worker {
             again: VecDeque::new(),
             given: Vec::new(),
             held: Vec::new(),
+            said: Vec::new(),
+            said_at: Instant::now(),
             seconds: 0,
             second: Instant::now(),
             rules: 0,
@@ -188,8 +196,34 @@ impl Worker {
             }
         }
         self.tell_changes();
+        self.speak();
         self.settle();
         true
+    }
+
+    /// Lets those replies go that need not wait for the disk.
+    fn speak(&mut self) {
+        let mut said = std::mem::take(&mut self.said);
+        for token in said.drain(..) {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+            let outcome = connection.speak();
+            connection.settle(&mut self.desk.lent);
+            self.follow(token, outcome);
+        }
+        self.said = said;
+    }
+
+    /// Notes a connection that has something to say.
+    #[inline]
+    fn let_speak(&mut self, token: usize) {
+        let now = self.desk.clocks.tick();
+        if self.said.is_empty() {
+            self.said_at = now;
+        }
+        self.said.push(token);
+        if self.said.len() >= SAID || self.said_at != now {
+            self.speak();
+        }
     }
 
     /// Makes durable what the commands of this round have written, with one sync for all of them, and lets their
@@ -210,6 +244,7 @@ impl Worker {
 
     /// The next command to be run aside.
     pub(crate) fn next_aside(&mut self) -> Option<Aside> {
+        self.speak();
         while let Some(token) = self.asides.pop_front() {
             let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
             let client = &mut connection.client;
@@ -293,6 +328,7 @@ impl Worker {
             Outcome::Again => self.again.push_back(token),
             // What it has to send is not to be sent yet.
             Outcome::Held => return self.held.push(token),
+            Outcome::Said => return self.let_speak(token),
             Outcome::Ended => return self.end(token),
             Outcome::Cut => return self.cut_off(token),
         }

@@ -751,3 +751,36 @@ fn replies_keep_their_order_around_scripts() {
         assert_eq!(client.receive(), Some(answer));
     }
 }
+
+/// Replies of a round leave together: those of a script must not wait for the next one, that takes long, nor for the next
+/// event of the loop.
+#[test]
+fn a_reply_does_not_wait_for_the_script_behind_it() {
+    let place = Place::new();
+    let settings = Settings::default().with("threads", "1").expect("a setting");
+    let ours = Ours::start(&place, settings);
+    let [mut holder, mut quick, mut long] = std::array::from_fn(|_| Client::connect(&ours.socket));
+    let request = |line: &[&str]| {
+        let mut bytes = Vec::new();
+        line.iter().collect::<perilune_resp::ArgumentsBuf>().write_request(&mut bytes);
+        bytes
+    };
+    let wait = |round: u32| {
+        // The loop is held up, so that both are asked for in one round.
+        assert!(!holder.line("MULTI").is_error());
+        assert!(!holder.line("DEBUG SLEEP 0.05").is_error());
+        holder.send(&request(&["EXEC"]));
+        quick.send(&request(&["EVAL", &format!("return {round}"), "0"]));
+        long.send(&request(&["EVAL", &format!("while true do end return {round}"), "0"]));
+        let asked = Instant::now();
+        assert_eq!(quick.receive(), Some(Answer::Integer(round.into())));
+        let took = asked.elapsed();
+        while quick.line("SCRIPT KILL").is_error() {}
+        assert!(long.receive().is_some_and(|answer| answer.is_error()));
+        assert!(holder.receive().is_some_and(|answer| !answer.is_error()));
+        took
+    };
+    // A loop that has nothing to do sleeps for a second.
+    let least = (0..4).map(wait).min().expect("some rounds");
+    assert!(least < Duration::from_millis(700), "{least:?}");
+}
