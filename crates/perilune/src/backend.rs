@@ -311,6 +311,14 @@ impl StoreSession for BackendSession {
     }
 
     #[inline]
+    fn has_met(&self) -> bool {
+        match self {
+            BackendSession::File(session) => session.has_met(),
+            BackendSession::Server(session) => session.has_met(),
+        }
+    }
+
+    #[inline]
     fn depth(&self) -> usize {
         match self {
             BackendSession::File(session) => session.depth(),

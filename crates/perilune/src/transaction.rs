@@ -140,6 +140,14 @@ impl Session {
         }
     }
 
+    /// Whether the last [`Session::attempt`] came to nothing because others were at the same nodes, and not for what it
+    /// did: then another one may do better, and costs less than a transaction.
+    #[inline]
+    #[must_use]
+    pub fn has_met(&self) -> bool {
+        self.depth() == 0 && self.trees.database.has_met()
+    }
+
     /// Has the server of the database run `program` as one transaction, in one round trip; the answer is what it says.
     /// For bindings: the program is in a form that they and the server agree on (docs/format/wire.md, RUN).
     ///

@@ -465,6 +465,7 @@ fn attempts_are_whole_or_nothing() -> Result<()> {
             Ok(())
         });
         assert!(matches!(outcome, Ok(None)), "{outcome:?}");
+        assert!(!session.has_met(), "another try would not do better");
         assert_eq!(session.get_many([&a, &b])?, [Some(Value::Int(1)), Some(Value::Int(2))]);
     }
     let refused = session.attempt(|session| {
@@ -599,7 +600,13 @@ fn attempts_learn_before_their_end_that_they_fail() -> Result<()> {
         Ok(())
     })?;
     assert_eq!(lost, None);
-    Ok(())
+    assert!(session.has_met());
+    // Inside a transaction there was none.
+    session.transaction(|session| {
+        assert_eq!(session.attempt(|session| session.get(&a))?, None);
+        assert!(!session.has_met());
+        Ok(())
+    })
 }
 
 /// Somebody else writes between a read and the end: it has done nothing.
@@ -622,8 +629,11 @@ fn attempts_notice_what_others_write() -> Result<()> {
             Ok(seen)
         })?;
         assert_eq!(lost, None);
-        assert_eq!(session.get(&a)?, None);
+        assert_eq!((session.get(&a)?, session.has_met()), (None, true));
     }
+    // What is alone is read again, and found.
+    assert_eq!(session.attempt(|session| session.get_int(&b))?, Some(Some(7)));
+    assert!(!session.has_met());
     // A neighbour that was not there, either.
     let lost = session.attempt(|session| {
         let none = session.first_child(&b)?;

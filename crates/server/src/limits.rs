@@ -29,6 +29,9 @@ pub(crate) const ROOM_BYTES: usize = 256 << 10;
 /// Bytes of a request from which it is not tried in a way that does not take long values.
 pub(crate) const LONG_BYTES: usize = 64 << 10;
 
+/// Times that a command is tried as a brief transaction while others are at the same nodes.
+pub(crate) const BRIEF_TRIES: usize = 8;
+
 /// Times that one connection is read from before others get their turn.
 pub(crate) const TURNS: usize = 8;
 

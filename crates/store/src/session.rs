@@ -315,6 +315,12 @@ pub trait Session: Send {
         Ok(false)
     }
 
+    /// Whether the last brief transaction has failed because others were at the same keys, and not for what it
+    /// asked: then another try may do.
+    fn has_met(&self) -> bool {
+        false
+    }
+
     /// From now on (or, with false, no longer) writes and commits do not wait until they are durable: the next
     /// [`Session::settle`] waits for all of them at once. What waits for nothing is not changed by this.
     fn defer(&mut self, _deferring: bool) {}

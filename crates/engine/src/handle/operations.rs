@@ -386,6 +386,8 @@ impl StoreSession for Session {
         let plain = self.is_plain() && self.snapshot.is_none() && !self.access.seat.image.read_only;
         if plain {
             self.brief.begin();
+        } else {
+            self.brief.refuse();
         }
         Ok(plain)
     }
@@ -401,6 +403,10 @@ impl StoreSession for Session {
             self.acknowledge(None)?;
         }
         Ok(kept)
+    }
+
+    fn has_met(&self) -> bool {
+        self.brief.has_met()
     }
 
     fn defer(&mut self, deferring: bool) {

@@ -49,6 +49,8 @@ pub(crate) struct Brief {
     open: bool,
     /// Only the general way is left.
     failed: bool,
+    /// Others were at the same pages: another try may do.
+    met: bool,
     leaves: Vec<Seen>,
     /// The index of the leaf that was read last.
     last: usize,
@@ -75,7 +77,9 @@ impl Visit for Brief {
         }
         match self.leaves.iter().position(|seen| seen.number == leaf.number) {
             Some(index) => {
-                self.failed |= self.leaves[index].word != leaf.word;
+                if self.leaves[index].word != leaf.word {
+                    (self.failed, self.met) = (true, true);
+                }
                 self.last = index;
             }
             None if self.leaves.len() < BRIEF_LEAVES => {
@@ -113,6 +117,7 @@ impl Brief {
     pub(crate) fn begin(&mut self) {
         self.open = true;
         self.failed = false;
+        self.met = false;
         self.leaves.clear();
         self.last = 0;
         self.counted.clear();
@@ -125,9 +130,20 @@ impl Brief {
         self.open = false;
     }
 
+    /// There is none to be begun, whoever is met.
+    pub(crate) fn refuse(&mut self) {
+        self.met = false;
+    }
+
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// Whether it has failed because others were at the same pages, and not for what it asked.
+    #[inline]
+    pub(crate) fn has_met(&self) -> bool {
+        self.met
     }
 
     /// Gives up.
@@ -360,6 +376,8 @@ impl Brief {
 enum Refusal {
     /// Somebody was faster, or is in the way.
     Changed,
+    /// There is to be done before what a brief transaction does not do: a leaf is to be copied, writers wait.
+    Barred,
     /// The leaf of write `at` has no room for it and those before it there; `beside`: there is one.
     Short { at: usize, beside: bool },
 }
@@ -373,10 +391,17 @@ impl Access {
     /// # Errors
     /// `Conflict` when it is not: it has failed.
     pub(crate) fn validate_brief(&self, brief: &mut Brief) -> Result<()> {
-        if brief.failed || !brief.holds(&self.seat, &Held::new(&self.seat)) {
+        if brief.failed || !self.is_one_state(brief) {
             return brief.fail();
         }
         Ok(())
+    }
+
+    /// Whether all that was read is still there; no leaf is latched.
+    fn is_one_state(&self, brief: &mut Brief) -> bool {
+        let holds = brief.holds(&self.seat, &Held::new(&self.seat));
+        brief.met |= !holds;
+        holds
     }
 
     /// Ends a brief transaction, with its writes if they are to be kept; false: it has done nothing, and
@@ -389,7 +414,7 @@ impl Access {
             return Ok(false);
         }
         if !keep || brief.writes.is_empty() {
-            return Ok(brief.holds(&self.seat, &Held::new(&self.seat)));
+            return Ok(self.is_one_state(brief));
         }
         brief.sort_writes();
         if brief.record_bytes() >= RECORD_INLINE_MAX {
@@ -404,7 +429,10 @@ impl Access {
                     return Ok(true);
                 }
                 Err(Refusal::Short { at, beside }) if self.split_for(brief, at, beside) => {}
-                Err(_) => return Ok(false),
+                Err(refusal) => {
+                    brief.met = !matches!(refusal, Refusal::Barred);
+                    return Ok(false);
+                }
             }
         }
         Ok(false)
@@ -438,7 +466,7 @@ impl Access {
                 return Err(Refusal::Changed);
             }
         }
-        let epoch = held.epoch().map_err(|_| Refusal::Changed)?;
+        let epoch = held.epoch().map_err(|_| Refusal::Barred)?;
         // NB: that what was read is still so makes the places that reads have told good.
         if !brief.holds(&self.seat, held) {
             return Err(Refusal::Changed);
@@ -447,7 +475,7 @@ impl Access {
             let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
             return Err(Refusal::Short { at, beside });
         }
-        let sparse = held.publish(ops, epoch).map_err(|_| Refusal::Changed)?;
+        let sparse = held.publish(ops, epoch).map_err(|_| Refusal::Barred)?;
         if let Some(at) = sparse {
             self.tidy(Which::Main, ops[at].key);
         }
