@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use perilune_disk::RealDisk;
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::{Access as Mapping, Region};
-use perilune_store::{Decision, Error, LockMode, LockOwner, LockRequest, Message, Result};
+use perilune_store::{Decision, Error, Few, LockMode, LockOwner, LockRequest, Look, Message, Probe, Result};
 
 use crate::access::Access;
 use crate::image::layout::{
@@ -31,7 +31,7 @@ use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 use crate::lock::{entry, Locks};
 use crate::session::{Counter, Seat};
 use crate::tree::{Action, Neighbour, Which};
-use crate::txn::Brief;
+use crate::txn::{Brief, FewDraft};
 use crate::{message, page, pin, repair, verify};
 
 /// Parties of a place.
@@ -286,6 +286,24 @@ impl Party {
     /// As the engine's.
     pub fn set_all_if_alone(&self, pairs: &[(&[u8], &[u8])]) -> Result<bool> {
         self.access.set_all_if_alone(pairs)
+    }
+
+    /// Sets values, or removes them where there is none, as few keys that are looked at; false: nothing was written.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn change_few(&self, writes: &[(&[u8], Option<&[u8]>)]) -> Result<bool> {
+        let probes: Vec<_> = writes.iter().map(|(key, _)| Probe { key, look: Look::At }).collect();
+        let mut change = |few: &mut dyn Few| {
+            for (at, (key, value)) in writes.iter().enumerate() {
+                match value {
+                    Some(value) => few.set(at, key, value),
+                    None => few.remove(at, key),
+                }
+            }
+            Ok(true)
+        };
+        self.access.change_few(&probes, &mut change, &mut FewDraft::default())
     }
 
     /// Reads all keys, and sets the values of some, in a brief transaction; false: nothing was written.

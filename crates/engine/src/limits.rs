@@ -105,6 +105,10 @@ pub(crate) const BRIEF_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 
 pub(crate) const SEVERAL_WRITES: usize = HELD;
 /// Tries of that, each of which may copy or split a leaf.
 pub(crate) const SEVERAL_TRIES: usize = 4 * SEVERAL_WRITES;
+/// Keys that are looked at, and written, at most where few are changed at once.
+pub(crate) const FEW: usize = 8;
+/// Tries of that.
+pub(crate) const FEW_TRIES: usize = 64;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
 pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
 /// Levels of nested transactions.

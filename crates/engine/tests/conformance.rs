@@ -23,6 +23,11 @@ fn conformance_update() {
 }
 
 #[test]
+fn conformance_few() {
+    conformance::few(&fresh);
+}
+
+#[test]
 fn conformance_transactions() {
     conformance::transactions(&fresh);
 }

@@ -10,6 +10,7 @@
 //!
 //! Deliberately absent: the death of processes and machines (see the kill storm and crash simulator).
 
+mod few;
 mod isolation;
 mod limits;
 mod locks;
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use perilune_store::{Locks, Messages, Result, Session, Store, TransactionOptions, Watch};
 
+pub use few::few;
 pub use isolation::isolation;
 pub use limits::limits;
 pub use locks::locks;
@@ -46,6 +48,7 @@ where
 {
     map(&make);
     update(&make);
+    few(&make);
     transactions(&make);
     isolation(&make);
     limits(&make);

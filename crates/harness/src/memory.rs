@@ -13,6 +13,7 @@
 
 mod channels;
 mod fault;
+mod few;
 mod locks;
 mod messages;
 mod overlay;

@@ -38,6 +38,11 @@ fn conformance_update() {
 }
 
 #[test]
+fn conformance_few() {
+    conformance::few(&MemoryStore::new);
+}
+
+#[test]
 fn conformance_transactions() {
     conformance::transactions(&MemoryStore::new);
 }

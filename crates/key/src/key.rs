@@ -28,7 +28,7 @@ pub const MAX_SUBSCRIPTS: usize = 255;
 
 const INLINE: usize = 128;
 /// What precedes every end of a range: no tag is 0xFF.
-pub(crate) const RANGE_END: u8 = 0xFF;
+pub const RANGE_END: u8 = 0xFF;
 
 /// An encoded key that grows and shrinks at its end.
 #[derive(Clone)]

@@ -17,7 +17,8 @@
 use crate::decode::{code_len, split_name};
 use crate::encode::TAG_EMPTY;
 use crate::error::KeyError;
-use crate::key::RANGE_END;
+
+pub use crate::key::RANGE_END;
 
 /// Writes the exclusive end of the subtree of `key`, also the inclusive start for the sibling after
 /// it.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use perilune_key::ArithmeticError;
 use perilune_store::{
-    Change, ChannelOptions, CommitHook, Error as StoreError, Figure, Limits, LockOwner, LockReport,
-    LockRequest, Locks, Message, Messages, Presence, ProcessReport, Result as StoreResult,
+    Change, ChannelOptions, CommitHook, Error as StoreError, FewChange, Figure, Limits, LockOwner,
+    LockReport, LockRequest, Locks, Message, Messages, Presence, Probe, ProcessReport, Result as StoreResult,
     Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId, WatchRequest,
 };
 
@@ -287,6 +287,8 @@ impl StoreSession for BackendSession {
         #[inline]
         fn update_if_alone(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()>;
         fn set_all_if_alone(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<bool>;
+        #[inline]
+        fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> StoreResult<bool>;
         #[inline]
         fn begin_brief(&mut self) -> StoreResult<bool>;
         #[inline]

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod few;
 mod lock;
 mod message;
 mod report;
@@ -24,6 +25,7 @@ mod transaction;
 mod watch;
 
 pub use error::{Error, Result};
+pub use few::{Few, FewChange, Look, Probe, Sight};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
 pub use report::{Figure, FigureKind, LockReport, ProcessReport};

@@ -1,6 +1,6 @@
 //! The ordered map: a store, and the sessions through which threads use it.
 
-use crate::{CommitHook, Figure, LockReport, ProcessReport, Result, TransactionOptions};
+use crate::{CommitHook, FewChange, Figure, LockReport, Probe, ProcessReport, Result, TransactionOptions};
 
 /// What a back end can take. Read, never assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,6 +255,18 @@ pub trait Session: Send {
     /// # Errors
     /// As [`Session::set`].
     fn set_all_if_alone(&mut self, _pairs: &[(&[u8], &[u8])]) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Looks at some probes and writes some keys close to them as `change` says, all at one moment. False: nothing was
+    /// written, since `change` said so, or since it takes a transaction: one is open, a key lies elsewhere, there are many, or
+    /// a long value, or others were in the way for too long. `change` may run several times while others wait for it: it must
+    /// neither block, panic nor use the store, and allocate little. True without anything to write says that what was seen was
+    /// one state.
+    ///
+    /// # Errors
+    /// The function's own; else as [`Session::set`].
+    fn change_few(&mut self, _probes: &[Probe<'_>], _change: &mut FewChange<'_>) -> Result<bool> {
         Ok(false)
     }
 

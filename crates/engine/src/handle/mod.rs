@@ -37,7 +37,7 @@ use crate::open::{claim_session, release_session, Attachment};
 use crate::pin::{self, Purpose};
 use crate::session::Seat;
 use crate::snapshot::Snapshot;
-use crate::txn::{Brief, Series, Transaction};
+use crate::txn::{Brief, FewDraft, Series, Transaction};
 use crate::watch::SessionWatches;
 use facilities::Facilities;
 use waiting::{LockTaken, Posted};
@@ -59,6 +59,7 @@ pub struct Session {
     /// The memory of the last transaction, for the next.
     spare: Option<Box<Running>>,
     brief: Brief,
+    few: FewDraft,
     /// The series of tries that goes on with the next `begin`.
     series: Option<Series>,
     lost_lease: bool,
@@ -100,6 +101,7 @@ impl Session {
             running: None,
             spare: None,
             brief: Brief::default(),
+            few: FewDraft::default(),
             series: None,
             lost_lease: false,
             forked_levels: 0,

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    count_by_steps, Change, CommitHook, Decision, Error, Presence, Result, Session as StoreSession, Span,
-    TransactionOptions, UpdateBuffer,
+    count_by_steps, Change, CommitHook, Decision, Error, FewChange, Presence, Probe, Result,
+    Session as StoreSession, Span, TransactionOptions, UpdateBuffer,
 };
 
 use super::Session;
@@ -363,6 +363,21 @@ impl StoreSession for Session {
             return Ok(false);
         }
         let done = self.access.set_all_if_alone(pairs)?;
+        if done {
+            self.acknowledge(None)?;
+        }
+        Ok(done)
+    }
+
+    fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> Result<bool> {
+        self.here_to_write()?;
+        if !self.is_plain() {
+            return Ok(false);
+        }
+        if let Some(probe) = probes.iter().find(|probe| probe.key.len() > USER_KEY_MAX + 1) {
+            return Err(Error::KeyTooLong { bytes: probe.key.len(), limit: USER_KEY_MAX });
+        }
+        let done = self.access.change_few(probes, change, &mut self.few)?;
         if done {
             self.acknowledge(None)?;
         }

@@ -31,7 +31,7 @@ pub(crate) use edit::{
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
 pub(crate) use search::{
-    contains, find, find_child, find_far, find_near, is_gap, leads, next_is, previous_is, Found,
+    contains, find, find_child, find_far, find_near, is_gap, is_key, leads, next_is, previous_is, Found,
 };
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};

@@ -281,6 +281,12 @@ fn compare_key(page: &Page, index: usize, key: &[u8]) -> Ordering {
         .then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
 }
 
+/// Whether the key of record `index` of a leaf, which exists, is `key`.
+#[inline]
+pub(crate) fn is_key(page: &Page, index: usize, key: &[u8]) -> bool {
+    compare_key(page, index, key).is_eq()
+}
+
 /// The first record above `key` (not below it, if `inclusive`), if that is record `after + 1`: the usual
 /// case when the record `after` was the answer before. None: search.
 #[inline]

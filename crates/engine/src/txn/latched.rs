@@ -62,6 +62,13 @@ impl<'a, const N: usize> Latched<'a, N> {
         latched
     }
 
+    /// Says that operation `at` is one of this leaf, which is held.
+    #[inline]
+    pub(super) fn assign(&mut self, at: usize, leaf: u32) {
+        debug_assert!(self.has(leaf));
+        self.of_op[at] = leaf;
+    }
+
     /// Gives everything back as it was.
     pub(super) fn release_unchanged(&self) {
         for leaf in self.all().iter().rev() {

@@ -18,6 +18,7 @@ mod brief;
 mod brief_tests;
 mod commit;
 mod count;
+mod few;
 mod latched;
 mod overlay;
 mod reads;
@@ -37,6 +38,7 @@ use crate::limits::{READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
 use crate::session::Counter;
 use crate::tree::{removal_end, Neighbour, Seen, Which};
 pub(crate) use brief::Brief;
+pub(crate) use few::FewDraft;
 use overlay::{Lookup, Overlay};
 use reads::{digest, Ask, Reads};
 

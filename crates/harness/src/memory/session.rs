@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    transact, Change, CommitHook, Decision, Error, Presence, Result, Session, TransactionOptions,
-    UpdateBuffer, Write, Writes,
+    transact, Change, CommitHook, Decision, Error, FewChange, Presence, Probe, Result, Session,
+    TransactionOptions, UpdateBuffer, Write, Writes,
 };
 
 use super::fault::Fault;
+use super::few;
 use super::overlay::Overlay;
 use super::query::{Answer, Query};
 use super::transaction::Transaction;
@@ -285,6 +286,14 @@ impl Session for MemorySession {
             self.overlay()?.write(key, new);
         }
         Ok(matches)
+    }
+
+    fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> Result<bool> {
+        probes.iter().try_for_each(|probe| self.check_key(probe.key, 1))?;
+        if self.depth() > 0 {
+            return Ok(false);
+        }
+        transact(self, &TransactionOptions::default(), |session| few::change(session, probes, change))
     }
 
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {

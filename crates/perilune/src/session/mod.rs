@@ -4,12 +4,13 @@
 //! - Each operation is atomic by itself, or belongs to the open transaction.
 //! - The buffers are scratch space: no operation relies on what an earlier one left there.
 //!
-//! The operations stand beside this file, by what they do: `values` (one node's value), `walk`
-//! (neighbours), `entries` (ends of ranges), `subtree` (whole trees), `batch` (many nodes); and in `transaction`, `cursor`,
-//! `lock`, `watch`, `channel` of the crate.
+//! The operations stand beside this file, by what they do: `values` (one node's value), `walk` (neighbours), `entries` (ends
+//! of ranges), `subtree` (whole trees), `batch` (many nodes), `few` (some, as a function of them says); and in `transaction`,
+//! `cursor`, `lock`, `watch`, `channel` of the crate.
 
 mod batch;
 mod entries;
+mod few;
 mod subtree;
 mod trees;
 mod values;
@@ -24,6 +25,7 @@ use crate::local::LocalTrees;
 use crate::Result;
 
 pub use self::batch::Batch;
+pub use self::few::{Few, Probe, Sight};
 pub use self::values::Data;
 pub use self::walk::Neighbour;
 

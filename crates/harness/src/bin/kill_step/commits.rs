@@ -58,6 +58,19 @@ fn all_if_alone(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> b
     Plan { act: Box::new(act), stages, took }
 }
 
+/// Sets and removals of few keys that are looked at.
+fn few(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let mut after = scene.content.clone();
+    writes.iter().for_each(|write| after.apply(write));
+    let stages = vec![scene.content.changes_to(&after)];
+    let act = move |party: &Party| {
+        let writes: Vec<_> = writes.iter().map(|write| (&write.key[..], write.value.as_deref())).collect();
+        assert!(party.change_few(&writes)?, "nobody is in its way");
+        Ok(())
+    };
+    Plan { act: Box::new(act), stages, took }
+}
+
 /// A brief transaction that reads a key of each leaf and what it sets.
 fn brief(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
     let mut after = scene.content.clone();
@@ -195,6 +208,33 @@ pub(crate) const CASES: &[Case] = &[
             scene.actor.cut()?;
             let writes = [5, 13, 200].map(|index| write(MAIN, index, 50)).to_vec();
             Ok(all_if_alone(writes, scene, has_copied))
+        },
+    },
+    Case {
+        name: "few",
+        build: |scene| {
+            leaves(scene, MAIN, 4)?;
+            // New ones, old ones and removals, beside each other and in leaves of their own.
+            let mut writes = [5, 10, 11, 100].map(|index| write(MAIN, index, 50)).to_vec();
+            writes.extend([removal(MAIN, 110), write(MAIN, 200, 50), removal(MAIN, 300)]);
+            Ok(few(writes, scene, any))
+        },
+    },
+    Case {
+        name: "few-splits",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            let writes = (0..8).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 8)).collect();
+            Ok(few(writes, scene, has_split))
+        },
+    },
+    Case {
+        name: "few-first-touch",
+        build: |scene| {
+            leaves(scene, MAIN, 3)?;
+            scene.actor.cut()?;
+            let writes = vec![write(MAIN, 5, 50), removal(MAIN, 10), write(MAIN, 200, 50)];
+            Ok(few(writes, scene, has_copied))
         },
     },
     Case {

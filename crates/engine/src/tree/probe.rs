@@ -1,0 +1,30 @@
+//! Meeting the leaf of a key and its place there, to be latched with the word under which that was found.
+//!
+//! Deliberately absent: the check of the word. Until the leaf is latched with it, what is told may be of torn bytes.
+
+use perilune_store::{Look, Probe};
+
+use super::{locate, Fingers, Seen, Which};
+use crate::error::Attempt;
+use crate::image::Image;
+use crate::page::{find, Found};
+
+/// The leaf that covers the probe's key, and the place of that there; where a neighbour is looked for, `equal` means
+/// nothing.
+#[inline]
+pub(crate) fn meet_probe(image: &Image, fingers: &Fingers, probe: &Probe<'_>) -> Attempt<(Seen, Found)> {
+    let which = Which::Main;
+    if probe.look == Look::At {
+        let leaf = locate(image, fingers, which, probe.key, 0)?;
+        return Ok((leaf, fingers.find(leaf.number, image.page(leaf.number), probe.key)));
+    }
+    // Mostly the head of a subtree, or its end, that has been asked for before.
+    // NB: the fingers stay where they are: it is as a rule another leaf that is asked for next.
+    if let Some((leaf, below)) = fingers.gaps.find(image, which, probe.key) {
+        return Ok((leaf, Found { index: below, equal: false }));
+    }
+    let leaf = locate(image, fingers, which, probe.key, 0)?;
+    let found = find(image.page(leaf.number), probe.key);
+    fingers.gaps.note(probe.key, leaf.number, found.index);
+    Ok((leaf, found))
+}

@@ -1,0 +1,347 @@
+//! Few keys changed at once as a function of what lies around them says, which looks under the latches.
+//!
+//! What a transaction reads and has to check again at its end is asked here of leaves that nobody else can change. So
+//! nothing is checked again, and whoever writes beside it in the same leaves makes it wait, not fail.
+//!
+//! Invariants
+//! - All leaves are met before one is latched, each with the word under which it was met: the places found are true.
+//! - What is told is proved by a latched leaf, else it is told that nobody knows.
+//! - What is written lies in a latched leaf.
+//!
+//! What if we are killed? As in a commit.
+//!
+//! Deliberately absent: a look at a leaf beside those of the probes; long values.
+
+use perilune_shm::words;
+use perilune_store::{Few, FewChange, Look, Probe, Result, Sight};
+
+use super::latched::Latched;
+use crate::access::{check_key, Access};
+use crate::error::Stop;
+use crate::image::Image;
+use crate::limits::{FEW, FEW_TRIES, INLINE_MAX, RECORD_INLINE_MAX};
+use crate::page::{self, Found, RECORD_BIG};
+use crate::repair::Patience;
+use crate::session::record::{record_bytes, Kind, Op};
+use crate::session::Counter;
+use crate::tree::{self, Seen, Which};
+
+/// Where a probe has led.
+#[derive(Clone, Copy)]
+struct Met {
+    leaf: Seen,
+    /// The place of the probe's key, as [`tree::meet_probe`] tells it.
+    place: Found,
+    /// The record that it has stood at first, and the one that it stands at, if there is one in the leaf.
+    first: Option<usize>,
+    at: Option<usize>,
+}
+
+/// A write that was noted.
+struct Write {
+    kind: Kind,
+    probe: usize,
+    /// Ends of the key and of the value, one behind the other.
+    key: usize,
+    value: usize,
+}
+
+/// What an attempt gathers; its memory is kept for the next.
+#[derive(Default)]
+pub(crate) struct FewDraft {
+    met: Vec<Met>,
+    writes: Vec<Write>,
+    /// Keys and values of the writes.
+    bytes: Vec<u8>,
+    /// A key or value that was asked for.
+    shown: Vec<u8>,
+    /// Something was noted that cannot be written in this way.
+    failed: bool,
+}
+
+impl FewDraft {
+    /// The operations that were noted; how many.
+    fn ops<'a>(&'a self, ops: &mut [Op<'a>; FEW]) -> usize {
+        let mut start = 0;
+        for (op, write) in ops.iter_mut().zip(&self.writes) {
+            let (key, value) = (&self.bytes[start..write.key], &self.bytes[write.key..write.value]);
+            *op = Op { kind: write.kind, key, value, ..*op };
+            start = write.value;
+        }
+        self.writes.len()
+    }
+
+    fn note(&mut self, kind: Kind, probe: usize, key: &[u8], value: &[u8]) {
+        let is_good = probe < self.met.len() && self.writes.len() < FEW;
+        if !is_good || value.len() > INLINE_MAX || check_key(key).is_err() {
+            self.failed = true;
+            return;
+        }
+        self.bytes.extend_from_slice(key);
+        let end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.writes.push(Write { kind, probe, key: end, value: self.bytes.len() });
+    }
+}
+
+/// What the function sees.
+struct View<'a> {
+    image: &'a Image,
+    draft: &'a mut FewDraft,
+    probes: &'a [Probe<'a>],
+}
+
+impl View<'_> {
+    /// The page of the record that `probe` stands at, and the index of that there.
+    #[inline]
+    fn record(&self, probe: usize) -> Option<(&page::Page, usize)> {
+        let met = self.draft.met.get(probe)?;
+        Some((self.image.page(met.leaf.number), met.at?))
+    }
+}
+
+impl Few for View<'_> {
+    #[inline]
+    fn sight(&self, probe: usize) -> Sight {
+        let Some(met) = self.draft.met.get(probe) else { return Sight::Unknown };
+        match met.at {
+            Some(_) => Sight::Record,
+            // NB: not where it has stepped out of the leaf.
+            None if self.probes[probe].look == Look::At && !met.place.equal => Sight::Nothing,
+            None => Sight::Unknown,
+        }
+    }
+
+    #[inline]
+    fn is_at(&self, probe: usize, key: &[u8]) -> bool {
+        self.record(probe).is_some_and(|(page, index)| page::is_key(page, index, key))
+    }
+
+    fn key(&mut self, probe: usize) -> &[u8] {
+        let mut shown = std::mem::take(&mut self.draft.shown);
+        match self.record(probe) {
+            Some((page, index)) => page::leaf_key(page, index, &mut shown),
+            None => shown.clear(),
+        }
+        self.draft.shown = shown;
+        &self.draft.shown
+    }
+
+    fn value(&mut self, probe: usize) -> Option<&[u8]> {
+        let mut shown = std::mem::take(&mut self.draft.shown);
+        shown.clear();
+        let is_short = self.record(probe).is_some_and(|(page, index)| {
+            let (offset, len, flags) = page::value_place(page, index);
+            words::append(page, offset, len, &mut shown);
+            flags & RECORD_BIG == 0
+        });
+        self.draft.shown = shown;
+        is_short.then_some(&self.draft.shown)
+    }
+
+    fn step(&mut self, probe: usize) -> Sight {
+        let next = self.record(probe).and_then(|(page, index)| {
+            let next = index + 1;
+            (next < page::leaf_count(page)).then_some(next)
+        });
+        if let Some(met) = self.draft.met.get_mut(probe) {
+            met.at = next;
+        }
+        if next.is_some() {
+            Sight::Record
+        } else {
+            Sight::Unknown
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, probe: usize, key: &[u8], value: &[u8]) {
+        self.draft.note(Kind::Set, probe, key, value);
+    }
+
+    #[inline]
+    fn remove(&mut self, probe: usize, key: &[u8]) {
+        self.draft.note(Kind::Remove, probe, key, &[]);
+    }
+}
+
+/// What has come of an attempt.
+enum Outcome {
+    /// The record is published; the leaf of this write has become sparse.
+    Published(Option<usize>),
+    /// Nothing was written, and latches are still held. True: nothing was to be.
+    Nothing(bool),
+}
+
+/// Why an attempt has failed, and at which probe; a leaf to be split: at which write.
+type Failed = (Stop, usize);
+
+impl Access {
+    /// As [`perilune_store::Session::change_few`].
+    ///
+    /// # Errors
+    /// The function's own; else as [`Access::set`].
+    pub(crate) fn change_few(
+        &self,
+        probes: &[Probe<'_>],
+        change: &mut FewChange<'_>,
+        draft: &mut FewDraft,
+    ) -> Result<bool> {
+        if probes.len() > FEW {
+            return Ok(false);
+        }
+        self.make_room(RECORD_INLINE_MAX)?;
+        let _operation = self.operation();
+        let mut patience = Patience::new();
+        for _ in 0..FEW_TRIES {
+            let mut held = Latched::new(&self.seat);
+            let failed = match self.try_few(probes, change, draft, &mut held) {
+                Ok(Outcome::Published(sparse)) => {
+                    self.seat.count(Counter::Commits);
+                    if let Some(at) = sparse {
+                        self.tidy(Which::Main, draft.write_at(at).0);
+                    }
+                    return Ok(true);
+                }
+                Ok(Outcome::Nothing(done)) => {
+                    held.release_unchanged();
+                    return Ok(done);
+                }
+                Err(failed) => failed,
+            };
+            held.release_unchanged();
+            self.overcome_few(failed, probes, draft, &mut patience)?;
+        }
+        Ok(false)
+    }
+
+    /// Does what an attempt asked for before it can be repeated. No latch is held.
+    #[cold]
+    fn overcome_few(
+        &self,
+        (stop, at): Failed,
+        probes: &[Probe<'_>],
+        draft: &FewDraft,
+        patience: &mut Patience,
+    ) -> Result<()> {
+        let Stop::Split = stop else { return self.overcome(stop, Which::Main, probes[at].key, patience) };
+        let (key, leaf) = draft.write_at(at);
+        // NB: parting two keys of a leaf makes sure of progress even in one without records.
+        let before = at.checked_sub(1).map(|before| draft.write_at(before));
+        let before = before.filter(|before| before.1 == leaf).map(|before| before.0);
+        match tree::split(&self.seat, Which::Main, key, 0, before) {
+            Ok(_) => Ok(()),
+            Err(stop) => self.overcome(stop, Which::Main, key, patience),
+        }
+    }
+
+    /// One attempt; unless it has published, latches are still held and nothing has happened.
+    fn try_few(
+        &self,
+        probes: &[Probe<'_>],
+        change: &mut FewChange<'_>,
+        draft: &mut FewDraft,
+        held: &mut Latched<'_, FEW>,
+    ) -> std::result::Result<Outcome, Failed> {
+        self.latch_probes(probes, draft, held)?;
+        draft.writes.clear();
+        draft.bytes.clear();
+        draft.failed = false;
+        let mut view = View { image: &self.seat.image, draft, probes };
+        let is_wanted = change(&mut view).map_err(|error| (Stop::Fail(error), 0))?;
+        if !is_wanted || draft.failed || draft.writes.is_empty() {
+            return Ok(Outcome::Nothing(is_wanted && !draft.failed));
+        }
+        let nothing = Op { kind: Kind::Remove, volatile: false, big: false, key: &[], value: &[] };
+        let mut ops = [nothing; FEW];
+        let count = draft.ops(&mut ops);
+        let ops = &ops[..count];
+        let mut places = [Found { index: 0, equal: false }; FEW];
+        for (at, (op, write)) in ops.iter().zip(&draft.writes).enumerate() {
+            let (probe, met) = (&probes[write.probe], &draft.met[write.probe]);
+            let ascends = at == 0 || ops[at - 1].key < op.key;
+            let place = self.place_of(probe, met, op.key).filter(|_| ascends);
+            let Some(place) = place else { return Ok(Outcome::Nothing(false)) };
+            places[at] = place;
+            held.assign(at, met.leaf.number);
+        }
+        if record_bytes(ops) >= RECORD_INLINE_MAX {
+            return Ok(Outcome::Nothing(false));
+        }
+        let epoch = held.epoch().map_err(|stop| (stop, self.first_foreign_met(draft)))?;
+        if let Some(at) = held.find_places(ops, |at| Some(places[at])) {
+            return Err((Stop::Split, at));
+        }
+        let sparse = held.publish(ops, epoch).map_err(|stop| (stop, self.first_foreign_met(draft)))?;
+        Ok(Outcome::Published(sparse))
+    }
+
+    /// Meets the leaves of all probes, and latches them.
+    #[inline]
+    fn latch_probes(
+        &self,
+        probes: &[Probe<'_>],
+        draft: &mut FewDraft,
+        held: &mut Latched<'_, FEW>,
+    ) -> std::result::Result<(), Failed> {
+        let (image, met) = (&self.seat.image, &mut draft.met);
+        met.clear();
+        for (at, probe) in probes.iter().enumerate() {
+            let (leaf, place) = tree::meet_probe(image, &self.fingers, probe).map_err(|stop| (stop, at))?;
+            if met.iter().any(|other| other.leaf.number == leaf.number && other.leaf.word != leaf.word) {
+                return Err((Stop::Restart, at));
+            }
+            met.push(Met { leaf, place, first: None, at: None });
+        }
+        for (at, met) in met.iter().enumerate() {
+            if !held.try_latch(at, met.leaf) {
+                return Err((Stop::Restart, at));
+            }
+        }
+        for (met, probe) in met.iter_mut().zip(probes) {
+            let Found { index, equal } = met.place;
+            met.first = match probe.look {
+                Look::At => equal.then_some(index),
+                Look::AtOrNext => {
+                    Some(index).filter(|index| *index < page::leaf_count(image.page(met.leaf.number)))
+                }
+                Look::Previous => index.checked_sub(1),
+            };
+            met.at = met.first;
+        }
+        Ok(())
+    }
+
+    /// Where `key` stands in the leaf of a probe, or would; none if it belongs elsewhere.
+    #[inline]
+    fn place_of(&self, probe: &Probe<'_>, met: &Met, key: &[u8]) -> Option<Found> {
+        if probe.look == Look::At && key == probe.key {
+            return Some(met.place);
+        }
+        let page = self.seat.image.page(met.leaf.number);
+        if let Some(index) = met.first.filter(|index| page::is_key(page, *index, key)) {
+            return Some(Found { index, equal: true });
+        }
+        let near = met.first.unwrap_or(met.place.index);
+        let find = || page::find_near(page, key, near).unwrap_or_else(|| page::find(page, key));
+        page::contains(page, key).then(find)
+    }
+
+    /// The first probe whose leaf belongs to another generation, if there is one.
+    #[cold]
+    fn first_foreign_met(&self, draft: &FewDraft) -> usize {
+        let generation = crate::session::Epoch::read(&self.seat.image).generation;
+        let foreign = |met: &Met| self.seat.image.life(met.leaf.number).born != generation;
+        draft.met.iter().position(foreign).unwrap_or(0)
+    }
+}
+
+impl FewDraft {
+    /// The key of a write, and the leaf where it belongs.
+    #[cold]
+    fn write_at(&self, at: usize) -> (&[u8], u32) {
+        let start = at.checked_sub(1).map_or(0, |before| self.writes[before].value);
+        let write = &self.writes[at];
+        (&self.bytes[start..write.key], self.met[write.probe].leaf.number)
+    }
+}

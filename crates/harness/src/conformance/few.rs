@@ -1,0 +1,189 @@
+//! Few keys changed at once by a function that looks at them: what it sees is true, and nothing comes between.
+
+use std::collections::BTreeMap;
+
+use perilune_store::{transact, Error, Few, Look, Probe, Session, Sight, Store, TransactionOptions};
+
+use super::rendezvous::Rendezvous;
+use super::{session, value};
+use crate::number;
+
+/// Changes of few keys.
+pub fn few<S: Store>(make: &impl Fn() -> S) {
+    what_is_seen_is_true(&make());
+    nothing_is_written_that_is_not_wanted(&make());
+    counts_are_those_of_what_is_counted(&make());
+}
+
+fn probe(key: &[u8], look: Look) -> Probe<'_> {
+    Probe { key, look }
+}
+
+/// The record that a look from `key` finds.
+fn wanted<'m>(
+    map: &'m BTreeMap<Vec<u8>, Vec<u8>>,
+    key: &[u8],
+    look: Look,
+) -> Option<(&'m Vec<u8>, &'m Vec<u8>)> {
+    match look {
+        Look::At => map.get_key_value(key),
+        Look::AtOrNext => map.range(key.to_vec()..).next(),
+        Look::Previous => map.range(..key.to_vec()).next_back(),
+    }
+}
+
+/// Holds what a probe stands at against what it should; true if it could be told.
+fn check(few: &mut dyn Few, at: usize, wanted: Option<(&Vec<u8>, &Vec<u8>)>, place: &str) -> bool {
+    match (few.sight(at), wanted) {
+        (Sight::Record, Some((key, value))) => {
+            assert_eq!(few.key(at), &key[..], "{place}: the key");
+            assert!(few.is_at(at, key) && !few.is_at(at, &[&key[..], b"x"].concat()), "{place}");
+            assert!(few.value(at).is_none_or(|found| found == value), "{place}: the value");
+            true
+        }
+        (Sight::Nothing, None) => {
+            assert!(few.key(at).is_empty() && few.value(at).is_none(), "{place}: nothing has neither");
+            true
+        }
+        (Sight::Unknown, _) => false,
+        (sight, wanted) => panic!("{place}: saw {sight:?}, there is {wanted:?}"),
+    }
+}
+
+fn what_is_seen_is_true<S: Store>(store: &S) {
+    let mut s = session(store);
+    let mut map = BTreeMap::new();
+    for number in 0..900_u32 {
+        let key = format!("k{:04}\0", number * 7 % 900 * 2).into_bytes();
+        let bytes = if number % 50 == 0 { 4_000 } else { (number % 90) as usize };
+        map.insert(key.clone(), vec![number as u8; bytes]);
+        s.set(&key, &map[&key]).unwrap();
+    }
+    let (mut told, mut asked, mut written) = (0, 0, 0);
+    for number in 0..1_800 {
+        let key = format!("k{number:04}\0").into_bytes();
+        let looks = [Look::At, Look::AtOrNext, Look::Previous];
+        let probes = looks.map(|look| probe(&key, look));
+        let new = vec![1; (number % 60) as usize];
+        let done = s.change_few(&probes, &mut |few| {
+            for (at, look) in looks.into_iter().enumerate() {
+                asked += 1;
+                let found = wanted(&map, &key, look);
+                told += u32::from(check(few, at, found, &format!("{look:?} from {number}")));
+            }
+            let record = few.sight(1) == Sight::Record;
+            let here = wanted(&map, &key, Look::AtOrNext).map(|(key, _)| key.clone());
+            if record && few.step(1) != Sight::Unknown {
+                let behind = here.and_then(|here| map.range(here..).nth(1));
+                check(few, 1, behind, &format!("a step behind {number}"));
+            }
+            match number % 3 {
+                0 => few.remove(0, &key),
+                1 => few.set(0, &key, &new),
+                _ => {}
+            }
+            Ok(true)
+        });
+        if done.unwrap() {
+            written += 1;
+            match number % 3 {
+                0 => drop(map.remove(&key)),
+                1 => drop(map.insert(key.clone(), new)),
+                _ => {}
+            }
+        }
+        assert_eq!(value(&mut s, &key), map.get(&key).cloned(), "after change {number}");
+    }
+    // A store that has no such way says so at once, and is asked nothing.
+    assert!(
+        asked == 0 && written == 0 || told > asked / 2 && written > 1_000,
+        "{told} of {asked}, {written}"
+    );
+}
+
+fn nothing_is_written_that_is_not_wanted<S: Store>(store: &S) {
+    let mut s = session(store);
+    s.set(b"a\0", b"1").unwrap();
+    let at = [probe(b"a\0", Look::At)];
+    let refused = s.change_few(&at, &mut |few| {
+        few.set(0, b"a\0", b"2");
+        Ok(false)
+    });
+    assert!(!refused.unwrap(), "what is not wanted is not done");
+    match s.change_few(&at, &mut |few| {
+        few.set(0, b"a\0", b"2");
+        Err(Error::Refused("no".to_string()))
+    }) {
+        Ok(false) => {}
+        Err(Error::Refused(why)) => assert_eq!(why, "no", "the function's error comes unchanged"),
+        other => panic!("a refusal has to be answered, got {other:?}"),
+    }
+    assert_eq!(value(&mut s, b"a\0").as_deref(), Some(&b"1"[..]), "and leaves the value");
+    s.begin(&TransactionOptions::default()).unwrap();
+    let inside = s.change_few(&at, &mut |_| panic!("in a transaction nobody is asked"));
+    assert!(!inside.unwrap(), "a transaction has its own way");
+    s.commit().unwrap();
+}
+
+/// What several threads add and take away is counted by each change of it, in the same operation.
+fn counts_are_those_of_what_is_counted<S: Store>(store: &S) {
+    const THREADS: u64 = 4;
+    const ROUNDS: u64 = 600;
+    number::set(&mut session(store), b"set\0", 0).unwrap();
+    let barrier = Rendezvous::new(THREADS as usize);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                let mut s = session(store);
+                barrier.wait();
+                for round in 0..ROUNDS {
+                    // NB: they meet at the same members.
+                    let member = (round * 31 + thread) % 97;
+                    toggle(&mut s, member);
+                }
+            });
+        }
+    });
+    let mut s = session(store);
+    let (mut members, mut from, mut found) = (0, b"set\0".to_vec(), Vec::new());
+    while s.next_within(&from, false, b"set\x01", &mut found, None).unwrap() {
+        members += 1;
+        std::mem::swap(&mut from, &mut found);
+    }
+    assert_eq!(number::get(&mut s, b"set\0").unwrap(), members, "what {THREADS} threads have left");
+}
+
+/// Adds a member that is not there, takes away one that is, and keeps the count: by one change, or a transaction.
+fn toggle(s: &mut impl Session, member: u64) {
+    let key = [b"set\0member", &member.to_be_bytes()[..]].concat();
+    let probes = [probe(b"set\0", Look::AtOrNext), probe(&key, Look::At)];
+    let done = s.change_few(&probes, &mut |few| {
+        assert!(few.is_at(0, b"set\0"), "the count is there all the time");
+        let count = number::decode(few.value(0).unwrap_or_default())?;
+        match few.sight(1) {
+            Sight::Record => {
+                few.set(0, b"set\0", &(count - 1).to_le_bytes());
+                few.remove(1, &key);
+            }
+            Sight::Nothing => {
+                few.set(0, b"set\0", &(count + 1).to_le_bytes());
+                few.set(1, &key, &[7; 40]);
+            }
+            Sight::Unknown => return Ok(false),
+        }
+        Ok(true)
+    });
+    if done.expect("a change") {
+        return;
+    }
+    let toggled = transact(s, &TransactionOptions::default(), |s| {
+        let count = number::get(s, b"set\0")?;
+        if s.remove(&key)? {
+            return number::set(s, b"set\0", count - 1);
+        }
+        s.set(&key, &[7; 40])?;
+        number::set(s, b"set\0", count + 1)
+    });
+    toggled.expect("a transaction");
+}

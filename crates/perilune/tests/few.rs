@@ -1,0 +1,114 @@
+//! Few nodes changed at once as a function says: what it sees, and when it is not asked.
+
+mod fixture;
+
+use fixture::Scratch;
+use perilune::{node, Node, Probe, Result, Session, Sight, ValueRef};
+
+/// Adds one to the number at a node, if there is one.
+fn add(session: &mut Session, node: &Node) -> Result<bool> {
+    session.change_few(&[Probe::at(node)], |few| {
+        let Some(ValueRef::Int(number)) = few.value(0) else { return false };
+        few.set(0, node, number + 1);
+        true
+    })
+}
+
+#[test]
+fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let queue = node!("^queue")?;
+    // Neighbours of the queue are no part of it.
+    session.set(&node!("^aside")?, 1)?;
+    session.set(&node!("^that")?, 1)?;
+    session.set(&queue.child(0)?, "first")?;
+    let (mut first, mut last, mut by_hand) = (0, 0, 0);
+    for round in 0..4_000 {
+        let mut element = queue.child(last + 1)?;
+        let pushed = session.change_few(&[Probe::last(&queue)], |few| {
+            assert!(few.is_at(0, &queue.child(last).expect("a node")), "{round}");
+            few.set(0, &element, round);
+            true
+        })?;
+        if !pushed {
+            session.set(&element, round)?;
+            by_hand += 1;
+        }
+        last += 1;
+        // What is pushed waits for a while.
+        if round % 3 == 0 {
+            element = queue.child(first)?;
+            let popped = session.change_few(&[Probe::first(&queue)], |few| {
+                assert!(few.node(0).is_some_and(|node| node.encoded() == element.encoded()), "{round}");
+                few.remove(0, &element);
+                few.step(0) == Sight::Record && few.node(0).is_some_and(|node| !node.is_local())
+            })?;
+            if !popped {
+                session.delete_value(&element)?;
+                by_hand += 1;
+            }
+            first += 1;
+        }
+        if round % 1_000 == 0 {
+            scratch.database.checkpoint()?;
+        }
+    }
+    assert_eq!(session.count_children(&queue)?, (last - first + 1) as u64);
+    assert!(by_hand < 200, "{by_hand} of some 5,300");
+    Ok(())
+}
+
+#[test]
+fn what_is_beyond_it_is_left_to_transactions() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (t, local) = (node!("^t")?, node!("t")?);
+    assert!(!add(&mut session, &t)?, "nothing is there");
+    session.set(&t, 1)?;
+    session.set(&local, 1)?;
+    assert!(add(&mut session, &t)? && session.get_int(&t)? == Some(2));
+    assert!(!add(&mut session, &local)?, "local nodes have no need of it");
+    assert!(!session.transaction(|session| add(session, &t))?, "a transaction is open");
+    assert_eq!(session.attempt(|session| add(session, &t))?, Some(false), "a brief one, too");
+    let many = vec![Probe::at(&t); 9];
+    assert!(!session.change_few(&many, |_| true)?, "they are many");
+    let long = "x".repeat(100_000);
+    assert!(!session.change_few(&[Probe::at(&t)], |few| {
+        few.set(0, &t, &*long);
+        true
+    })?);
+    assert!(!session.change_few(&[Probe::at(&t)], |few| {
+        few.set(0, &local, 1);
+        true
+    })?);
+    // What is not in order, or far from what is looked at.
+    let far = node!("^z", "far")?;
+    for number in 0..3_000 {
+        session.set(&node!("^u", number)?, "so that it lies in another leaf")?;
+    }
+    session.set(&far, 1)?;
+    assert!(!session.change_few(&[Probe::at(&t)], |few| {
+        few.set(0, &far, 2);
+        true
+    })?);
+    assert!(!session.change_few(&[Probe::at(&t), Probe::at(&far)], |few| {
+        few.set(1, &far, 2);
+        few.set(0, &t, 2);
+        true
+    })?);
+    assert!(session.change_few(&[Probe::at(&t), Probe::at(&far)], |few| {
+        few.set(0, &t, 7);
+        few.set(1, &far, 8);
+        true
+    })?);
+    assert_eq!(
+        (session.get_int(&t)?, session.get_int(&far)?, session.get_int(&local)?),
+        (Some(7), Some(8), Some(1))
+    );
+    // A long value is there, and not shown.
+    session.set(&t, &*long)?;
+    assert!(session
+        .change_few(&[Probe::at(&t)], |few| few.sight(0) == Sight::Record && few.value(0).is_none())?);
+    Ok(())
+}
