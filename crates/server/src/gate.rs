@@ -296,7 +296,7 @@ impl Context<'_> {
         let compares = self.client.compares();
         let tells = writes && self.effects.broadcasts();
         let is_plain = !command.is(POSTS) && !compares && !is_long && !tells;
-        if is_plain && !self.effects.tells(notify::STRING | notify::NEW) {
+        if is_plain && !self.effects.tells(command.quick_tells) {
             if let Some(quick) = command.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false);
                 if quick(&mut keys, arguments, replies)? {

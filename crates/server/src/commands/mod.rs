@@ -11,6 +11,7 @@ pub(crate) mod debug;
 pub(crate) mod diagnosis;
 mod docs;
 pub(crate) mod dump;
+pub(crate) mod elements;
 pub(crate) mod expiry;
 pub(crate) mod functions;
 pub(crate) mod hashes;

@@ -10,6 +10,7 @@
 //! Deliberately absent: replies. Commands are in `commands`.
 
 mod contents;
+pub(crate) mod element;
 mod expiry;
 pub(crate) mod name;
 mod names;

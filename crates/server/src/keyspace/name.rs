@@ -16,8 +16,7 @@ pub(super) const DIGEST_BYTES: usize = 32;
 
 /// `name` as a subscript, cut if its escaped form takes more than `most` bytes.
 pub(crate) fn subscript(name: &[u8], most: usize) -> Cow<'_, [u8]> {
-    // What is no longer than half of it cannot be too long, whatever is escaped.
-    if name.len() <= most / 2 || escaped(name) <= most {
+    if is_whole(name, most) {
         return Cow::Borrowed(name);
     }
     let mut taken = 0;
@@ -28,6 +27,13 @@ pub(crate) fn subscript(name: &[u8], most: usize) -> Cow<'_, [u8]> {
     let mut cut = name[..kept.count()].to_vec();
     cut.extend_from_slice(&Sha256::digest(name));
     Cow::Owned(cut)
+}
+
+/// Whether `name` is its own subscript, not cut.
+#[inline]
+pub(crate) fn is_whole(name: &[u8], most: usize) -> bool {
+    // What is no longer than half of it cannot be too long, whatever is escaped.
+    name.len() <= most / 2 || escaped(name) <= most
 }
 
 /// Whether `subscript` is a cut name.

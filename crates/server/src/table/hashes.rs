@@ -1,15 +1,18 @@
 //! Rows of hashes.
 
 use super::row::*;
-use crate::commands::hashes;
+use crate::commands::{elements, hashes};
+use crate::notify::HASH;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
-    on_keys("hdel", -3, WRITE | FAST, ONE, "hash", hashes::hdel, "Removes fields"),
+    on_keys("hdel", -3, WRITE | FAST, ONE, "hash", hashes::hdel, "Removes fields")
+        .quick_unless(HASH, elements::hdel),
     on_keys("hexists", 3, READ | FAST, ONE, "hash", hashes::hexists, "Says whether a field exists"),
     on_keys("hget", 3, READ | FAST, ONE, "hash", hashes::hget, "Reads a field"),
     on_keys("hgetall", 2, READ, ONE, "hash", hashes::hgetall, "Reads all fields with their values"),
-    on_keys("hincrby", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hincrby, "Adds a number to an integer in a field"),
+    on_keys("hincrby", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hincrby, "Adds a number to an integer in a field")
+        .quick_unless(HASH, elements::hincrby),
     on_keys("hincrbyfloat", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hincrbyfloat, "Adds a number to a number in a field"),
     on_keys("hkeys", 2, READ, ONE, "hash", hashes::hgetall, "Reads all fields"),
     on_keys("hlen", 2, READ | FAST, ONE, "hash", hashes::hlen, "Says how many fields there are"),
@@ -17,8 +20,10 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("hmset", -4, WRITE | GROWS | FAST, ONE, "hash", hashes::hset, "Sets fields"),
     on_keys("hrandfield", -2, READ, ONE, "hash", hashes::hrandfield, "Answers any fields"),
     on_keys("hscan", -3, READ | KEEPS, ONE, "hash", hashes::hscan, "Goes through the fields in pieces"),
-    on_keys("hset", -4, WRITE | GROWS | FAST, ONE, "hash", hashes::hset, "Sets fields"),
-    on_keys("hsetnx", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hsetnx, "Sets a field if it is absent"),
+    on_keys("hset", -4, WRITE | GROWS | FAST, ONE, "hash", hashes::hset, "Sets fields")
+        .quick_unless(HASH, elements::hset),
+    on_keys("hsetnx", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hsetnx, "Sets a field if it is absent")
+        .quick_unless(HASH, elements::hsetnx),
     on_keys("hstrlen", 3, READ | FAST, ONE, "hash", hashes::hstrlen, "Says how long the value of a field is"),
     on_keys("hvals", 2, READ, ONE, "hash", hashes::hgetall, "Reads all values"),
 ];

@@ -1,7 +1,8 @@
 //! Rows of lists.
 
 use super::row::*;
-use crate::commands::{blocking, lists};
+use crate::commands::{blocking, elements, lists};
+use crate::notify::LIST;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -20,16 +21,22 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("lmove", 5, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),
     on_keys("lmpop", -4, WRITE, NONE, "list", lists::lmpop, "Takes elements off the first list that has any")
         .counted(1),
-    on_keys("lpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the left end"),
+    on_keys("lpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the left end")
+        .quick_unless(LIST, elements::pop),
     on_keys("lpos", -3, READ, ONE, "list", lists::lpos, "Finds elements"),
-    on_keys("lpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end"),
-    on_keys("lpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end of a list that exists"),
+    on_keys("lpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end")
+        .quick_unless(LIST, elements::push),
+    on_keys("lpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end of a list that exists")
+        .quick_unless(LIST, elements::push),
     on_keys("lrange", 4, READ, ONE, "list", lists::lrange, "Reads elements"),
     on_keys("lrem", 4, WRITE, ONE, "list", lists::lrem, "Removes elements by value"),
     on_keys("lset", 4, WRITE | GROWS, ONE, "list", lists::lset, "Replaces an element"),
     on_keys("ltrim", 4, WRITE, ONE, "list", lists::ltrim, "Removes all elements outside a range"),
-    on_keys("rpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the right end"),
+    on_keys("rpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the right end")
+        .quick_unless(LIST, elements::pop),
     on_keys("rpoplpush", 3, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),
-    on_keys("rpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the right end"),
-    on_keys("rpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the right end of a list that exists"),
+    on_keys("rpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the right end")
+        .quick_unless(LIST, elements::push),
+    on_keys("rpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the right end of a list that exists")
+        .quick_unless(LIST, elements::push),
 ];

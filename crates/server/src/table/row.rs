@@ -5,6 +5,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::Result;
 use crate::gate::Context;
 use crate::keyspace::Keys;
+use crate::notify;
 
 /// Changes keys: runs in a transaction that may write.
 pub(crate) const WRITE: u32 = 1;
@@ -97,6 +98,8 @@ pub(crate) struct Command {
     pub(crate) summary: &'static str,
     pub(crate) run: Run,
     pub(crate) quick: Option<Quick>,
+    /// The classes of events that it is for, whose telling takes a transaction.
+    pub(crate) quick_tells: u32,
     /// The words that may follow it, if it is a container of commands.
     pub(crate) words: &'static [&'static str],
     /// Its place in the index: the same as long as the program runs, and below `NUMBERS`; and the number of the first of
@@ -187,9 +190,15 @@ impl Command {
         self
     }
 
-    /// What is tried first, outside a transaction.
-    pub(super) const fn quick(mut self, quick: Quick) -> Command {
+    /// What is tried first, outside a transaction, unless anybody is told of strings.
+    pub(super) const fn quick(self, quick: Quick) -> Command {
+        self.quick_unless(notify::STRING | notify::NEW, quick)
+    }
+
+    /// The same unless anybody is told of events of any of these classes: all that it could have.
+    pub(super) const fn quick_unless(mut self, classes: u32, quick: Quick) -> Command {
         self.quick = Some(quick);
+        self.quick_tells = classes;
         self
     }
 
@@ -234,6 +243,7 @@ pub(super) const fn on_keys(
         summary,
         run,
         quick: None,
+        quick_tells: 0,
         words: &[],
         number: 0,
         ends: (0, 0),
@@ -262,6 +272,7 @@ pub(super) const fn on_connection(
         summary,
         run,
         quick: None,
+        quick_tells: 0,
         words: &[],
         number: 0,
         ends: (0, 0),

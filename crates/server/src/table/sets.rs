@@ -1,11 +1,13 @@
 //! Rows of sets.
 
 use super::row::*;
-use crate::commands::sets;
+use crate::commands::{elements, sets};
+use crate::notify::SET;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
-    on_keys("sadd", -3, WRITE | GROWS | FAST, ONE, "set", sets::sadd, "Adds members"),
+    on_keys("sadd", -3, WRITE | GROWS | FAST, ONE, "set", sets::sadd, "Adds members")
+        .quick_unless(SET, elements::sadd),
     on_keys("scard", 2, READ | FAST, ONE, "set", sets::scard, "Says how many members there are"),
     on_keys("sdiff", -2, READ, ALL, "set", sets::combined, "Subtracts sets from the first"),
     on_keys("sdiffstore", -3, WRITE | GROWS, ALL, "set", sets::store, "Subtracts sets and stores the result"),
@@ -19,7 +21,8 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("smove", 4, WRITE | FAST, TWO, "set", sets::smove, "Moves a member from one set to another"),
     on_keys("spop", -2, WRITE | FAST, ONE, "set", sets::spop, "Takes any members out"),
     on_keys("srandmember", -2, READ, ONE, "set", sets::srandmember, "Answers any members"),
-    on_keys("srem", -3, WRITE | FAST, ONE, "set", sets::srem, "Removes members"),
+    on_keys("srem", -3, WRITE | FAST, ONE, "set", sets::srem, "Removes members")
+        .quick_unless(SET, elements::srem),
     on_keys("sscan", -3, READ | KEEPS, ONE, "set", sets::sscan, "Goes through the members in pieces"),
     on_keys("sunion", -2, READ, ALL, "set", sets::combined, "Unites sets"),
     on_keys("sunionstore", -3, WRITE | GROWS, ALL, "set", sets::store, "Unites sets and stores the result"),

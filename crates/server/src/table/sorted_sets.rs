@@ -1,7 +1,8 @@
 //! Rows of sorted sets.
 
 use super::row::*;
-use crate::commands::{blocking, combine, zranges, zsets};
+use crate::commands::{blocking, combine, elements, zranges, zsets};
+use crate::notify::ZSET;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
@@ -14,10 +15,12 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("bzpopmin", -3, WRITE | NOSCRIPT | BLOCKING | FAST, "sorted-set", blocking::take,
         "Takes off the member with the lowest score, or waits for one")
         .at(ALL_BUT_LAST),
-    on_keys("zadd", -4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zadd, "Adds members, or changes their scores"),
+    on_keys("zadd", -4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zadd, "Adds members, or changes their scores")
+        .quick_unless(ZSET, elements::zadd),
     on_keys("zcard", 2, READ | FAST, ONE, "sorted-set", zsets::zcard, "Says how many members there are"),
     on_keys("zcount", 4, READ | FAST, ONE, "sorted-set", zranges::zcount, "Counts members by score"),
-    on_keys("zincrby", 4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zincrby, "Adds to a member's score"),
+    on_keys("zincrby", 4, WRITE | GROWS | FAST, ONE, "sorted-set", zsets::zincrby, "Adds to a member's score")
+        .quick_unless(ZSET, elements::zincrby),
     on_keys("zlexcount", 4, READ | FAST, ONE, "sorted-set", zranges::zcount, "Counts members by their bytes"),
     on_keys("zmpop", -4, WRITE, NONE, "sorted-set", zsets::zmpop, "Takes members off the first sorted set that has any")
         .counted(1),

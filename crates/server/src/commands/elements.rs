@@ -1,0 +1,310 @@
+//! What is done with one element of a hash, list, set or sorted set by one operation of the database: no transaction.
+//!
+//! Invariants
+//! - The key exists, is of the right kind, does not expire and still exists afterwards; else the command's own handler is
+//!   asked, and whatever is refused is refused there.
+//! - What is replied is what the handler would reply.
+//! - A function that looks at nodes may run several times: what it has replied is taken back first.
+
+use perilune::{Few, IntoValue, Probe, Sight, ValueRef};
+use perilune_resp::{Arguments, Replies};
+
+use crate::failure::Result;
+use crate::keyspace::element::{Element, ELEMENT, HEAD};
+use crate::keyspace::{text, Keys, Kind};
+use crate::numbers::{double_of, integer, integer_of};
+
+/// Elements that one command adds at once.
+const PUSHED: usize = 8;
+
+/// Sets the value of an element; true if it is new. None: what is there does not allow it.
+#[inline]
+fn put(few: &mut Few<'_>, element: &Element, value: impl IntoValue) -> Option<bool> {
+    let count = element.count(few)?;
+    let is_new = match few.sight(ELEMENT) {
+        Sight::Record => false,
+        Sight::Nothing => true,
+        Sight::Unknown => return None,
+    };
+    if is_new {
+        few.set(HEAD, element.part(), count.checked_add(1)?);
+    }
+    few.set(ELEMENT, element.node(), value);
+    Some(is_new)
+}
+
+/// Removes an element that is not the last one; false if it is not there.
+#[inline]
+fn take(few: &mut Few<'_>, element: &Element) -> Option<bool> {
+    let count = element.count(few)?;
+    match few.sight(ELEMENT) {
+        Sight::Record if count > 1 => {
+            few.set(HEAD, element.part(), count - 1);
+            few.remove(ELEMENT, element.node());
+            Some(true)
+        }
+        Sight::Nothing => Some(false),
+        _ => None,
+    }
+}
+
+/// Looks at the key called by the first argument and its element called by the second, and replies the number that `change`
+/// answers.
+#[inline]
+fn on_element(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    kind: Kind,
+    replies: &mut Replies<'_>,
+    mut change: impl FnMut(&mut Few<'_>, &Element) -> Option<i64>,
+) -> Result<bool> {
+    let Some(element) = Element::of(keys, &arguments[1], kind, &arguments[2])? else { return Ok(false) };
+    let mut answer = 0;
+    let done = keys.session.change_few(&element.probes(), |few| {
+        let changed = change(few, &element);
+        answer = changed.unwrap_or_default();
+        changed.is_some()
+    })?;
+    if done {
+        replies.integer(answer);
+    }
+    Ok(done)
+}
+
+/// HSET of one field.
+pub(crate) fn hset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    if arguments.len() != 4 {
+        return Ok(false);
+    }
+    on_element(keys, arguments, Kind::Hash, replies, |few, field| {
+        put(few, field, &arguments[3]).map(i64::from)
+    })
+}
+
+pub(crate) fn hsetnx(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    on_element(keys, arguments, Kind::Hash, replies, |few, field| {
+        if few.sight(ELEMENT) == Sight::Record {
+            return field.count(few).map(|_| 0);
+        }
+        put(few, field, &arguments[3]).map(i64::from)
+    })
+}
+
+pub(crate) fn hincrby(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let Ok(by) = integer(&arguments[3]) else { return Ok(false) };
+    on_element(keys, arguments, Kind::Hash, replies, |few, field| {
+        let old = match few.sight(ELEMENT) {
+            Sight::Record => few.value(ELEMENT).and_then(integer_of)?,
+            _ => 0,
+        };
+        let sum = old.checked_add(by)?;
+        put(few, field, sum).map(|_| sum)
+    })
+}
+
+/// HDEL, SREM of one element.
+fn remove(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    kind: Kind,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    if arguments.len() != 3 {
+        return Ok(false);
+    }
+    on_element(keys, arguments, kind, replies, |few, element| take(few, element).map(i64::from))
+}
+
+pub(crate) fn hdel(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    remove(keys, arguments, Kind::Hash, replies)
+}
+
+pub(crate) fn srem(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    remove(keys, arguments, Kind::Set, replies)
+}
+
+/// SADD of one member.
+pub(crate) fn sadd(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    if arguments.len() != 3 {
+        return Ok(false);
+    }
+    on_element(keys, arguments, Kind::Set, replies, |few, member| {
+        if few.sight(ELEMENT) == Sight::Record {
+            return member.count(few).map(|_| 0);
+        }
+        put(few, member, true).map(i64::from)
+    })
+}
+
+/// The first index of a list and the last one, where `probes` look.
+fn ends(few: &mut Few<'_>, list: &Element) -> Option<(i64, i64)> {
+    let (first, last) = (list.index(few, HEAD)?, list.index(few, ELEMENT)?);
+    (first <= last).then_some((first, last))
+}
+
+/// LPUSH, RPUSH, LPUSHX, RPUSHX to a list that is there.
+pub(crate) fn push(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    let elements = arguments.from(2);
+    let pushed = elements.len();
+    let Some(list) = Element::part_of(keys, &arguments[1], Kind::List)? else { return Ok(false) };
+    if pushed > PUSHED {
+        return Ok(false);
+    }
+    let is_left = arguments[0].first().is_some_and(|letter| letter.eq_ignore_ascii_case(&b'l'));
+    let mut place = list.at(0)?;
+    let (mut length, count) = (0, pushed as i64);
+    let done = keys.session.change_few(&[Probe::first(list.key()), Probe::last(list.part())], |few| {
+        let mut push = || {
+            let (first, last) = ends(few, &list)?;
+            length = last.checked_sub(first)?.checked_add(1 + count)?;
+            let start = if is_left { first.checked_sub(count)? } else { last.checked_add(1)? };
+            start.checked_add(count)?;
+            for at in 0..pushed {
+                // Each one goes to the left of the one before, or to its right.
+                let element = if is_left { &elements[pushed - 1 - at] } else { &elements[at] };
+                place.go(start + at as i64).ok()?;
+                few.set(if is_left { HEAD } else { ELEMENT }, place.node(), element);
+            }
+            Some(())
+        };
+        push().is_some()
+    })?;
+    if done {
+        replies.integer(length);
+    }
+    Ok(done)
+}
+
+/// LPOP, RPOP of one element that is not the last one.
+pub(crate) fn pop(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    if arguments.len() != 2 {
+        return Ok(false);
+    }
+    let Some(list) = Element::part_of(keys, &arguments[1], Kind::List)? else { return Ok(false) };
+    let mut place = list.at(0)?;
+    let is_left = arguments[0].first().is_some_and(|letter| letter.eq_ignore_ascii_case(&b'l'));
+    let start = replies.position();
+    let probes = [Probe::first(list.key()), Probe::last(list.part())];
+    let (probes, side) = if is_left { (&probes[..1], HEAD) } else { (&probes[..], ELEMENT) };
+    let done = keys.session.change_few(probes, |few| {
+        replies.rewind(start);
+        let mut pop = || {
+            let first = list.index(few, HEAD)?;
+            let index = if is_left { first } else { list.index(few, ELEMENT)? };
+            if !is_left && index <= first {
+                return None;
+            }
+            text::reply(few.value(side)?, replies);
+            place.go(index).ok()?;
+            few.remove(side, place.node());
+            let stays = !is_left || few.step(HEAD) == Sight::Record && list.index(few, HEAD)? == first + 1;
+            stays.then_some(())
+        };
+        pop().is_some()
+    })?;
+    if !done {
+        replies.rewind(start);
+    }
+    Ok(done)
+}
+
+/// The score that a probe stands at, as commands of sorted sets read it.
+fn score(value: ValueRef<'_>) -> Option<f64> {
+    match value {
+        ValueRef::Double(score) if !score.is_nan() => Some(score),
+        _ => None,
+    }
+}
+
+/// Gives a member a score that `new` makes of the one it had; what is replied is left to the caller. Answers both.
+fn put_score(
+    keys: &mut Keys<'_>,
+    name: &[u8],
+    member: &[u8],
+    new: impl Fn(Option<f64>) -> Option<f64>,
+) -> Result<Option<(Option<f64>, f64)>> {
+    let Some(element) = Element::of(keys, name, Kind::Zset, member)? else { return Ok(None) };
+    // The place of the old score is to be looked at, too: so it has to be known before.
+    let old = match keys.session.get_ref(element.node())? {
+        None => None,
+        Some(value) => match score(value) {
+            None => return Ok(None),
+            old => old,
+        },
+    };
+    let Some(new) = new(old) else { return Ok(None) };
+    let place = element.place(keys, name, new, member)?;
+    let old_place = match old {
+        Some(old) if old != new => element.place(keys, name, old, member)?,
+        _ => place.clone(),
+    };
+    let [head, at] = element.probes();
+    let probes = [head, at, Probe::at(&place), Probe::at(&old_place)];
+    let is_moved = old.is_some() && old != Some(new);
+    let probes = if is_moved { &probes[..] } else { &probes[..3] };
+    let done = keys.session.change_few(probes, |few| {
+        let mut put = || {
+            let count = element.count(few)?;
+            let found = few.sight(ELEMENT) == Sight::Record;
+            if found != old.is_some() || found && few.value(ELEMENT).and_then(score) != old {
+                return None;
+            }
+            if old == Some(new) {
+                return Some(());
+            }
+            if !found {
+                few.set(HEAD, element.part(), count.checked_add(1)?);
+            }
+            few.set(ELEMENT, element.node(), new);
+            if is_moved && old_place < place {
+                few.remove(3, &old_place);
+            }
+            few.set(2, &place, new);
+            if is_moved && old_place > place {
+                few.remove(3, &old_place);
+            }
+            Some(())
+        };
+        put().is_some()
+    })?;
+    Ok(done.then_some((old, new)))
+}
+
+/// ZADD of one member without options.
+pub(crate) fn zadd(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    if arguments.len() != 4 {
+        return Ok(false);
+    }
+    let Some(given) = double_of(&arguments[2]) else { return Ok(false) };
+    let done = put_score(keys, &arguments[1], &arguments[3], |_| Some(given))?;
+    if let Some((old, _)) = done {
+        replies.integer(i64::from(old.is_none()));
+    }
+    Ok(done.is_some())
+}
+
+pub(crate) fn zincrby(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    let Some(by) = double_of(&arguments[2]) else { return Ok(false) };
+    // What is no number is refused by the handler; and where nothing seems to change the sign of a zero may.
+    let sum = |old: Option<f64>| {
+        let sum = old.map_or(by, |old| old + by);
+        Some(sum).filter(|sum| !sum.is_nan() && old != Some(*sum))
+    };
+    let done = put_score(keys, &arguments[1], &arguments[3], sum)?;
+    if let Some((_, new)) = done {
+        replies.double(new);
+    }
+    Ok(done.is_some())
+}
