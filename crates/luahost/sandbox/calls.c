@@ -26,9 +26,8 @@ static int refuse(lua_State *L, const char *message)
 }
 
 /* Raises while a library is loaded: then there is no such function. */
-static void check_loaded(lua_State *L, const char *name)
+static void check_loaded(const sandbox *S, lua_State *L, const char *name)
 {
-    const sandbox *S = sandbox_of(L);
     if (S->run != NULL && S->run->loading)
         luaL_error(L, ABSENT_GLOBAL, name);
 }
@@ -44,16 +43,15 @@ static int fail(sandbox *S, lua_State *L, int raise, const char *message)
     return 1;
 }
 
-/* Runs the command that the values from `first` on are. */
-static int run_command(lua_State *L, int first, int raise)
+/* Runs the command that all values are. */
+static int run_command(sandbox *S, lua_State *L, int raise)
 {
-    sandbox *S = sandbox_of(L);
     int last = lua_gettop(L);
-    if (last < first)
+    if (last < 1)
         return fail(S, L, raise, "ERR Please specify at least one argument for this redis lib call");
-    if (!collect(S, L, first, last))
+    if (!collect(S, L, 1, last))
         return fail(S, L, raise, "ERR Lua redis lib command arguments must be strings or integers");
-    text reply = ask(S, L, ASK_CALL, (size_t)(last - first + 1), S->slices);
+    text reply = ask(S, L, ASK_CALL, (size_t)last);
     if (raise && reply.length > 3 && reply.bytes[0] == '-')
         return raise_plain(S, L, (text){reply.bytes + 1, reply.length - 3});
     push_reply(S, L, reply);
@@ -62,14 +60,16 @@ static int run_command(lua_State *L, int first, int raise)
 
 static int redis_call(lua_State *L)
 {
-    check_loaded(L, "call");
-    return run_command(L, 1, 1);
+    sandbox *S = sandbox_of(L);
+    check_loaded(S, L, "call");
+    return run_command(S, L, 1);
 }
 
 static int redis_pcall(lua_State *L)
 {
-    check_loaded(L, "pcall");
-    return run_command(L, 1, 0);
+    sandbox *S = sandbox_of(L);
+    check_loaded(S, L, "pcall");
+    return run_command(S, L, 0);
 }
 
 /* redis.get(...): upvalue 1 is the command's name. */
@@ -77,12 +77,12 @@ static int named_call(lua_State *L)
 {
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
-    return run_command(L, 1, 1);
+    return run_command(sandbox_of(L), L, 1);
 }
 
 int client_call(lua_State *L)
 {
-    return run_command(L, 1, 1);
+    return run_command(sandbox_of(L), L, 1);
 }
 
 /* __index of the library: each command is a function. */
@@ -91,7 +91,7 @@ static int find_command(lua_State *L)
     sandbox *S = sandbox_of(L);
     if (lua_type(L, 2) != LUA_TSTRING || !collect(S, L, 2, 2))
         return 0;
-    if (S->run == NULL || ask(S, L, ASK_COMMAND, 1, S->slices).length == 0)
+    if (S->run == NULL || ask(S, L, ASK_COMMAND, 1).length == 0)
         return 0;
     lua_settop(L, 2);
     lua_pushvalue(L, 2);
@@ -142,8 +142,8 @@ static int redis_sha1hex(lua_State *L)
     if (lua_gettop(L) != 1)
         return refuse(L, "ERR wrong number of arguments");
     if (!collect(S, L, 1, 1))
-        S->slices[0] = (text){"", 0};
-    text digits = ask(S, L, ASK_SHA1, 1, S->slices);
+        S->spans[0][0] = S->spans[0][1] = 0;
+    text digits = ask(S, L, ASK_SHA1, 1);
     lua_pushlstring(L, digits.bytes, digits.length);
     return 1;
 }
@@ -173,13 +173,13 @@ static int redis_log(lua_State *L)
     lua_pushnumber(L, (lua_Number)(int)level);
     lua_insert(L, -2);
     collect(S, L, lua_gettop(L) - 1, lua_gettop(L));
-    ask(S, L, ASK_LOG, 2, S->slices);
+    ask(S, L, ASK_LOG, 2);
     return 0;
 }
 
 static int redis_setresp(lua_State *L)
 {
-    check_loaded(L, "setresp");
+    check_loaded(sandbox_of(L), L, "setresp");
     if (lua_gettop(L) != 1)
         return refuse(L, "ERR redis.setresp() requires one argument.");
     lua_Number wanted = lua_tonumber(L, 1);
@@ -191,7 +191,7 @@ static int redis_setresp(lua_State *L)
 
 static int redis_set_repl(lua_State *L)
 {
-    check_loaded(L, "set_repl");
+    check_loaded(sandbox_of(L), L, "set_repl");
     if (lua_gettop(L) != 1)
         return refuse(L, "ERR redis.set_repl() requires two arguments.");
     lua_Number flags = lua_tonumber(L, 1);
@@ -227,7 +227,7 @@ static int redis_acl_check_cmd(lua_State *L)
         return refuse(L, "ERR Please specify at least one argument for this redis lib call");
     if (!collect(S, L, 1, last))
         return refuse(L, "ERR Lua redis lib command arguments must be strings or integers");
-    text may = ask(S, L, ASK_ALLOWED, (size_t)last, S->slices);
+    text may = ask(S, L, ASK_ALLOWED, (size_t)last);
     if (may.length == 0)
         return refuse(L, "ERR Invalid command passed to redis.acl_check_cmd()");
     lua_pushboolean(L, may.bytes[0] == '1');
@@ -309,7 +309,7 @@ static int register_function(lua_State *L)
         }
     }
     collect(S, L, first, lua_gettop(L));
-    text refusal = ask(S, L, ASK_REGISTER, (size_t)(lua_gettop(L) - first + 1), S->slices);
+    text refusal = ask(S, L, ASK_REGISTER, (size_t)(lua_gettop(L) - first + 1));
     if (refusal.length > 0)
         return raise_plain(S, L, refusal);
     return 0;

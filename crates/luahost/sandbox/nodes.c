@@ -61,7 +61,7 @@ int ask_node(lua_State *L)
     collect(S, L, 1, last);
     int protocol = S->script_protocol;
     S->script_protocol = 3;
-    text reply = ask(S, L, ASK_NODE, (size_t)last, S->slices);
+    text reply = ask(S, L, ASK_NODE, (size_t)last);
     S->script_protocol = protocol;
     if (reply.length > 3 && reply.bytes[0] == '-') {
         lua_pushlstring(L, reply.bytes + 1, reply.length - 3);

@@ -48,7 +48,10 @@ enum { ANSWERED = 0, MUST_END = 1 };
 
 #define ABSENT_GLOBAL "Script attempted to access nonexistent global variable '%s'"
 
-typedef int (*ask_function)(void *host, int question, size_t count, const text *arguments, int protocol,
+/* Where an argument begins and ends in the bytes that all of them lie in. */
+typedef size_t span[2];
+
+typedef int (*ask_function)(void *host, int question, text words, const span *spans, size_t count, int protocol,
                             text *answer);
 
 /* One run of a script. */
@@ -101,8 +104,9 @@ typedef struct sandbox {
     char source[64];
     buffer out;     /* the reply */
     buffer scratch; /* of the function that runs now */
-    text *slices;
-    size_t slice_room;
+    buffer words;   /* the arguments of a question, one behind the other */
+    span *spans;
+    size_t span_room;
     json_options json;
     uint64_t chance;      /* of math.random */
     uint64_t modules_run; /* the run that the loaded modules belong to */
@@ -143,8 +147,9 @@ void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte);
 /* Writes a whole number, without a zero behind it: at most WHOLE_DIGITS bytes; how many. */
 size_t write_whole(char *place, long long number);
 /* Asks the host; raises if the script must end. */
-text ask(sandbox *S, lua_State *L, int question, size_t count, const text *arguments);
-/* Arguments first..last of the stack as texts, numbers as Redis writes them; 0 if one is neither. */
+text ask(sandbox *S, lua_State *L, int question, size_t count);
+/* Makes first..last of the stack the arguments of a question, numbers as Redis writes them; 0 if one is neither a
+ * string nor a number. */
 int collect(sandbox *S, lua_State *L, int first, int last);
 
 /* replies.c */
@@ -180,6 +185,7 @@ void reset_json(sandbox *S);
 
 enum {
     WHOLE_DIGITS = 20,
+    NUMBER_BYTES = 32,
     SOURCE_BYTES = 1 << 20,   /* of one script or module */
     STEPS_UNCHECKED = 4096,   /* between two looks at the stop flag */
     STACK_BYTES = 512 << 10,  /* of the C stack that functions calling back into Lua may use */

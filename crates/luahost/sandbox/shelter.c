@@ -166,7 +166,7 @@ static int open_require(lua_State *L)
     lua_rawget(L, 2);
     if (lua_isnil(L, -1)) {
         collect(S, L, 1, 1);
-        text source = ask(S, L, ASK_MODULE, 1, S->slices);
+        text source = ask(S, L, ASK_MODULE, 1);
         if (source.length == 0)
             return luaL_error(L, "module '%s' not found: there is no such file in script-directory",
                               lua_tostring(L, 1));

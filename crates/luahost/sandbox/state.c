@@ -8,6 +8,7 @@
  */
 #include "sandbox.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,8 @@ void sandbox_free(sandbox *S)
     pthread_mutex_destroy(&S->mutex);
     free(S->out.bytes);
     free(S->scratch.bytes);
-    free(S->slices);
+    free(S->words.bytes);
+    free(S->spans);
     free(S);
 }
 
@@ -211,12 +213,13 @@ static void shrink(sandbox *S, buffer *b)
     }
 }
 
-text ask(sandbox *S, lua_State *L, int question, size_t count, const text *arguments)
+text ask(sandbox *S, lua_State *L, int question, size_t count)
 {
     text answer = {NULL, 0};
     if (S->run == NULL)
         luaL_error(L, "no script runs");
-    int outcome = S->run->ask(S->run->host, question, count, arguments, S->script_protocol, &answer);
+    text words = {S->words.bytes, S->words.length};
+    int outcome = S->run->ask(S->run->host, question, words, S->spans, count, S->script_protocol, &answer);
     if (outcome != ANSWERED)
         S->ending = 1;
     check_stop(S, L);
@@ -225,49 +228,73 @@ text ask(sandbox *S, lua_State *L, int question, size_t count, const text *argum
 
 size_t write_whole(char *place, long long number)
 {
-    char digits[WHOLE_DIGITS];
-    size_t at = sizeof digits, sign = number < 0;
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051"
+                                "525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    size_t sign = number < 0, length = sign + 1;
     unsigned long long rest = sign ? 0 - (unsigned long long)number : (unsigned long long)number;
-    do {
-        digits[--at] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest != 0);
-    if (sign)
-        place[0] = '-';
-    memcpy(place + sign, digits + at, sizeof digits - at);
-    return sign + sizeof digits - at;
+    for (unsigned long long bound = 10; rest >= bound && length < sign + 20; bound *= 10)
+        length++;
+    place[0] = '-';
+    size_t at = length;
+    for (; rest >= 100; rest /= 100)
+        memcpy(place + (at -= 2), pairs + 2 * (rest % 100), 2);
+    if (rest >= 10)
+        memcpy(place + (at - 2), pairs + 2 * rest, 2);
+    else
+        place[at - 1] = (char)('0' + rest);
+    return length;
 }
 
+/* Writes a number as Redis does, at most NUMBER_BYTES; how many. */
+static size_t write_number(char *place, lua_Number number)
+{
+    long long whole = number > -1e15 && number < 1e15 ? (long long)number : 0;
+    if ((lua_Number)whole == number && (whole != 0 || !signbit(number)))
+        return write_whole(place, whole);
+    return (size_t)snprintf(place, NUMBER_BYTES, "%.17g", number);
+}
+
+/* Makes room for so many spans. */
+static void room_for_spans(sandbox *S, lua_State *L, size_t count)
+{
+    span *spans = realloc(S->spans, count * sizeof *spans);
+    if (spans == NULL)
+        luaL_error(L, "not enough memory");
+    S->spans = spans;
+    S->span_room = count;
+}
+
+/* NB: behind each argument there is room for all that follow, were they numbers. */
 int collect(sandbox *S, lua_State *L, int first, int last)
 {
-    size_t count = last < first ? 0 : (size_t)(last - first + 1);
-    if (count > S->slice_room) {
-        text *slices = realloc(S->slices, count * sizeof *slices);
-        if (slices == NULL)
-            luaL_error(L, "not enough memory");
-        S->slices = slices;
-        S->slice_room = count;
-    }
-    S->scratch.length = 0;
-    buffer_room(S, L, &S->scratch, 32 * count);
-    for (int index = first; index <= last; index++) {
-        text *slice = &S->slices[index - first];
-        int type = lua_type(L, index);
+    int count = last < first ? 0 : last - first + 1;
+    if ((size_t)count > S->span_room)
+        room_for_spans(S, L, (size_t)count);
+    S->words.length = 0;
+    char *bytes = buffer_room(S, L, &S->words, NUMBER_BYTES * (size_t)count);
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        size_t length;
+        int type = lua_type(L, first + i);
+        S->spans[i][0] = at;
         if (type == LUA_TSTRING) {
-            slice->bytes = lua_tolstring(L, index, &slice->length);
+            const char *string = lua_tolstring(L, first + i, &length);
+            size_t room = length + NUMBER_BYTES * (size_t)(count - i);
+            if (S->words.room - at < room) {
+                S->words.length = at;
+                buffer_room(S, L, &S->words, room);
+                bytes = S->words.bytes;
+            }
+            memcpy(bytes + at, string, length);
         } else if (type == LUA_TNUMBER) {
-            char *place = S->scratch.bytes + S->scratch.length;
-            lua_Number number = lua_tonumber(L, index);
-            long long whole = number > -1e15 && number < 1e15 ? (long long)number : 0;
-            slice->bytes = place;
-            slice->length = whole != 0 && (lua_Number)whole == number
-                                ? write_whole(place, whole)
-                                : (size_t)snprintf(place, 32, "%.17g", number);
-            S->scratch.length += slice->length;
+            length = write_number(bytes + at, lua_tonumber(L, first + i));
         } else {
             return 0;
         }
+        at += length;
+        S->spans[i][1] = at;
     }
+    S->words.length = at;
     return 1;
 }
 
@@ -520,6 +547,7 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
             lua_gc(L, LUA_GCCOLLECT, 0);
             *reply = (text){no_memory, sizeof no_memory - 1};
             shrink(S, &S->scratch);
+            shrink(S, &S->words);
             return RUN_REPLIED;
         }
     }
@@ -527,5 +555,6 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
     *reply = (text){S->out.bytes, S->out.length};
     lua_settop(L, 0);
     shrink(S, &S->scratch);
+    shrink(S, &S->words);
     return outcome;
 }

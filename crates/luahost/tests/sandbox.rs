@@ -71,6 +71,11 @@ fn values_become_replies() {
         ("return {err = 'BAD a\\nb'}", "-BAD a b~"),
         ("return KEYS[1] .. ARGV[1] .. ARGV[2]", "$9~keyonetwo~"),
         ("return redis.call('GET', 'a', 1.5, 3)", "$11~GET a 1.5 3~"),
+        (
+            "return redis.call('n', 0, 0 * -1, -7, 1e15, -1e14, 2 ^ 63, 1 / 3)",
+            "$86~n 0 -0 -7 1000000000000000 -100000000000000 9.2233720368547758e+18 0.33333333333333331~",
+        ),
+        ("return redis.call('')", "$0~~"),
         ("return redis.get('a')", "$5~get a~"),
         ("return redis.call('fail')", "-WRONG it failed script: f00, on @user_script:1.~"),
         ("return redis.pcall('fail').err", "$15~WRONG it failed~"),
@@ -81,6 +86,26 @@ fn values_become_replies() {
     ] {
         assert_eq!(run(source), reply, "{source}");
     }
+}
+
+#[test]
+fn arguments_come_as_they_are_given() {
+    // Numbers of each length, and texts that take more memory than numbers do.
+    let numbers = "for digits = 0, 16 do for _, less in ipairs({1, 0, -1}) do for _, sign in ipairs({1, -1}) do
+        local n = sign * (10 ^ digits - less)
+        if redis.call('n', n, n) ~= 'n ' .. ('%.17g'):format(n) .. ' ' .. ('%.17g'):format(n) then return n end
+        end end end return 'all'";
+    assert_eq!(run(numbers), "$3~all~");
+    let long = "for length = 0, 70000, 997 do local x, y = ('x'):rep(length), ('y'):rep(3 * length)
+        if redis.call(x, 1, y, 22, '', x) ~= x .. ' 1 ' .. y .. ' 22  ' .. x then return length end end return 'all'";
+    assert_eq!(run(long), "$3~all~");
+    let many =
+        "local t = {} for i = 1, 5000 do t[i] = i end return redis.call(unpack(t)) == table.concat(t, ' ')";
+    assert_eq!(run(many), ":1~");
+    // What failed leaves nothing behind for the next.
+    let wrong =
+        "redis.call('a', 'bc') pcall(redis.call, {}) local s = redis.sha1hex(nil) return redis.call('b')";
+    assert_eq!(run(wrong), "$1~b~");
 }
 
 #[test]

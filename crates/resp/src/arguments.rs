@@ -3,7 +3,7 @@
 use std::ops::Index;
 
 /// Where an argument lies: start and end.
-pub(crate) type Span = (usize, usize);
+pub type Span = [usize; 2];
 
 /// The arguments of one request, the command's name first.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,11 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    pub(crate) fn new(bytes: &'a [u8], spans: &'a [Span]) -> Arguments<'a> {
+    /// Those that lie at `spans` of `bytes`, none of which begins behind its end or ends behind theirs: whoever gets one that
+    /// does panics.
+    #[inline]
+    #[must_use]
+    pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Arguments<'a> {
         Arguments { bytes, spans }
     }
 
@@ -35,12 +39,12 @@ impl<'a> Arguments<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
-        self.spans.get(index).map(|&(start, end)| &self.bytes[start..end])
+        self.spans.get(index).map(|&[start, end]| &self.bytes[start..end])
     }
 
     /// All of them, the name first.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone + 'a {
-        self.spans.iter().map(|&(start, end)| &self.bytes[start..end])
+        self.spans.iter().map(|&[start, end]| &self.bytes[start..end])
     }
 
     /// Those from `index` on, as if they were all; none if there are fewer.
@@ -59,7 +63,7 @@ impl<'a> Arguments<'a> {
     #[must_use]
     pub fn extent(&self) -> usize {
         match (self.spans.first(), self.spans.last()) {
-            (Some((start, _)), Some((_, end))) => end - start,
+            (Some([start, _]), Some([_, end])) => end - start,
             _ => 0,
         }
     }
@@ -67,7 +71,7 @@ impl<'a> Arguments<'a> {
     /// A copy with a buffer of its own.
     #[must_use]
     pub fn to_owned(&self) -> ArgumentsBuf {
-        let bytes = self.spans.iter().map(|(start, end)| end - start).sum();
+        let bytes = self.spans.iter().map(|[start, end]| end - start).sum();
         let mut all = ArgumentsBuf::with_capacity(self.len(), bytes);
         self.iter().for_each(|argument| all.push(argument));
         all
@@ -81,7 +85,7 @@ impl Index<usize> for Arguments<'_> {
     /// If there is no such argument: the caller has counted them.
     #[inline]
     fn index(&self, index: usize) -> &[u8] {
-        let (start, end) = self.spans[index];
+        let [start, end] = self.spans[index];
         &self.bytes[start..end]
     }
 }
@@ -105,7 +109,7 @@ impl ArgumentsBuf {
     pub fn push(&mut self, argument: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(argument);
-        self.spans.push((start, self.bytes.len()));
+        self.spans.push([start, self.bytes.len()]);
     }
 
     /// Takes all arguments out; the memory stays.

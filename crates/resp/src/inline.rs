@@ -12,7 +12,7 @@ pub(crate) fn split(line: &[u8], text: &mut Vec<u8>, spans: &mut Vec<Span>) -> R
     while !rest.is_empty() {
         let start = text.len();
         rest = word(rest, text)?.trim_ascii_start();
-        spans.push((start, text.len()));
+        spans.push([start, text.len()]);
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ mod tests {
     fn words(line: &[u8]) -> Result<Vec<Vec<u8>>, Unbalanced> {
         let (mut text, mut spans) = (Vec::new(), Vec::new());
         split(line, &mut text, &mut spans)?;
-        Ok(spans.iter().map(|&(start, end)| text[start..end].to_vec()).collect())
+        Ok(spans.iter().map(|&[start, end]| text[start..end].to_vec()).collect())
     }
 
     #[test]

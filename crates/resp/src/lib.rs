@@ -21,7 +21,7 @@ mod reply;
 mod request;
 
 pub use answer::{Answer, AnswerError};
-pub use arguments::{Arguments, ArgumentsBuf};
+pub use arguments::{Arguments, ArgumentsBuf, Span};
 pub use decimal::{format_double, parse_integer, write_integer};
 pub use reply::{Protocol, Replies};
 pub use request::{Progress, ProtocolError, RequestParser};

@@ -158,7 +158,7 @@ impl RequestParser {
                     if bytes.len() < end + 2 {
                         return Ok(Progress::Incomplete);
                     }
-                    self.spans.push((self.at, end));
+                    self.spans.push([self.at, end]);
                     self.at = end + 2;
                     if missing == 1 {
                         return Ok(self.complete());
@@ -186,7 +186,7 @@ impl RequestParser {
                 self.spans.clear();
                 return None;
             };
-            self.spans.push((start, end));
+            self.spans.push([start, end]);
             at = end + 2;
         }
         self.at = at;

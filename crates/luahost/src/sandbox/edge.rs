@@ -49,40 +49,60 @@ impl<'a> Text<'a> {
 /// Arguments of a question.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
-    texts: *const Text<'a>,
-    count: usize,
+    bytes: &'a [u8],
+    spans: &'a [[usize; 2]],
 }
 
 impl<'a> Texts<'a> {
     /// How many.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.count
+        self.spans.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.spans.is_empty()
     }
 
     /// The one at `index`.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
-        // SAFETY: the array has `count` texts (only `ask_host` makes a `Texts`), whose strings C keeps on Lua's stack
-        // or in its scratch buffer until the question is answered, which `'a` does not outlive.
-        (index < self.count).then(|| unsafe { (*self.texts.add(index)).bytes() })
+        self.spans.get(index).map(|&[start, end]| &self.bytes[start..end])
     }
 
     /// All of them.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + 'a {
-        (0..self.count).map_while(move |index| self.get(index))
+        self.spans.iter().map(move |&[start, end]| &self.bytes[start..end])
+    }
+
+    /// The bytes that all of them lie in.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Where each begins and ends there.
+    #[inline]
+    #[must_use]
+    pub fn spans(&self) -> &'a [[usize; 2]] {
+        self.spans
     }
 }
 
-type Ask = unsafe extern "C" fn(*mut c_void, c_int, usize, *const Text<'_>, c_int, *mut Text<'_>) -> c_int;
+type Ask = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    Text<'_>,
+    *const [usize; 2],
+    usize,
+    c_int,
+    *mut Text<'_>,
+) -> c_int;
 
 /// `sandbox_run` of sandbox.h.
 #[repr(C)]
@@ -164,14 +184,20 @@ const QUESTIONS: [Question; 8] = [
 unsafe extern "C" fn ask_host(
     host: *mut c_void,
     question: c_int,
+    words: Text<'_>,
+    spans: *const [usize; 2],
     count: usize,
-    arguments: *const Text<'_>,
     protocol: c_int,
     answer: *mut Text<'_>,
 ) -> c_int {
     // SAFETY: `host` is the bridge that `Raw::run` has on its stack, and lends to nobody else during the run.
     let bridge = unsafe { &mut *host.cast::<Bridge<'_>>() };
-    let arguments = Texts { texts: arguments, count };
+    // SAFETY: C leaves the bytes and the spans, `count` of them, alone until the question is answered, which no argument
+    // outlives. Where there are none, there may be no place.
+    let arguments = unsafe {
+        let spans = if count == 0 { &[] } else { std::slice::from_raw_parts(spans, count) };
+        Texts { bytes: words.bytes(), spans }
+    };
     let question = usize::try_from(question).ok().and_then(|question| QUESTIONS.get(question));
     bridge.answer.clear();
     let flow = catch_unwind(AssertUnwindSafe(|| match question {

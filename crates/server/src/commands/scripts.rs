@@ -142,10 +142,7 @@ pub(crate) fn run(
         caller.read_only = work.read_only;
         caller.is_full = is_full;
         caller.atomic = false;
-        caller.arguments = std::mem::take(&mut state.arguments);
-        let outcome = state.sandbox.run(&run, &mut caller);
-        state.arguments = caller.into_memory();
-        match outcome {
+        match state.sandbox.run(&run, &mut caller) {
             Outcome::Replied(bytes) => {
                 replies.raw(bytes);
                 Ok(())
@@ -218,10 +215,7 @@ fn run_briefly(
         caller.is_full = traits.is_full;
         caller.brief = true;
         caller.in_place = traits.in_place;
-        caller.arguments = std::mem::take(&mut state.arguments);
-        let outcome = state.sandbox.run(run, &mut caller);
-        state.arguments = caller.into_memory();
-        match outcome {
+        match state.sandbox.run(run, &mut caller) {
             // Clients that wait for keys are served in a whole one.
             Outcome::Replied(_) if effects.is_unfinished() => Err(perilune::Error::Conflict),
             Outcome::Replied(bytes) => {

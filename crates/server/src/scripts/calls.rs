@@ -26,9 +26,6 @@ use crate::table::{self, Command, Run as Work, GROWS, KEEPS, NOSCRIPT, POSTS, WR
 /// Bytes of a module's file at most.
 const MODULE_BYTES: u64 = 1 << 20;
 
-/// Bytes of the arguments of calls that are kept for the next run.
-const ARGUMENTS_KEPT: usize = 64 << 10;
-
 /// The host of one run.
 pub(crate) struct Caller<'c> {
     pub(crate) server: &'c Arc<Server>,
@@ -52,8 +49,6 @@ pub(crate) struct Caller<'c> {
     pub(crate) loading: bool,
     /// A function of a program runs: nodes are what it would see there.
     pub(crate) shipped: bool,
-    /// The command under way; memory that is kept for the next run.
-    pub(crate) arguments: ArgumentsBuf,
     /// Why the script must end.
     pub(crate) failure: Option<perilune::Error>,
     /// Functions that a library defines.
@@ -91,35 +86,14 @@ impl<'c> Caller<'c> {
             wrote: false,
             loading: false,
             shipped: false,
-            arguments: ArgumentsBuf::default(),
             failure: None,
             registered: Vec::new(),
         }
     }
 
-    /// The memory of its arguments, for the next run; what large ones have taken is given back.
-    pub(crate) fn into_memory(self) -> ArgumentsBuf {
-        if self.arguments.bytes() > ARGUMENTS_KEPT {
-            ArgumentsBuf::default()
-        } else {
-            self.arguments
-        }
-    }
-
-    /// Runs a command; its reply, or why it is not run, goes into `answer`.
-    fn call(&mut self, texts: Texts<'_>, protocol: u8, answer: &mut Vec<u8>) -> ControlFlow<()> {
-        let mut words = std::mem::take(&mut self.arguments);
-        words.clear();
-        for text in texts.iter() {
-            words.push(text);
-        }
-        let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
-        let flow = self.run(words.as_arguments(), &mut Replies::new(answer, protocol));
-        self.arguments = words;
-        flow
-    }
-
-    fn run(&mut self, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> ControlFlow<()> {
+    /// Runs a command; its reply, or why it is not run, goes into `replies`.
+    #[inline]
+    fn call(&mut self, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> ControlFlow<()> {
         if self.loading {
             replies.error("ERR a library calls no commands while it is loaded");
             return ControlFlow::Continue(());
@@ -194,8 +168,7 @@ impl<'c> Caller<'c> {
 
     /// Whether the client may run a command: 1 or 0; nothing if there is none.
     fn allowed(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
-        let words: ArgumentsBuf = texts.iter().collect();
-        let arguments = words.as_arguments();
+        let arguments = as_arguments(texts);
         let Some(command) = table::find(&arguments[0]).filter(|command| command.takes(arguments.len()))
         else {
             return;
@@ -330,6 +303,12 @@ impl<'c> Caller<'c> {
     }
 }
 
+/// They lie as those of requests do.
+#[inline]
+fn as_arguments(texts: Texts<'_>) -> Arguments<'_> {
+    Arguments::new(texts.bytes(), texts.spans())
+}
+
 /// Runs a command in a brief transaction, which has no levels: one that fails to write takes all with it, and the
 /// script runs again in a whole transaction.
 fn run_briefly(
@@ -384,7 +363,10 @@ impl Answers for Caller<'_> {
             return ControlFlow::Break(());
         }
         match question {
-            Question::Call => return self.call(arguments, protocol, answer),
+            Question::Call => {
+                let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+                return self.call(as_arguments(arguments), &mut Replies::new(answer, protocol));
+            }
             Question::Log => self.log(first, arguments.get(1).unwrap_or_default()),
             Question::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
             Question::Module => self.module(first, answer),

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use perilune::Session;
 use perilune_luahost::sandbox::{Code, Sandbox};
-use perilune_resp::ArgumentsBuf;
 
 use crate::commands::scripts::is_by_sha;
 use crate::scripts::header::{self, Flags};
@@ -55,8 +54,6 @@ pub(crate) struct State {
     /// run yet.
     aside: Vec<u8>,
     pub(super) libraries: Libraries,
-    /// Memory for the arguments of calls.
-    pub(crate) arguments: ArgumentsBuf,
 }
 
 impl State {
@@ -76,7 +73,6 @@ impl State {
             whole: Vec::new(),
             aside: Vec::new(),
             libraries: Libraries::default(),
-            arguments: ArgumentsBuf::default(),
         })
     }
 
