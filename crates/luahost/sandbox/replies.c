@@ -164,8 +164,35 @@ static void push_one(sandbox *S, lua_State *L, cursor *c, int depth)
     }
 }
 
+/* The end of the digits behind the first byte of a reply of up to 15 bytes in its first line; what they say. */
+static size_t leading_number(text reply, size_t *number)
+{
+    size_t at = 1, most = reply.length < 16 ? reply.length : 16;
+    *number = 0;
+    for (; at < most && (unsigned char)(reply.bytes[at] - '0') < 10; at++)
+        *number = *number * 10 + (size_t)(reply.bytes[at] - '0');
+    return at;
+}
+
 void push_reply(sandbox *S, lua_State *L, text reply)
 {
+    /* Most are a string, a number or nothing. */
+    if (reply.length > 3) {
+        size_t number, end = leading_number(reply, &number);
+        char kind = reply.bytes[0];
+        if (kind == '$' && end > 1 && end + number + 4 == reply.length) {
+            lua_pushlstring(L, reply.bytes + end + 2, number);
+            return;
+        }
+        if (kind == ':' && end > 1 && end + 2 == reply.length) {
+            lua_pushnumber(L, (lua_Number)number);
+            return;
+        }
+        if (reply.length == 5 && memcmp(reply.bytes, "$-1\r\n", 5) == 0) {
+            lua_pushboolean(L, 0);
+            return;
+        }
+    }
     cursor c = {reply.bytes, reply.bytes + reply.length};
     push_one(S, L, &c, 0);
 }
@@ -248,14 +275,27 @@ static void write_pairs(sandbox *S, lua_State *L, int protocol, int depth, int i
     }
 }
 
-static int field(lua_State *L, int index, const char *name, int type)
+/* Pushes the field that the string at the top names, instead of it, if it is of this type. */
+static int named_field(lua_State *L, int index, int type)
 {
-    lua_pushstring(L, name);
     lua_rawget(L, index);
     if (lua_type(L, -1) == type)
         return 1;
     lua_pop(L, 1);
     return 0;
+}
+
+static int field(lua_State *L, int index, const char *name, int type)
+{
+    lua_pushstring(L, name);
+    return named_field(L, index, type);
+}
+
+/* The same of the name NAME_... */
+static int known_field(sandbox *S, lua_State *L, int index, int name, int type)
+{
+    push_name(S, L, name);
+    return named_field(L, index, type);
 }
 
 static text top(lua_State *L)
@@ -288,28 +328,28 @@ static void write_verbatim(sandbox *S, lua_State *L, int protocol)
 /* A table that says what it is by one field; 0 if it is an array. */
 static int write_marked(sandbox *S, lua_State *L, int index, int protocol, int depth)
 {
-    if (field(L, index, "err", LUA_TSTRING)) {
+    if (known_field(S, L, index, NAME_ERR, LUA_TSTRING)) {
         text message = top(L);
         if (message.length > 0 && message.bytes[0] == '-')
             message = (text){message.bytes + 1, message.length - 1};
         write_error(S, L, &S->out, message);
-    } else if (field(L, index, "ok", LUA_TSTRING)) {
+    } else if (known_field(S, L, index, NAME_OK, LUA_TSTRING)) {
         buffer_byte(S, L, &S->out, '+');
         write_line(S, L, &S->out, top(L));
-    } else if (field(L, index, "double", LUA_TNUMBER)) {
+    } else if (known_field(S, L, index, NAME_DOUBLE, LUA_TNUMBER)) {
         write_double(S, L, lua_tonumber(L, -1), protocol);
-    } else if (field(L, index, "map", LUA_TTABLE)) {
+    } else if (known_field(S, L, index, NAME_MAP, LUA_TTABLE)) {
         write_pairs(S, L, protocol, depth, 1);
-    } else if (field(L, index, "set", LUA_TTABLE)) {
+    } else if (known_field(S, L, index, NAME_SET, LUA_TTABLE)) {
         write_pairs(S, L, protocol, depth, 0);
-    } else if (field(L, index, "big_number", LUA_TSTRING)) {
+    } else if (known_field(S, L, index, NAME_BIG_NUMBER, LUA_TSTRING)) {
         if (protocol == 3) {
             buffer_byte(S, L, &S->out, '(');
             write_line(S, L, &S->out, top(L));
         } else {
             write_bulk(S, L, top(L));
         }
-    } else if (field(L, index, "verbatim_string", LUA_TTABLE)) {
+    } else if (known_field(S, L, index, NAME_VERBATIM, LUA_TTABLE)) {
         write_verbatim(S, L, protocol);
     } else {
         return 0;

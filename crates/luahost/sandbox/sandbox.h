@@ -81,7 +81,19 @@ typedef struct buffer {
 } buffer;
 
 /* Strings that each run wants: they are made once, and found without being hashed. */
-enum { NAME_KEYS, NAME_ARGV, NAME_OK, NAME_DONE, NAMES };
+enum {
+    NAME_KEYS,
+    NAME_ARGV,
+    NAME_OK,
+    NAME_DONE,
+    NAME_ERR,
+    NAME_DOUBLE,
+    NAME_MAP,
+    NAME_SET,
+    NAME_BIG_NUMBER,
+    NAME_VERBATIM,
+    NAMES
+};
 
 typedef struct json_options {
     int encode_max_depth, decode_max_depth, precision;

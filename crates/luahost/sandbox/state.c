@@ -123,7 +123,9 @@ static int furnish(lua_State *L)
         *functions[i].reference = luaL_ref(L, LUA_REGISTRYINDEX);
     }
     static const char *const names[NAMES] = {
-        [NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV", [NAME_OK] = "ok", [NAME_DONE] = "OK"};
+        [NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV", [NAME_OK] = "ok", [NAME_DONE] = "OK",
+        [NAME_ERR] = "err", [NAME_DOUBLE] = "double", [NAME_MAP] = "map", [NAME_SET] = "set",
+        [NAME_BIG_NUMBER] = "big_number", [NAME_VERBATIM] = "verbatim_string"};
     for (size_t i = 0; i < NAMES; i++) {
         lua_pushstring(L, names[i]);
         S->names[i] = luaL_ref(L, LUA_REGISTRYINDEX);
