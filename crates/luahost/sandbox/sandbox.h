@@ -136,6 +136,9 @@ typedef struct sandbox {
     uint64_t current;            /* number of the run; the script's thread only */
 } sandbox;
 
+/* ticks.c: 0 where there is no counter. */
+uint64_t sandbox_ticks(void);
+
 /* state.c */
 sandbox *sandbox_new(size_t limit);
 void sandbox_free(sandbox *S);

@@ -38,8 +38,8 @@ pub(crate) struct Client {
     pub(crate) since: Instant,
     /// When its last command ended, or the visit began that the next one belongs to.
     pub(crate) active: Instant,
-    /// When that visit began, in milliseconds since 1970, and how long its commands have taken since.
-    visit: (i64, Duration),
+    /// When that visit began, in milliseconds since 1970, and how many nanoseconds its commands have taken since.
+    visit: (i64, u64),
     /// The generation of scripts, if it has been read since that visit began.
     pub(crate) scripts: Option<i64>,
     /// The last command, and the word behind it if it is a container.
@@ -161,7 +161,7 @@ impl Client {
             acl_version: 0,
             since: now,
             active: now,
-            visit: (clock(), Duration::ZERO),
+            visit: (clock(), 0),
             scripts: None,
             command: None,
             monitors: false,
@@ -206,7 +206,7 @@ impl Client {
     #[inline]
     pub(crate) fn begin_visit_at(&mut self, now: Instant, clock: i64) {
         self.active = now;
-        self.visit = (clock, Duration::ZERO);
+        self.visit = (clock, 0);
         self.scripts = None;
     }
 
@@ -216,7 +216,7 @@ impl Client {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.active);
         self.active = now;
-        self.visit.1 += took;
+        self.pass(took.as_secs() * 1_000_000_000 + u64::from(took.subsec_nanos()));
         took
     }
 
@@ -225,11 +225,17 @@ impl Client {
         self.end_command();
     }
 
+    /// The same visit goes on, and so many nanoseconds of it have passed.
+    #[inline]
+    pub(crate) fn pass(&mut self, nanoseconds: u64) {
+        self.visit.1 += nanoseconds;
+    }
+
     /// When the command that runs began, in milliseconds since 1970.
     #[inline]
     pub(crate) fn time(&self) -> i64 {
         let (begun, since) = self.visit;
-        begun.saturating_add(since.as_secs() as i64 * 1_000 + i64::from(since.subsec_millis()))
+        begun.saturating_add((since / 1_000_000) as i64)
     }
 
     /// Its user, with the rules of now; none if there is no such user any more.

@@ -22,6 +22,7 @@ use crate::memory;
 use crate::notify;
 pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
 use crate::refusals::{only_subscribed, unknown, unknown_word};
+use crate::scripts::stopwatch::Stopwatch;
 use crate::server::Server;
 use crate::settings::Name;
 use crate::slowlog;
@@ -195,6 +196,35 @@ impl Context<'_> {
             self.show(command, arguments);
         }
         let start = replies.position();
+        self.perform(command, arguments, replies);
+        self.conclude(command, arguments, replies.since(start));
+        if is_exec {
+            self.show(command, arguments);
+        }
+    }
+
+    /// The same of one that a script calls, no part of a transaction; it is timed by the script's stopwatch.
+    #[inline]
+    pub(crate) fn run_called(
+        &mut self,
+        command: &'static Command,
+        arguments: Arguments<'_>,
+        replies: &mut Replies<'_>,
+        stopwatch: &mut Stopwatch,
+    ) {
+        self.client.pass(stopwatch.lap());
+        self.show(command, arguments);
+        let start = replies.position();
+        self.perform(command, arguments, replies);
+        let took = stopwatch.lap();
+        self.client.pass(took);
+        self.count(command, arguments, replies.since(start), Duration::from_nanos(took));
+    }
+
+    /// Runs a command, whose reply may be an error, and what that is told to others.
+    #[inline]
+    fn perform(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
+        let start = replies.position();
         self.effects.client = self.client.id;
         if !self.may_park {
             // A script may call many.
@@ -208,20 +238,23 @@ impl Context<'_> {
             replies.rewind(start);
             replies.error(&failure::text_of(&error));
         }
-        if !self.may_park {
+        // What only reads takes away nothing but what has expired, of which whoever asks from now on sees nothing.
+        let changes = matches!(command.run, Run::Connection(_)) || command.is(WRITE | KEEPS);
+        if !self.may_park && (changes || !self.effects.letters.is_empty()) {
             self.tell_changes();
-        }
-        self.conclude(command, arguments, replies.since(start));
-        if is_exec {
-            self.show(command, arguments);
         }
     }
 
     /// A command has ended with `reply`: it is counted.
     pub(crate) fn conclude(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8]) {
+        let took = self.client.end_command();
+        self.count(command, arguments, reply, took);
+    }
+
+    #[inline]
+    fn count(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8], took: Duration) {
         let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
         let end = self.server.statistics.count_inside(thread, tally, reply);
-        let took = self.client.end_command();
         self.server.statistics.count(thread, table::number(command, arguments), took, end);
         self.note_delay(command, arguments, took);
     }

@@ -143,6 +143,16 @@ extern "C" {
     fn sandbox_stop(state: *mut State, number: u64) -> c_int;
     fn sandbox_memory(state: *const State) -> usize;
     fn sandbox_shipped(state: *const State) -> c_int;
+    fn sandbox_ticks() -> u64;
+}
+
+/// A counter of the processor, by which short times are told apart for less than a clock takes; 0 where there is none. What
+/// it counts, and whether it ever goes back, the caller finds out.
+#[inline]
+#[must_use]
+pub fn ticks() -> u64 {
+    // SAFETY: it reads a register.
+    unsafe { sandbox_ticks() }
 }
 
 /// A state of C.

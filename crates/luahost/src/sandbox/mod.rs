@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use self::edge::Raw;
-pub use self::edge::{Text, Texts};
+pub use self::edge::{ticks, Text, Texts};
 
 /// Bytes of stack that a thread needs for scripts: LuaJIT's own functions recurse as deep as a script asks
 /// them to, up to the bound of Lua's stack, which is more than threads usually have.

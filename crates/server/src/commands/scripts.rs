@@ -19,6 +19,7 @@ use crate::numbers::lower;
 use crate::scripts::calls::Caller;
 use crate::scripts::header::Flags;
 use crate::scripts::state::{Script, State};
+use crate::scripts::stopwatch::Stopwatch;
 use crate::scripts::store;
 use crate::scripts::watch::{self, Killed, Kind};
 use crate::settings::Name;
@@ -141,8 +142,13 @@ pub(crate) fn run(
         let mut caller = Caller::new(server, context.session, context.client, context.effects, now);
         caller.read_only = work.read_only;
         caller.is_full = is_full;
-        caller.atomic = false;
-        match state.sandbox.run(&run, &mut caller) {
+        caller.client.resume();
+        caller.stopwatch = Some(Stopwatch::start());
+        let outcome = state.sandbox.run(&run, &mut caller);
+        if let Some(stopwatch) = caller.stopwatch {
+            caller.client.active = stopwatch.last();
+        }
+        match outcome {
             Outcome::Replied(bytes) => {
                 replies.raw(bytes);
                 Ok(())

@@ -18,6 +18,7 @@ use crate::gate::Context;
 use crate::journal::Level;
 use crate::keyspace::Keys;
 use crate::memory;
+use crate::scripts::stopwatch::Stopwatch;
 use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
@@ -35,8 +36,8 @@ pub(crate) struct Caller<'c> {
     /// The script's time.
     pub(crate) now: i64,
     pub(crate) read_only: bool,
-    /// There is a transaction around all calls.
-    pub(crate) atomic: bool,
+    /// The time of calls that are no parts of a transaction; none: there is one around all.
+    pub(crate) stopwatch: Option<Stopwatch>,
     /// It is a brief one: what is beyond its means ends the script with a conflict.
     pub(crate) brief: bool,
     /// An event loop waits for it: what may wait or shows at once ends the script, too.
@@ -79,7 +80,7 @@ impl<'c> Caller<'c> {
             effects,
             now,
             read_only: false,
-            atomic: true,
+            stopwatch: None,
             brief: false,
             in_place: false,
             is_full: false,
@@ -121,9 +122,8 @@ impl<'c> Caller<'c> {
             return ControlFlow::Continue(());
         }
         self.wrote |= command.is(WRITE);
-        if !self.atomic {
-            context.client.resume();
-            context.run(command, arguments, replies);
+        if let Some(stopwatch) = &mut self.stopwatch {
+            context.run_called(command, arguments, replies, stopwatch);
             return ControlFlow::Continue(());
         }
         context.show_call(arguments);
@@ -218,7 +218,7 @@ impl<'c> Caller<'c> {
         let start = answer.len();
         let outcome = self.may_reach_nodes().and_then(|()| {
             self.client.locked |= texts.get(0) == Some(b"sgrab");
-            if !self.atomic && !self.client.watched.is_empty() {
+            if self.stopwatch.is_some() && !self.client.watched.is_empty() {
                 return self.node_watching(texts, start, answer);
             }
             nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)?;
@@ -230,7 +230,7 @@ impl<'c> Caller<'c> {
         });
         match outcome {
             Ok(()) => {}
-            Err(error) if error.is_retry() && self.atomic => {
+            Err(error) if error.is_retry() && self.stopwatch.is_none() => {
                 self.failure = Some(error);
                 return ControlFlow::Break(());
             }

@@ -15,6 +15,7 @@ mod nodes;
 pub(crate) mod rest;
 mod shipped;
 pub(crate) mod state;
+pub(crate) mod stopwatch;
 pub(crate) mod store;
 pub(crate) mod watch;
 
