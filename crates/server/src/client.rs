@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use perilune_resp::{ArgumentsBuf, Protocol};
 
@@ -210,13 +210,14 @@ impl Client {
         self.scripts = None;
     }
 
-    /// The command that ran ends now; how long it took. The next one begins.
+    /// The command that ran ends now; how many nanoseconds it took. The next one begins.
     #[inline]
-    pub(crate) fn end_command(&mut self) -> Duration {
+    pub(crate) fn end_command(&mut self) -> u64 {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.active);
+        let took = took.as_secs() * 1_000_000_000 + u64::from(took.subsec_nanos());
         self.active = now;
-        self.pass(took.as_secs() * 1_000_000_000 + u64::from(took.subsec_nanos()));
+        self.pass(took);
         took
     }
 

@@ -218,7 +218,7 @@ impl Context<'_> {
         self.perform(command, arguments, replies);
         let took = stopwatch.lap();
         self.client.pass(took);
-        self.count(command, arguments, replies.since(start), Duration::from_nanos(took));
+        self.count(command, arguments, replies.since(start), took);
     }
 
     /// Runs a command, whose reply may be an error, and what that is told to others.
@@ -251,8 +251,9 @@ impl Context<'_> {
         self.count(command, arguments, reply, took);
     }
 
+    /// The same of one that took so many nanoseconds.
     #[inline]
-    fn count(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8], took: Duration) {
+    fn count(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8], took: u64) {
         let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
         let end = self.server.statistics.count_inside(thread, tally, reply);
         self.server.statistics.count(thread, table::number(command, arguments), took, end);
@@ -274,17 +275,17 @@ impl Context<'_> {
 
     /// Keeps a command that took long, for SLOWLOG and LATENCY.
     #[inline]
-    fn note_delay(&mut self, command: &Command, arguments: Arguments<'_>, took: Duration) {
+    fn note_delay(&mut self, command: &Command, arguments: Arguments<'_>, took: u64) {
         let live = &self.server.live;
         let (slow, delayed) =
             (live.number(Name::SlowlogLogSlowerThan), live.number(Name::LatencyMonitorThreshold));
-        let micros = took.as_secs() as i64 * 1_000_000 + i64::from(took.subsec_micros());
+        let micros = (took / 1_000) as i64;
         if slow >= 0 && micros >= slow {
-            self.keep_slow(command, arguments, took);
+            self.keep_slow(command, arguments, Duration::from_nanos(took));
         }
         if delayed > 0 && micros / 1_000 >= delayed {
             let event = if command.is(FAST) { "fast-command" } else { "command" };
-            self.server.statistics.delayed(event, took);
+            self.server.statistics.delayed(event, Duration::from_nanos(took));
         }
     }
 
@@ -481,7 +482,7 @@ impl Context<'_> {
         self.server.statistics.count_error(text);
         if let Some(number) = number {
             let thread = self.client.seat.thread;
-            self.server.statistics.count(thread, number, Duration::ZERO, End::Rejected);
+            self.server.statistics.count(thread, number, 0, End::Rejected);
         }
         replies.error(text);
     }

@@ -208,9 +208,9 @@ impl Statistics {
         self.commands.iter().map(|Commands(counter)| counter.load(Ordering::Relaxed)).sum()
     }
 
-    /// Counts a command of this number that ran in event loop `thread`.
+    /// Counts a command of this number that ran in event loop `thread` for so many nanoseconds.
     #[inline]
-    pub(crate) fn count(&self, thread: usize, number: usize, took: Duration, end: End) {
+    pub(crate) fn count(&self, thread: usize, number: usize, nanoseconds: u64, end: End) {
         let Some(row) = self.loops.get(thread) else { return };
         let counters = row[number].get_or_init(Box::default);
         match end {
@@ -218,7 +218,6 @@ impl Statistics {
             End::Failed => add(&counters.failed, 1),
             End::Good => {}
         }
-        let nanoseconds = took.as_secs() * 1_000_000_000 + u64::from(took.subsec_nanos());
         add(&counters.calls, 1);
         add(&counters.nanoseconds, nanoseconds);
         let microseconds = nanoseconds.div_ceil(1_000).max(1);
