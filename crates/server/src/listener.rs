@@ -1,11 +1,13 @@
 //! The sockets that clients connect to.
 //!
-//! Every TCP socket has SO_REUSEPORT, so that several servers of one database share a port.
+//! Every TCP socket has SO_REUSEPORT, so that several servers of one database share a port. The kernel deals
+//! connections out to all who have it: a port that a server of another database serves must not be shared.
 
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use mio::net::{TcpListener, UnixListener};
@@ -24,12 +26,23 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    pub(crate) fn open(settings: &Settings) -> Result<Listeners, StartError> {
+    /// `is_shared` says whether another server of the database serves a port.
+    pub(crate) fn open(
+        settings: &Settings,
+        mut is_shared: impl FnMut(u16) -> perilune::Result<bool>,
+    ) -> Result<Listeners, StartError> {
+        let ports = [settings.port, settings.number(Name::TlsPort) as u16];
+        for port in ports.into_iter().filter(|port| *port != 0) {
+            if let Some(address) = taken(settings, port) {
+                if !is_shared(port)? {
+                    return Err(StartError::Taken { address });
+                }
+            }
+        }
         let mut tcp = listen_everywhere(settings, settings.port)?;
         let tls_from = tcp.len();
-        match settings.number(Name::TlsPort) {
-            0 => {}
-            port => tcp.extend(listen_everywhere(settings, port as u16)?),
+        if ports[1] != 0 {
+            tcp.extend(listen_everywhere(settings, ports[1])?);
         }
         let unix = match &settings.unix_socket {
             None => None,
@@ -44,6 +57,16 @@ impl Listeners {
     pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.tcp.iter().map(TcpListener::local_addr).collect()
     }
+}
+
+/// The first address of `bind` at whose `port` somebody listens.
+fn taken(settings: &Settings, port: u16) -> Option<SocketAddr> {
+    let addresses = settings.bind.iter().filter_map(|place| place.trim_start_matches('-').parse().ok());
+    addresses.map(|address: IpAddr| SocketAddr::new(address, port)).find(|address| {
+        // Without SO_REUSEPORT it can be bound beside others who try, but not beside one who listens.
+        let bound = socket(*address).and_then(|socket| socket.bind(&(*address).into()));
+        bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+    })
 }
 
 /// A socket for each address of `bind`.
@@ -74,12 +97,17 @@ fn listen_everywhere(settings: &Settings, mut port: u16) -> Result<Vec<TcpListen
     Ok(tcp)
 }
 
-fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
+fn socket(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
     socket.set_reuse_address(true)?;
+    Ok(socket)
+}
+
+fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
+    let socket = socket(address)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -90,6 +118,9 @@ fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
 fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     // A socket that a dead server left; anything else is not ours to remove.
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+        if UnixStream::connect(path).is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
         fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;

@@ -67,6 +67,31 @@ fn register(session: &mut Session) -> perilune::Result<i64> {
     Ok(number)
 }
 
+/// Notes that server `number` serves `port`, or is about to: behind `enter`.
+pub(crate) fn note_port(session: &mut Session, number: i64, port: u16) -> perilune::Result<()> {
+    match number {
+        0 => Ok(()),
+        number => session.set(&place(number)?.with("port")?.with(i64::from(port))?, true).map(drop),
+    }
+}
+
+/// Whether another server of the database serves `port`.
+pub(crate) fn serve_port(session: &mut Session, home: i64, port: u16) -> perilune::Result<bool> {
+    for server in all(session)? {
+        let note = place(server)?.with("port")?.with(i64::from(port))?;
+        if server != home && session.get(&note)?.is_some() && is_alive(session, server)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Takes back what `enter` made known, of a server that does not start.
+pub(crate) fn leave(session: &mut Session, number: i64) {
+    // What is left is swept by another server.
+    let _ = forget(session, number);
+}
+
 /// Whether a server lives. Costs an attempt to lock.
 pub(crate) fn is_alive(session: &mut Session, server: i64) -> perilune::Result<bool> {
     let place = place(server)?;
@@ -137,8 +162,7 @@ pub(crate) fn listen(server: &Arc<Server>, mut session: Session) {
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
     }
-    // What is left is swept by another server.
-    let _ = forget(&mut session, server.number);
+    leave(&mut session, server.number);
 }
 
 /// Tells this server's listening thread to end.

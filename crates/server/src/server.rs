@@ -218,16 +218,18 @@ impl Running {
         let tls = tls::configuration(&settings).map_err(StartError::Setting)?;
         let journal = open_journal(&settings)?;
         let metrics = metrics::listen(&settings)?;
-        let listeners = Listeners::open(&settings)?;
-        let addresses = listeners.addresses()?;
+        let (follower, follower_waker) = Follower::new(database.session()?)?;
+        let (live, acl) = (Live::new(), Acl::new());
+        let (number, mut post) = peers::enter(database)?;
+        let opened = listen(&settings, number, &mut post).and_then(|opened| {
+            begin(&live, &acl, &settings, &mut database.session()?)?;
+            Ok(opened)
+        });
+        let (listeners, addresses) = opened.inspect_err(|_| peers::leave(&mut post, number))?;
         let mut settings = settings;
         if let Some(address) = addresses.first() {
             settings.port = address.port();
         }
-        let (follower, follower_waker) = Follower::new(database.session()?)?;
-        let (live, acl) = (Live::new(), Acl::new());
-        begin(&live, &acl, &settings, &mut database.session()?)?;
-        let (number, post) = peers::enter(database)?;
         let server = Arc::new(Server {
             number,
             live,
@@ -334,6 +336,28 @@ fn run_id() -> String {
     let mut text = hashed(place.as_bytes());
     text.truncate(40);
     text
+}
+
+/// Opens the sockets of server `number`; the ports are noted before they are bound, so that of servers that start
+/// at the same time each finds the others' notes.
+fn listen(
+    settings: &Settings,
+    number: i64,
+    session: &mut Session,
+) -> Result<(Listeners, Vec<SocketAddr>), StartError> {
+    for port in [settings.port, settings.number(Name::TlsPort) as u16] {
+        if port != 0 {
+            peers::note_port(session, number, port)?;
+        }
+    }
+    let listeners = Listeners::open(settings, |port| peers::serve_port(session, number, port))?;
+    let addresses = listeners.addresses()?;
+    if settings.port == 0 {
+        if let Some(address) = addresses.first() {
+            peers::note_port(session, number, address.port())?;
+        }
+    }
+    Ok((listeners, addresses))
 }
 
 /// Takes the shared settings and users from the tree, those that were given at the start set there first.

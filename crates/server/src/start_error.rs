@@ -1,5 +1,6 @@
 //! Why a server could not start.
 
+use std::net::SocketAddr;
 use std::{fmt, io};
 
 /// Why a server could not start: the text says what to do.
@@ -12,6 +13,11 @@ pub enum StartError {
         place: String,
         /// The system's answer.
         source: io::Error,
+    },
+    /// Another program listens there, or a server of another database.
+    Taken {
+        /// Where.
+        address: SocketAddr,
     },
     /// Users of `aclfile` or `user` lines are not as they have to be.
     Users(String),
@@ -34,6 +40,13 @@ impl fmt::Display for StartError {
             StartError::Listen { place, source } => {
                 write!(f, "cannot listen at {place}: {source}: choose another `port`, `bind` or `unixsocket`")
             }
+            StartError::Taken { address } => {
+                write!(
+                    f,
+                    "cannot listen at {address}: another program does, or a server of another database: choose \
+                     another `port` or `bind`"
+                )
+            }
             StartError::Remote { address } => {
                 write!(
                     f,
@@ -52,7 +65,7 @@ impl std::error::Error for StartError {
         match self {
             StartError::Listen { source, .. } | StartError::Io(source) => Some(source),
             StartError::Database(error) => Some(error),
-            StartError::Remote { .. } => None,
+            StartError::Remote { .. } | StartError::Taken { .. } => None,
             StartError::Users(_) | StartError::Setting(_) => None,
         }
     }

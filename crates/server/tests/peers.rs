@@ -202,3 +202,44 @@ fn a_killed_server_makes_who_is_told_of_all_keys_forget() -> perilune::Result<()
     told(&mut listening[1], bulks(&["b"]));
     Ok(())
 }
+
+/// `perilune serve` of another database with the port that everybody has by default was let in, and the kernel dealt
+/// the clients of both out to both.
+#[test]
+fn a_port_and_a_socket_are_not_shared_with_another_database() -> perilune::Result<()> {
+    let (place, elsewhere) = (Place::new(), Place::new());
+    let database = Database::open(place.path().join("test.db"))?;
+    let other = Database::open(elsewhere.path().join("test.db"))?;
+    let port = free_port();
+    let mut servers: Vec<_> = (0..2).map(|number| Process::start(&place, number, port)).collect();
+    let settings =
+        || Settings { port, bind: vec!["127.0.0.1".to_owned()], threads: 1, ..Settings::default() };
+    let refused = |settings: Settings, database: &Database| {
+        Running::start(database, settings).err().map(|error| error.to_string())
+    };
+    let why = refused(settings(), &other).expect("it must not start");
+    assert!(why.contains(&format!("127.0.0.1:{port}")) && why.contains("another database"), "{why}");
+    // Nothing is left of it, and what it said of all servers was not heard.
+    let mut session = other.session()?;
+    assert_eq!(session.count_children(&node!("^redis", "server")?)?, 0);
+    assert!(refused(settings().with("timeout", "7").unwrap(), &other).is_some());
+    assert_eq!(session.get(&node!("^redis", "config", "timeout")?)?, None);
+    // A server that is gone, or listens elsewhere, is not one that shares it.
+    let unshared = Settings { port: 0, ..settings() };
+    let third = Running::start(&other, unshared).expect("any other port is free");
+    assert!(refused(settings(), &other).is_some());
+    third.stopper().stop();
+    third.wait();
+    let socket = Some(servers[0].socket.clone());
+    let taken = Settings { port: 0, unix_socket: socket, ..settings() };
+    assert!(refused(taken.clone(), &other).is_some_and(|why| why.contains("0.sock")));
+    assert!(refused(taken.clone(), &database).is_some());
+    // Of the same database one more is welcome, also where one was killed.
+    servers[0].kill();
+    let fourth = Running::start(&database, Settings { port, ..taken }).expect("its sockets are free");
+    servers[1].kill();
+    fourth.stopper().stop();
+    fourth.wait();
+    assert!(refused(settings(), &other).is_none());
+    Ok(())
+}
