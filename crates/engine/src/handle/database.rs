@@ -87,6 +87,8 @@ pub struct Statistics {
     pub snapshot_bytes: u64,
     /// Bytes of pages that are kept for the last checkpoint alone.
     pub checkpoint_bytes: u64,
+    /// What commits of this process wait for: a `Durability` as a number.
+    pub durability: u64,
 }
 
 impl Database {
@@ -259,6 +261,7 @@ impl Database {
             snapshots: image.snapshots().count() as u64,
             snapshot_bytes: kept.by_snapshots * PAGE as u64,
             checkpoint_bytes: kept.by_checkpoint * PAGE as u64,
+            durability: self.attachment.durability().unwrap_or_else(|| log::level(image)) as u64,
         })
     }
 }

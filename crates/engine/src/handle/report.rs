@@ -47,6 +47,7 @@ impl Statistics {
             snapshots,
             snapshot_bytes,
             checkpoint_bytes,
+            durability,
         } = self.clone();
         let figure = |kind| move |name, value, meaning| Figure { name, kind, value, meaning };
         let (count, gauge) = (figure(FigureKind::Count), figure(FigureKind::Gauge));
@@ -73,6 +74,7 @@ impl Statistics {
             gauge("free_bytes", free_bytes, "about how much of it is free"),
             gauge("snapshot_bytes", snapshot_bytes, "how much of it snapshots alone keep"),
             gauge("checkpoint_bytes", checkpoint_bytes, "how much of it the last checkpoint alone keeps"),
+            gauge("durability", durability, "what commits wait for: 0 none, 1 periodic, 2 fsync"),
         ]
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use perilune::{node, Cursor, Durability};
+use perilune::{node, Cursor};
 use perilune_resp::{Arguments, Replies};
 
 use crate::failure::Result;
@@ -197,25 +197,16 @@ fn memory_fields(context: &mut Context<'_>) -> Result<Fields> {
     ]))
 }
 
-/// The level as INFO tells it.
-pub(crate) fn level(durability: Option<Durability>) -> &'static str {
-    match durability {
-        None => "as the database has it",
-        Some(Durability::None) => "none",
-        Some(Durability::Periodic) => "periodic",
-        Some(Durability::Fsync) => "fsync",
-    }
-}
-
 fn persistence_fields(context: &Context<'_>) -> Result<Fields> {
-    let durability = context.server.settings.durability;
+    let figures = context.server.database.stat()?;
+    let level = figures.iter().find(|figure| figure.name == "durability").map_or(0, |figure| figure.value);
     let mut fields = own(vec![
         ("loading", "0".to_owned()),
-        ("durability", level(durability).to_owned()),
+        ("durability", ["none", "periodic", "fsync"][(level as usize).min(2)].to_owned()),
         ("rdb_bgsave_in_progress", "0".to_owned()),
         ("rdb_last_save_time", super::server::last_save(context)?.to_string()),
         ("rdb_last_bgsave_status", "ok".to_owned()),
-        ("aof_enabled", u8::from(durability != Some(Durability::None)).to_string()),
+        ("aof_enabled", u8::from(level > 0).to_string()),
         ("aof_rewrite_in_progress", "0".to_owned()),
         ("aof_last_bgrewrite_status", "ok".to_owned()),
         ("aof_last_write_status", "ok".to_owned()),
@@ -230,7 +221,7 @@ fn persistence_fields(context: &Context<'_>) -> Result<Fields> {
         "file_bytes",
         "free_bytes",
     ];
-    for figure in context.server.database.stat()? {
+    for figure in figures {
         if wanted.contains(&figure.name) {
             fields.push((figure.name.to_owned(), figure.value.to_string()));
         }
