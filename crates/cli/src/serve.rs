@@ -69,7 +69,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Octal => "MODE",
         Kind::Choice(_) => "WORD",
         Kind::Text => "TEXT",
-        Kind::Words => "ADDRESS",
+        Kind::Words => "WORD",
         Kind::Events => "LETTERS",
         Kind::Percentiles => "PERCENTILES",
         Kind::Limits => "LIMITS",
@@ -96,8 +96,8 @@ impl FromArgMatches for ServeOptions {
 }
 
 impl ServeOptions {
-    /// The settings, and the database where the words or the file name one. Flags outdo the file.
-    fn settings(&self) -> Result<(Settings, Option<PathBuf>)> {
+    /// The settings, and the database where the words name one. Flags outdo the file.
+    fn settings(&self) -> Result<(Settings, Option<&PathBuf>)> {
         let mut settings = Settings::default();
         let (mut database, mut file) = (None, None);
         for path in &self.files {
@@ -120,7 +120,6 @@ impl ServeOptions {
                 settings.set("requirepass", &password)?;
             }
         }
-        let database = database.cloned().or_else(|| settings.path(Name::Database));
         Ok((settings, database))
     }
 }
@@ -161,21 +160,60 @@ fn tell_systemd(state: &str) {
     let _ = address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
 }
 
+/// Changes to the directory of `dir`, if one is given: what the words and the environment name lies where it did.
+/// Returns the database.
+fn enter(settings: &Settings, named: Option<&Path>) -> Result<Option<PathBuf>> {
+    let in_file = settings.path(Name::Database);
+    if !settings.is_given(Name::Dir) {
+        return Ok(named.map(Path::to_owned).or(in_file));
+    }
+    let directory = settings.text(Name::Dir);
+    let here = std::env::var_os("PERILUNE_DB").filter(|path| in_file.is_none() && !path.is_empty());
+    let named = named.map(Path::to_owned).or(here.map(Into::into));
+    let named = named.map(std::path::absolute).transpose().map_err(doing("find the database"))?;
+    std::env::set_current_dir(&directory).map_err(doing(format!("work in `dir` {directory}")))?;
+    Ok(named.or(in_file))
+}
+
+/// The file of `pidfile`, removed when it is dropped.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn write(path: PathBuf) -> Result<PidFile> {
+        std::fs::write(&path, format!("{}\n", std::process::id()))
+            .map_err(doing(format!("write `pidfile` {}", path.display())))?;
+        Ok(PidFile(path))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // Somebody may have removed it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// Serves until a signal or SHUTDOWN ends it; SIGHUP opens the log anew.
-pub(crate) fn run(options: &ServeOptions, default: Option<&Path>) -> Result<()> {
+pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
     let (settings, named) = options.settings()?;
+    if !settings.passed_over.is_empty() {
+        eprintln!("perilune: passed over, since here they mean nothing: {}", settings.passed_over.join(", "));
+    }
+    let named = enter(&settings, named.map(PathBuf::as_path).or(flag))?;
     // Before there are threads, so that a signal meets nobody who knows nothing of it.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(doing("listen to signals"))?;
     let mut open = Database::options();
     if let Some(durability) = settings.durability {
         open = open.durability(durability);
     }
-    let database = match named.as_deref().or(default) {
+    let database = match named {
         Some(path) => open.open(path)?,
         None => Database::open_default_with(&open)?,
     };
     let socket = settings.unix_socket.clone();
+    let pid_file = settings.path(Name::PidFile);
     let running = Running::start(&database, settings)?;
+    let _pid_file = pid_file.map(PidFile::write).transpose()?;
     let stopper = running.stopper();
     for address in running.addresses() {
         eprintln!("perilune: {} is served at {address}", database.path().display());

@@ -107,6 +107,31 @@ fn wrong_settings_say_what_would_be_right() {
     assert!(!place.path().join("wrong.conf-shm").exists());
 }
 
+/// A file's `db` outdid `--db`; `dir` and `pidfile` were no settings.
+#[test]
+fn names_of_files_lead_from_dir_and_flags_outdo_the_file() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("data")).expect("a directory");
+    let text = "dir data\npidfile here.pid\nlogfile here.log\nhz 10\ndb other.db\n";
+    place.file("p.conf", text);
+    let server = Server::start(&place, &["p.conf"]);
+    // A flag is a setting, too.
+    let mut stream = UnixStream::connect(place.path().join("data/sock")).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+    ask(&mut stream, "SET k 1\r\n", "+OK\r\n");
+    let within = |name: &str| place.path().join(name).exists();
+    assert!(within("s.db") && within("data/here.log") && !within("data/other.db"));
+    let noted = fs::read_to_string(place.path().join("data/here.pid")).expect("its number");
+    assert_eq!(noted.trim(), server.child.id().to_string());
+    server.signal("-TERM");
+    assert_eq!(server.wait(), Some(0));
+    assert!(!within("data/here.pid"));
+
+    place.file("p.conf", "dir nowhere\n");
+    let (code, _, err) = place.run(&["--db", "s.db", "serve", "p.conf"]);
+    assert!(code == 3 && err.contains("`dir` nowhere"), "{err}");
+}
+
 /// packaging/perilune.conf names every setting with its default, and can be used as it is.
 #[test]
 fn the_sample_names_every_setting() {

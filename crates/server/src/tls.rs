@@ -4,6 +4,7 @@
 //! - `read` fills its buffer or has emptied the socket, as edge-triggered events want it.
 //! - At most one record of a client's replies waits here to be sent; the rest waits with its connection.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use mio::net::TcpStream;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
 
 use crate::settings::{Name, Settings};
 
@@ -36,17 +38,16 @@ pub(crate) fn configuration(settings: &Settings) -> Result<Option<Arc<ServerConf
         .map_err(|error| wrong(Name::TlsKeyFile, &key_file, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(&versions(&settings.text(Name::TlsProtocols))?)
         .map_err(|error| error.to_string())?;
     let builder = match &*settings.text(Name::TlsAuthClients) {
         "no" => builder.with_no_client_auth(),
         how => {
-            let path = file(Name::TlsCaCertFile).map_err(|error| {
-                format!("{error}; or set `tls-auth-clients no`: then passwords alone tell clients")
-            })?;
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(&path, Name::TlsCaCertFile)? {
-                roots.add(certificate).map_err(|error| wrong(Name::TlsCaCertFile, &path, &error))?;
+            let roots = roots(settings)?;
+            if roots.is_empty() {
+                return Err("`tls-port` needs `tls-ca-cert-file` or `tls-ca-cert-dir`, in PEM; or set \
+                            `tls-auth-clients no`: then passwords alone tell clients"
+                    .to_owned());
             }
             let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             if how == "optional" {
@@ -61,6 +62,39 @@ pub(crate) fn configuration(settings: &Settings) -> Result<Option<Arc<ServerConf
     // A client that comes again shows what it knows; one ticket is enough for it.
     config.send_tls13_tickets = 1;
     Ok(Some(Arc::new(config)))
+}
+
+/// The versions of TLS that `tls-protocols` names.
+fn versions(words: &str) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+    let version = |word: &str| match &*word.to_ascii_lowercase() {
+        "tlsv1.2" => Ok(&TLS12),
+        "tlsv1.3" => Ok(&TLS13),
+        _ => Err(format!("`tls-protocols`: TLSv1.2 and TLSv1.3 are spoken, not {word}")),
+    };
+    let versions: Vec<_> = words.split_whitespace().map(version).collect::<Result<_, _>>()?;
+    // As in redis.conf: none are all.
+    Ok(if versions.is_empty() { vec![&TLS12, &TLS13] } else { versions })
+}
+
+/// Who may have signed the certificates of clients.
+fn roots(settings: &Settings) -> Result<RootCertStore, String> {
+    let mut files = Vec::new();
+    if let Some(path) = settings.path(Name::TlsCaCertFile) {
+        files.push((Name::TlsCaCertFile, path));
+    }
+    if let Some(directory) = settings.path(Name::TlsCaCertDir) {
+        let entries = fs::read_dir(&directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let entries = entries.map_err(|error| wrong(Name::TlsCaCertDir, &directory, &error))?;
+        let paths = entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_file());
+        files.extend(paths.map(|path| (Name::TlsCaCertDir, path)));
+    }
+    let mut roots = RootCertStore::empty();
+    for (name, path) in files {
+        for certificate in certificates(&path, name)? {
+            roots.add(certificate).map_err(|error| wrong(name, &path, &error))?;
+        }
+    }
+    Ok(roots)
 }
 
 fn wrong(name: Name, path: &Path, error: &dyn std::fmt::Display) -> String {

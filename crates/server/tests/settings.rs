@@ -170,13 +170,51 @@ fn errors_of_a_file_name_the_line_and_the_nearest_name() {
         ("timeout x", "wrong.conf:1: `timeout`: argument couldn't be parsed"),
         ("include wrong.conf", "wrong.conf:1: files include one another more than 16 deep"),
         ("include nowhere.conf", "nowhere.conf"),
-        ("replicaof a 1", "wrong.conf:1: there is no setting `replicaof`"),
+        ("hz 10\nreplicaof a 1", "wrong.conf:2: `replicaof`: is always \"\" here: there is no replication"),
+        ("daemonize yes", "wrong.conf:1: `daemonize`: is always no here: it stays in the foreground"),
+        ("rename-command FLUSHALL \"\"", "wrong.conf:1: `rename-command`: take commands away by rules"),
     ];
     for (text, expected) in cases {
         fs::write(&path, text).unwrap();
         let error = Settings::default().read_file(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// A redis.conf stopped the start at its first line about snapshots, replicas or the layout of memory, and again at the
+/// next one.
+#[test]
+fn a_file_of_redis_is_taken() {
+    let place = Place::new();
+    let path = place.path().join("redis.conf");
+    let text = "bind 127.0.0.1 -::1\nprotected-mode yes\ntimeout 3\ndaemonize no\nsupervised systemd\n\
+                always-show-logo no\nproc-title-template \"{title} {listen-addr} {server-mode}\"\n\
+                save 3600 1 300 100\nsave 60 10000\nSave \"\"\nrdbcompression yes\nreplica-priority 100\n\
+                oom-score-adj-values 0 200 800\nappendonly no\nappendfsync everysec\n\
+                hash-max-listpack-entries 512\nhash-max-listpack-entries 128\n\
+                client-output-buffer-limit replica 256mb 64mb 60\nhz 10\n";
+    fs::write(&path, text).unwrap();
+    let mut settings = Settings { threads: 1, ..Settings::default() };
+    settings.read_file(&path).unwrap();
+    let passed_over = [
+        "always-show-logo",
+        "proc-title-template",
+        "save",
+        "rdbcompression",
+        "replica-priority",
+        "oom-score-adj-values",
+        "hash-max-listpack-entries",
+        "hz",
+    ];
+    assert_eq!(settings.passed_over, passed_over);
+    let ours = Ours::start(&place, settings);
+    let mut client = Client::connect(&ours.socket);
+    assert_eq!(get(&mut client, "timeout"), "3");
+    assert_eq!(get(&mut client, "save"), "");
+    assert_eq!(client.line("config set timeout 4"), ok());
+    assert_eq!(client.line("config rewrite"), ok());
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written.contains("timeout 4\n") && written.contains("rdbcompression yes\n"), "{written}");
 }
 
 /// docs/reference/settings.md has a row for each setting, as the table has it.

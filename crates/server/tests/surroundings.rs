@@ -116,6 +116,23 @@ fn certificates_of_clients_are_asked_for() {
     assert_ne!(cli(""), "PONG");
     assert_ne!(cli("--cert stranger.pem --key stranger.key "), "PONG");
     drop(ours);
+    // Authorities by a directory, and one version only.
+    fs::create_dir(place.path().join("authorities")).unwrap();
+    fs::copy(place.path().join("authority.pem"), place.path().join("authorities/a.pem")).unwrap();
+    let directory = place.path().join("authorities").display().to_string();
+    let settings = with_tls(&place, &port, "yes")
+        .with("tls-ca-cert-file", "")
+        .and_then(|settings| settings.with("tls-ca-cert-dir", &directory))
+        .and_then(|settings| settings.with("tls-protocols", "TLSv1.3"))
+        .unwrap();
+    let _ours = Ours::start(&place, settings);
+    assert_eq!(cli("--cert client.pem --key client.key "), "PONG");
+    assert_ne!(cli("--cert stranger.pem --key stranger.key "), "PONG");
+    let version = |version: &str| {
+        let words = format!("s_client {version} -cert client.pem -key client.key -connect 127.0.0.1:{port}");
+        run(&place, "openssl", &words).status.success()
+    };
+    assert!(version("-tls1_3") && !version("-tls1_2"));
 }
 
 #[test]
@@ -134,6 +151,10 @@ fn what_tls_lacks_is_named() {
     let path = |name: &str| place.path().join(name).display().to_string();
     let no_ca = with_tls(&place, &port, "yes").with("tls-ca-cert-file", "").unwrap();
     assert!(start(no_ca).contains("or set `tls-auth-clients no`"));
+    let old = with_tls(&place, &port, "no").with("tls-protocols", "TLSv1.1 TLSv1.2").unwrap();
+    assert!(start(old).contains("TLSv1.2 and TLSv1.3 are spoken, not TLSv1.1"));
+    let nowhere = with_tls(&place, &port, "yes").with("tls-ca-cert-dir", &path("nowhere")).unwrap();
+    assert!(start(nowhere).starts_with("`tls-ca-cert-dir`: "));
     let empty = with_tls(&place, &port, "no").with("tls-cert-file", &path("empty.pem")).unwrap();
     assert!(start(empty).contains("no certificate in it"));
     let foreign = with_tls(&place, &port, "no").with("tls-key-file", &path("client.key")).unwrap();

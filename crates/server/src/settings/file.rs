@@ -1,14 +1,16 @@
 //! `perilune.conf`: the syntax of redis.conf. A line is a name and its values; `#` begins a comment line;
 //! values with blanks stand in quotes; `include` reads another file there.
 //!
-//! Invariant: an error names the file and the line.
+//! Invariant: an error names the file and the line. What Redis alone has, and means nothing here, is passed over and
+//! remembered, to be told.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{SettingError, Settings};
+use super::fixed::{foreign, Foreign};
+use super::{find, known, SettingError, Settings};
 
 /// Files that include one another at most.
 const DEPTH: usize = 16;
@@ -81,21 +83,37 @@ impl Settings {
                 }
                 ("include", _) => return Err(wrong("include takes one file".to_owned())),
                 ("user", [_, ..]) => self.users.push(values.to_vec()),
+                ("save", [none]) if none.is_empty() => {}
+                (lower, values) if find(lower).is_none() || lower == "save" => {
+                    self.pass_over(name, values).map_err(|error| wrong(error.to_string()))?;
+                }
                 _ => self.set_words(name, values).map_err(|error| wrong(error.to_string()))?,
             }
         }
         Ok(())
     }
 
+    /// Takes a line of redis.conf that sets nothing here, if it asks for nothing that matters.
+    fn pass_over(&mut self, name: &str, values: &[String]) -> Result<(), SettingError> {
+        match foreign(name, &values.join(" ")) {
+            Some(Foreign::So) => {}
+            Some(Foreign::Vain(vain)) if self.passed_over.contains(&vain) => {}
+            Some(Foreign::Vain(vain)) => self.passed_over.push(vain),
+            Some(Foreign::Refused(why)) => return Err(SettingError::invalid(name, &why)),
+            None => return known(name).map(drop),
+        }
+        Ok(())
+    }
+
     /// Sets `name` to `values`, which only some settings take several of.
     pub(crate) fn set_words(&mut self, name: &str, values: &[String]) -> Result<(), SettingError> {
-        let many = super::find(name).is_some_and(|setting| setting.kind.takes_many());
+        let many = find(name).is_some_and(|setting| setting.kind.takes_many());
         match values {
             [value] => self.set(name, value),
             [] | [_, _, ..] if many => self.set(name, &values.join(" ")),
             _ => {
                 // An unknown name is the greater mistake.
-                super::known(name)?;
+                known(name)?;
                 Err(SettingError::invalid(name, "takes one value; one with blanks stands in quotes"))
             }
         }
@@ -181,7 +199,7 @@ pub(crate) fn rewrite(path: &Path, values: &[(&'static super::Setting, String)])
     let (mut text, mut said) = (String::new(), Vec::new());
     for line in old.lines() {
         let name = words(line).ok().and_then(|words| words.into_iter().next());
-        let setting = name.as_deref().and_then(super::find);
+        let setting = name.as_deref().and_then(find);
         match setting.and_then(|setting| values.iter().find(|(known, _)| known.id == setting.id)) {
             Some((setting, _)) if said.contains(&setting.name) => {}
             Some((setting, value)) => {

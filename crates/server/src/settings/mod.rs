@@ -13,7 +13,7 @@ mod table;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::thread;
+use std::{env, thread};
 
 use perilune::Durability;
 
@@ -46,6 +46,8 @@ pub struct Settings {
     pub users: Vec<Vec<String>>,
     /// What CONFIG REWRITE writes.
     pub file: Option<PathBuf>,
+    /// Settings of Redis that the file has and that mean nothing here.
+    pub passed_over: Vec<&'static str>,
 }
 
 impl Default for Settings {
@@ -60,6 +62,7 @@ impl Default for Settings {
             given: Vec::new(),
             users: Vec::new(),
             file: None,
+            passed_over: Vec::new(),
         }
     }
 }
@@ -160,6 +163,9 @@ impl Settings {
             Name::Durability => word(["fsync", "periodic", "none"]),
             _ => match self.given.iter().find(|(given, _)| *given == name) {
                 Some((_, text)) => text.clone(),
+                None if name == Name::Dir => {
+                    env::current_dir().map_or_else(|_| String::new(), |here| here.display().to_string())
+                }
                 None => name.row().default.to_owned(),
             },
         }

@@ -82,6 +82,7 @@ settings! {
     "databases" Databases, Server, Kind::Integer { least: 1, most: DATABASES_MOST }, "16",
         "Databases to SELECT; what lies in higher ones stays";
     "db" Database, Server, Kind::Text, "", "The file of the database";
+    "dir" Dir, Server, Kind::Text, "", "Directory where relative names of files in the settings lead from";
     "durability" Durability, Server, Kind::Choice(&["", "none", "periodic", "fsync"]), "",
         "What commits wait for; empty: as the database has it";
     "latency-monitor-threshold" LatencyMonitorThreshold, Database, COUNT, "0",
@@ -112,6 +113,7 @@ settings! {
     "metrics-port" MetricsPort, Server, PORT, "0", "Port of GET /metrics, for Prometheus; 0: none";
     "notify-keyspace-events" NotifyKeyspaceEvents, Database, Kind::Events, "",
         "Events of keys that are published: letters of K E g $ l s h z x e t d m n A";
+    "pidfile" PidFile, Server, Kind::Text, "", "File that holds the number of the process while it serves";
     "port" Port, Server, PORT, "6379", "TCP port; 0: any free one. With bind \"\" there is none";
     "protected-mode" ProtectedMode, Database, Kind::Yes, "yes",
         "Whether clients of other machines are refused while there is no password";
@@ -138,10 +140,13 @@ settings! {
         "Seconds after which an idle client is disconnected; 0: never";
     "tls-auth-clients" TlsAuthClients, Server, Kind::Choice(&["no", "optional", "yes"]), "yes",
         "Whether clients must show a certificate";
+    "tls-ca-cert-dir" TlsCaCertDir, Server, Kind::Text, "",
+        "Directory of certificates that clients' ones are signed by, PEM";
     "tls-ca-cert-file" TlsCaCertFile, Server, Kind::Text, "", "Certificates that clients' ones are signed by, PEM";
     "tls-cert-file" TlsCertFile, Server, Kind::Text, "", "The server's certificate and those that sign it, PEM";
     "tls-key-file" TlsKeyFile, Server, Kind::Text, "", "The key of the certificate, PEM";
     "tls-port" TlsPort, Server, PORT, "0", "Port for TLS; 0: none";
+    "tls-protocols" TlsProtocols, Server, Kind::Words, "TLSv1.2 TLSv1.3", "Versions of TLS that are spoken";
     "unixsocket" UnixSocket, Server, Kind::Text, "", "Unix socket to listen at, too";
     "unixsocketperm" UnixSocketPerm, Server, Kind::Octal, "700", "Permissions of the Unix socket, octal";
 }
