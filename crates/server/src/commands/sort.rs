@@ -118,8 +118,9 @@ fn look_up(keys: &mut Keys<'_>, pattern: &[u8], element: &[u8]) -> Result<Option
     }
 }
 
+/// What an element counts as: as C reads numbers, up to a zero byte; nothing is 0.
 fn number(bytes: &[u8]) -> Result<f64> {
-    let bytes = bytes.trim_ascii_start();
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default().trim_ascii_start();
     match if bytes.is_empty() { Some(0.0) } else { double_of(bytes) } {
         Some(number) => Ok(number),
         None => refuse("ERR One or more scores can't be converted into double"),
@@ -195,4 +196,21 @@ pub(crate) fn sort(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     }
     replies.count(count);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An element that begins with a zero byte, which is 0 to Redis, was refused as no number.
+    #[test]
+    fn elements_are_numbers_up_to_a_zero_byte() {
+        for (bytes, is) in [(&b"\0\0x"[..], 0.0), (b"", 0.0), (b" ", 0.0), (b" 12\0x", 12.0), (b"-1.5", -1.5)]
+        {
+            assert_eq!(number(bytes).ok(), Some(is), "{}", bytes.escape_ascii());
+        }
+        for bytes in [&b"x\0"[..], b"1x", b"nan"] {
+            assert!(number(bytes).is_err(), "{}", bytes.escape_ascii());
+        }
+    }
 }
