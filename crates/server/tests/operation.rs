@@ -251,6 +251,7 @@ fn checkpoints_memory_and_the_table_answer() {
         text(client.line("replicaof no one")).split(':').next().unwrap(),
         "ERR there is no replication"
     );
+    assert!(text(client.line("migrate h 1 k 0 1")).starts_with("ERR there is no MIGRATE: "));
     for container in ["acl", "config", "command", "slowlog", "latency", "memory", "debug"] {
         assert!(array(client.line(&format!("{container} help"))).len() > 3, "{container}");
     }

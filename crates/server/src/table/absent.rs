@@ -7,11 +7,13 @@ const LATER: &str =
 const REPLICATION: &str =
     "ERR there is no replication: all servers of a database are one, start another `perilune serve` on it";
 const CLUSTER: &str = "ERR This instance has cluster support disabled";
+const MIGRATE: &str =
+    "ERR there is no MIGRATE: servers of a database share its keys, and `perilune import-rdb` takes those of a Redis server";
 const MODULES: &str =
     "ERR there are no modules: write functions in Lua (FUNCTION LOAD), or a program that opens the database";
 
 /// Groups of names, and what is said of each.
-const GROUPS: [(&[&str], &str); 4] = [
+const GROUPS: [(&[&str], &str); 5] = [
     (
         &[
             "geoadd",
@@ -48,7 +50,8 @@ const GROUPS: [(&[&str], &str); 4] = [
         LATER,
     ),
     (&["failover", "psync", "replconf", "replicaof", "slaveof", "sync"], REPLICATION),
-    (&["asking", "cluster", "migrate", "readonly", "readwrite", "restore-asking"], CLUSTER),
+    (&["asking", "cluster", "readonly", "readwrite", "restore-asking"], CLUSTER),
+    (&["migrate"], MIGRATE),
     (&["module"], MODULES),
 ];
 
