@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use peer::{Client, Ours, Place, Text};
 use perilune_resp::Answer;
-use perilune_server::{Running, Settings};
+use perilune_server::{find, Running, Settings};
 
 fn settings() -> Settings {
     Settings { threads: 1, ..Settings::default() }
@@ -178,6 +178,32 @@ fn errors_of_a_file_name_the_line_and_the_nearest_name() {
         fs::write(&path, text).unwrap();
         let error = Settings::default().read_file(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// `appendfsync everysec` behind `appendonly no`, as every redis.conf has them, took that back; `appendonly yes` by a flag
+/// did not.
+#[test]
+fn the_level_is_what_the_words_of_redis_mean_together() {
+    let level = |words: &[(&str, &str)]| {
+        let mut settings = Settings::default();
+        words.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+        settings.text(find("durability").unwrap().id)
+    };
+    let (only, sync, durability) = ("appendonly", "appendfsync", "durability");
+    let cases: [(&[(&str, &str)], &str); 9] = [
+        (&[], ""),
+        (&[(only, "yes")], ""),
+        (&[(only, "no"), (sync, "everysec")], "none"),
+        (&[(sync, "always"), (only, "no")], "none"),
+        (&[(only, "no"), (sync, "always"), (only, "yes")], "fsync"),
+        (&[(only, "yes"), (sync, "no")], "none"),
+        (&[(sync, "no"), (durability, "periodic")], "periodic"),
+        (&[(only, "no"), (durability, "fsync")], "fsync"),
+        (&[(durability, "fsync"), (only, "no")], "none"),
+    ];
+    for (words, is) in cases {
+        assert_eq!(level(words), is, "{words:?}");
     }
 }
 

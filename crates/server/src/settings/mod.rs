@@ -122,22 +122,32 @@ impl Settings {
             Name::UnixSocketPerm => self.unix_socket_mode = parsed.number as u32,
             Name::Threads if parsed.number > 0 => self.threads = parsed.number as usize,
             Name::Threads => self.threads = Settings::default().threads,
-            Name::AppendFsync | Name::Durability => {
-                self.durability = match &*parsed.text {
-                    "always" | "fsync" => Some(Durability::Fsync),
-                    "everysec" | "periodic" => Some(Durability::Periodic),
-                    "no" | "none" => Some(Durability::None),
-                    _ => None,
-                };
-            }
-            Name::AppendOnly if parsed.text == "no" => self.durability = Some(Durability::None),
-            Name::AppendOnly => {}
+            id @ (Name::AppendFsync | Name::AppendOnly | Name::Durability) => self.set_level(id, parsed.text),
             id => {
                 self.given.retain(|(other, _)| *other != id);
                 self.given.push((id, parsed.text));
             }
         }
         Ok(())
+    }
+
+    /// Of `durability` and `appendfsync` the last one holds; `appendonly no` outdoes `appendfsync`, as in Redis, and a
+    /// `durability` before it.
+    fn set_level(&mut self, id: Name, text: String) {
+        let outdone = |other: Name| match id {
+            Name::AppendOnly => other == Name::AppendOnly || other == Name::Durability && text == "no",
+            _ => matches!(other, Name::AppendFsync | Name::Durability),
+        };
+        self.given.retain(|(other, _)| !outdone(*other));
+        self.given.push((id, text));
+        let given = |name| self.given.iter().find(|(given, _)| *given == name).map(|(_, text)| &**text);
+        let word = given(Name::Durability).or(given(Name::AppendOnly).filter(|text| *text == "no"));
+        self.durability = match word.or(given(Name::AppendFsync)) {
+            Some("always" | "fsync") => Some(Durability::Fsync),
+            Some("everysec" | "periodic") => Some(Durability::Periodic),
+            Some("no" | "none") => Some(Durability::None),
+            _ => None,
+        };
     }
 
     /// What a setting of this server is.
@@ -159,7 +169,7 @@ impl Settings {
             Name::Threads => self.threads.to_string(),
             Name::AppendOnly if self.durability == Some(Durability::None) => "no".to_owned(),
             Name::AppendOnly => "yes".to_owned(),
-            Name::AppendFsync => word(["always", "everysec", "no"]),
+            Name::AppendFsync if !self.is_given(name) => word(["always", "everysec", "no"]),
             Name::Durability => word(["fsync", "periodic", "none"]),
             _ => match self.given.iter().find(|(given, _)| *given == name) {
                 Some((_, text)) => text.clone(),
