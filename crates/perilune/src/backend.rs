@@ -290,6 +290,8 @@ impl StoreSession for BackendSession {
         #[inline]
         fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> StoreResult<bool>;
         #[inline]
+        fn look_few(&mut self, probes: &[Probe<'_>], look: &mut FewChange<'_>) -> StoreResult<bool>;
+        #[inline]
         fn begin_brief(&mut self) -> StoreResult<bool>;
         #[inline]
         fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;

@@ -39,6 +39,7 @@ const COMMANDS: &[&str] = &[
     "hdel <k> <e>",
     "hdel <k> <e> <e>",
     "hget <k> <e>",
+    "hexists <k> <e>",
     "hlen <k>",
     "sadd <k> <e>",
     "sadd <k> <e> <e>",

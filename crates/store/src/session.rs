@@ -270,6 +270,15 @@ pub trait Session: Send {
         Ok(false)
     }
 
+    /// As [`Session::change_few`] where nothing is to be written, and without keeping others out: what `look` sees may be
+    /// halves of two states; true says that it was one, and then it has answered true.
+    ///
+    /// # Errors
+    /// The function's own, if it saw one state; I/O.
+    fn look_few(&mut self, _probes: &[Probe<'_>], _look: &mut FewChange<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Copies the values at `keys`, in order, as of one moment.
     ///
     /// # Errors

@@ -23,6 +23,13 @@ fn check_value(value: &[u8]) -> Result<()> {
     Ok(())
 }
 
+fn check_probes(probes: &[Probe<'_>]) -> Result<()> {
+    match probes.iter().find(|probe| probe.key.len() > USER_KEY_MAX + 1) {
+        Some(probe) => Err(Error::KeyTooLong { bytes: probe.key.len(), limit: USER_KEY_MAX }),
+        None => Ok(()),
+    }
+}
+
 impl Session {
     /// Runs `write` in the open transaction, or in one of its own.
     fn in_transaction<R>(
@@ -374,14 +381,21 @@ impl StoreSession for Session {
         if !self.is_plain() {
             return Ok(false);
         }
-        if let Some(probe) = probes.iter().find(|probe| probe.key.len() > USER_KEY_MAX + 1) {
-            return Err(Error::KeyTooLong { bytes: probe.key.len(), limit: USER_KEY_MAX });
-        }
+        check_probes(probes)?;
         let done = self.access.change_few(probes, change, &mut self.few)?;
         if done {
             self.acknowledge(None)?;
         }
         Ok(done)
+    }
+
+    fn look_few(&mut self, probes: &[Probe<'_>], look: &mut FewChange<'_>) -> Result<bool> {
+        self.here()?;
+        if self.running.is_some() || self.brief.is_open() || self.snapshot.is_some() {
+            return Ok(false);
+        }
+        check_probes(probes)?;
+        self.access.look_few(probes, look, &mut self.few)
     }
 
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {

@@ -7,6 +7,7 @@
 //! - All leaves are met before one is latched, each with the word under which it was met: the places found are true.
 //! - What is told is proved by a latched leaf, else it is told that nobody knows.
 //! - What is written lies in a latched leaf.
+//! - Who only looks latches nothing, and checks the words at the end.
 //!
 //! What if we are killed? As in a commit.
 //!
@@ -69,6 +70,24 @@ impl FewDraft {
             start = write.value;
         }
         self.writes.len()
+    }
+
+    /// Has each probe stand where it leads in the leaf that was met, and forgets what was noted.
+    #[inline]
+    fn stand(&mut self, image: &Image, probes: &[Probe<'_>]) {
+        for (met, probe) in self.met.iter_mut().zip(probes) {
+            let Found { index, equal } = met.place;
+            let is_there = || index < page::leaf_count(image.page(met.leaf.number));
+            met.first = match probe.look {
+                Look::At => equal.then_some(index),
+                Look::AtOrNext => is_there().then_some(index),
+                Look::Previous => index.checked_sub(1),
+            };
+            met.at = met.first;
+        }
+        self.writes.clear();
+        self.bytes.clear();
+        self.failed = false;
     }
 
     fn note(&mut self, kind: Kind, probe: usize, key: &[u8], value: &[u8]) {
@@ -215,6 +234,30 @@ impl Access {
         Ok(false)
     }
 
+    /// As [`perilune_store::Session::look_few`].
+    ///
+    /// # Errors
+    /// The function's own; I/O and damage.
+    pub(crate) fn look_few(
+        &self,
+        probes: &[Probe<'_>],
+        look: &mut FewChange<'_>,
+        draft: &mut FewDraft,
+    ) -> Result<bool> {
+        let image = &self.seat.image;
+        if probes.len() > FEW {
+            return Ok(false);
+        }
+        self.read(|| {
+            self.meet_probes(probes, draft).map_err(|(stop, _)| stop)?;
+            draft.stand(image, probes);
+            let answer = look(&mut View { image, draft, probes });
+            // NB: an error, too, may rest on what never was.
+            draft.met.iter().try_for_each(|met| met.leaf.check(image))?;
+            Ok(answer? && draft.writes.is_empty() && !draft.failed)
+        })
+    }
+
     /// Does what an attempt asked for before it can be repeated. No latch is held.
     #[cold]
     fn overcome_few(
@@ -243,10 +286,13 @@ impl Access {
         draft: &mut FewDraft,
         held: &mut Latched<'_, FEW>,
     ) -> std::result::Result<Outcome, Failed> {
-        self.latch_probes(probes, draft, held)?;
-        draft.writes.clear();
-        draft.bytes.clear();
-        draft.failed = false;
+        self.meet_probes(probes, draft)?;
+        for (at, met) in draft.met.iter().enumerate() {
+            if !held.try_latch(at, met.leaf) {
+                return Err((Stop::Restart, at));
+            }
+        }
+        draft.stand(&self.seat.image, probes);
         let mut view = View { image: &self.seat.image, draft, probes };
         let is_wanted = change(&mut view).map_err(|error| (Stop::Fail(error), 0))?;
         if !is_wanted || draft.failed || draft.writes.is_empty() {
@@ -276,38 +322,18 @@ impl Access {
         Ok(Outcome::Published(sparse))
     }
 
-    /// Meets the leaves of all probes, and latches them.
+    /// Meets the leaves of all probes.
     #[inline]
-    fn latch_probes(
-        &self,
-        probes: &[Probe<'_>],
-        draft: &mut FewDraft,
-        held: &mut Latched<'_, FEW>,
-    ) -> std::result::Result<(), Failed> {
-        let (image, met) = (&self.seat.image, &mut draft.met);
+    fn meet_probes(&self, probes: &[Probe<'_>], draft: &mut FewDraft) -> std::result::Result<(), Failed> {
+        let met = &mut draft.met;
         met.clear();
         for (at, probe) in probes.iter().enumerate() {
-            let (leaf, place) = tree::meet_probe(image, &self.fingers, probe).map_err(|stop| (stop, at))?;
+            let (leaf, place) =
+                tree::meet_probe(&self.seat.image, &self.fingers, probe).map_err(|stop| (stop, at))?;
             if met.iter().any(|other| other.leaf.number == leaf.number && other.leaf.word != leaf.word) {
                 return Err((Stop::Restart, at));
             }
             met.push(Met { leaf, place, first: None, at: None });
-        }
-        for (at, met) in met.iter().enumerate() {
-            if !held.try_latch(at, met.leaf) {
-                return Err((Stop::Restart, at));
-            }
-        }
-        for (met, probe) in met.iter_mut().zip(probes) {
-            let Found { index, equal } = met.place;
-            met.first = match probe.look {
-                Look::At => equal.then_some(index),
-                Look::AtOrNext => {
-                    Some(index).filter(|index| *index < page::leaf_count(image.page(met.leaf.number)))
-                }
-                Look::Previous => index.checked_sub(1),
-            };
-            met.at = met.first;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ pub fn few<S: Store>(make: &impl Fn() -> S) {
     what_is_seen_is_true(&make());
     nothing_is_written_that_is_not_wanted(&make());
     counts_are_those_of_what_is_counted(&make());
+    who_looks_sees_one_state(&make());
 }
 
 fn probe(key: &[u8], look: Look) -> Probe<'_> {
@@ -64,6 +65,15 @@ fn what_is_seen_is_true<S: Store>(store: &S) {
         let key = format!("k{number:04}\0").into_bytes();
         let looks = [Look::At, Look::AtOrNext, Look::Previous];
         let probes = looks.map(|look| probe(&key, look));
+        let looked = s.look_few(&probes, &mut |few| {
+            for (at, look) in looks.into_iter().enumerate() {
+                asked += 1;
+                let found = wanted(&map, &key, look);
+                told += u32::from(check(few, at, found, &format!("{look:?} from {number}, only to look")));
+            }
+            Ok(number % 2 == 0)
+        });
+        assert!(!looked.unwrap() || number % 2 == 0, "what the function answers counts");
         let new = vec![1; (number % 60) as usize];
         let done = s.change_few(&probes, &mut |few| {
             for (at, look) in looks.into_iter().enumerate() {
@@ -186,4 +196,49 @@ fn toggle(s: &mut impl Session, member: u64) {
         number::set(s, b"set\0", count + 1)
     });
     toggled.expect("a transaction");
+}
+
+/// Two writers keep two numbers equal, and a third that only looks sees them so.
+fn who_looks_sees_one_state<S: Store>(store: &S) {
+    const ROUNDS: u64 = 2_000;
+    let keys = [&b"left\0"[..], b"right\0"];
+    let probes = keys.map(|key| probe(key, Look::At));
+    let mut s = session(store);
+    // So that they lie far from each other.
+    (0..800_u32).for_each(|at| s.set(&[b"m", &at.to_be_bytes()[..]].concat(), &[1; 40]).unwrap());
+    keys.iter().for_each(|key| number::set(&mut s, key, 0).unwrap());
+    let barrier = Rendezvous::new(3);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut s = session(store);
+                barrier.wait();
+                for _ in 0..ROUNDS {
+                    let add = transact(&mut s, &TransactionOptions::default(), |s| {
+                        let sum = number::get(s, keys[0])? + 1;
+                        keys.iter().try_for_each(|key| number::set(s, key, sum))
+                    });
+                    add.expect("a transaction");
+                }
+            });
+        }
+        barrier.wait();
+        let mut seen = 0;
+        while seen < 2 * ROUNDS {
+            let mut sums = [0; 2];
+            let looked = s.look_few(&probes, &mut |few| {
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    *sum = number::decode(few.value(at).unwrap_or(&[0; 8]))?;
+                }
+                Ok(true)
+            });
+            if looked.expect("a look") {
+                assert_eq!(sums[0], sums[1], "both are of one state");
+                assert!(sums[0] >= seen, "and that is none before the last one");
+                seen = sums[0];
+            } else {
+                seen = number::get(&mut s, keys[0]).expect("a number");
+            }
+        }
+    });
 }

@@ -296,6 +296,10 @@ impl Session for MemorySession {
         transact(self, &TransactionOptions::default(), |session| few::change(session, probes, change))
     }
 
+    fn look_few(&mut self, probes: &[Probe<'_>], look: &mut FewChange<'_>) -> Result<bool> {
+        self.change_few(probes, look)
+    }
+
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
         if let Some(transaction) = &mut self.transaction {
             let limit = self.shared.limits.transaction_depth;

@@ -4,6 +4,7 @@
 use perilune_key::ValueRef;
 use perilune_store::{Look, Probe as StoreProbe, Session as StoreSession};
 
+use crate::backend::BackendSession;
 use crate::{IntoValue, NodeRef, Result, Session};
 
 pub use perilune_store::Sight;
@@ -148,6 +149,38 @@ impl Session {
         probes: &[Probe<'_>],
         mut change: impl FnMut(&mut Few<'_>) -> bool,
     ) -> Result<bool> {
+        self.at_probes(probes, |database, probes, encoded| {
+            database.change_few(probes, &mut |few| {
+                let mut few = Few { few, encoded, failed: false };
+                let is_wanted = change(&mut few);
+                Ok(is_wanted && !few.failed)
+            })
+        })
+    }
+
+    /// Looks at few nodes, and keeps nobody out: `look` may see halves of two states. True: it was one, of which `look` has
+    /// answered true. False: as with [`Session::change_few`]. `look` may run several times.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    #[inline]
+    pub fn look_few(
+        &mut self,
+        probes: &[Probe<'_>],
+        mut look: impl FnMut(&mut Few<'_>) -> bool,
+    ) -> Result<bool> {
+        self.at_probes(probes, |database, probes, encoded| {
+            database.look_few(probes, &mut |few| Ok(look(&mut Few { few, encoded, failed: false })))
+        })
+    }
+
+    /// Hands the probes to the database.
+    #[inline(always)]
+    fn at_probes(
+        &mut self,
+        probes: &[Probe<'_>],
+        run: impl FnOnce(&mut BackendSession, &[StoreProbe<'_>], &mut Vec<u8>) -> perilune_store::Result<bool>,
+    ) -> Result<bool> {
         if probes.len() > FEW || probes.iter().any(|probe| probe.node.is_local()) {
             return Ok(false);
         }
@@ -166,11 +199,6 @@ impl Session {
             }
             *to = StoreProbe { key, look: *look };
         }
-        let done = trees.database.change_few(&all[..probes.len()], &mut |few| {
-            let mut few = Few { few, encoded, failed: false };
-            let is_wanted = change(&mut few);
-            Ok(is_wanted && !few.failed)
-        })?;
-        Ok(done)
+        Ok(run(&mut trees.database, &all[..probes.len()], encoded)?)
     }
 }

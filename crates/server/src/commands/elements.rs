@@ -71,6 +71,80 @@ fn on_element(
     Ok(done)
 }
 
+/// Looks at the same two without keeping others out, and has `reply` reply; none: it cannot.
+#[inline]
+fn see_element(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    kind: Kind,
+    replies: &mut Replies<'_>,
+    reply: impl Fn(&mut Few<'_>, &mut Replies<'_>) -> Option<()>,
+) -> Result<bool> {
+    let Some(element) = Element::of(keys, &arguments[1], kind, &arguments[2])? else { return Ok(false) };
+    let start = replies.position();
+    let done = keys.session.look_few(&element.probes(), |few| {
+        replies.rewind(start);
+        element.count(few).and_then(|_| reply(few, replies)).is_some()
+    })?;
+    if !done {
+        replies.rewind(start);
+    }
+    Ok(done)
+}
+
+pub(crate) fn hget(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
+    see_element(keys, arguments, Kind::Hash, replies, |few, replies| {
+        match few.sight(ELEMENT) {
+            Sight::Record => text::reply(few.value(ELEMENT)?, replies),
+            _ => replies.null(),
+        }
+        Some(())
+    })
+}
+
+/// HEXISTS, SISMEMBER.
+fn exists(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    kind: Kind,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    see_element(keys, arguments, kind, replies, |few, replies| {
+        replies.truth(few.sight(ELEMENT) == Sight::Record);
+        Some(())
+    })
+}
+
+pub(crate) fn hexists(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    exists(keys, arguments, Kind::Hash, replies)
+}
+
+pub(crate) fn sismember(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    exists(keys, arguments, Kind::Set, replies)
+}
+
+pub(crate) fn zscore(
+    keys: &mut Keys<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    see_element(keys, arguments, Kind::Zset, replies, |few, replies| {
+        match few.sight(ELEMENT) {
+            Sight::Record => replies.double(few.value(ELEMENT).and_then(score)?),
+            _ => replies.null(),
+        }
+        Some(())
+    })
+}
+
 /// HSET of one field.
 pub(crate) fn hset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
     if arguments.len() != 4 {

@@ -8,8 +8,10 @@ use crate::notify::HASH;
 pub(super) const ROWS: &[Command] = &[
     on_keys("hdel", -3, WRITE | FAST, ONE, "hash", hashes::hdel, "Removes fields")
         .quick_unless(HASH, elements::hdel),
-    on_keys("hexists", 3, READ | FAST, ONE, "hash", hashes::hexists, "Says whether a field exists"),
-    on_keys("hget", 3, READ | FAST, ONE, "hash", hashes::hget, "Reads a field"),
+    on_keys("hexists", 3, READ | FAST, ONE, "hash", hashes::hexists, "Says whether a field exists")
+        .quick_unless(0, elements::hexists),
+    on_keys("hget", 3, READ | FAST, ONE, "hash", hashes::hget, "Reads a field")
+        .quick_unless(0, elements::hget),
     on_keys("hgetall", 2, READ, ONE, "hash", hashes::hgetall, "Reads all fields with their values"),
     on_keys("hincrby", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hincrby, "Adds a number to an integer in a field")
         .quick_unless(HASH, elements::hincrby),

@@ -15,7 +15,8 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("sintercard", -3, READ, NONE, "set", sets::sintercard, "Counts the intersection of sets")
         .counted(1),
     on_keys("sinterstore", -3, WRITE | GROWS, ALL, "set", sets::store, "Intersects sets and stores the result"),
-    on_keys("sismember", 3, READ | FAST, ONE, "set", sets::sismember, "Says whether a member is in a set"),
+    on_keys("sismember", 3, READ | FAST, ONE, "set", sets::sismember, "Says whether a member is in a set")
+        .quick_unless(0, elements::sismember),
     on_keys("smembers", 2, READ, ONE, "set", sets::smembers, "Reads all members"),
     on_keys("smismember", -3, READ | FAST, ONE, "set", sets::smismember, "Says which members are in a set"),
     on_keys("smove", 4, WRITE | FAST, TWO, "set", sets::smove, "Moves a member from one set to another"),
