@@ -228,16 +228,26 @@ text ask(sandbox *S, lua_State *L, int question, size_t count)
     return answer;
 }
 
+/* How many digits a number has. */
+static size_t digits_of(unsigned long long number)
+{
+    static const unsigned long long powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+                                                10000000000, 100000000000, 1000000000000, 10000000000000,
+                                                100000000000000, 1000000000000000, 10000000000000000,
+                                                100000000000000000, 1000000000000000000, 10000000000000000000u};
+    /* Of the bits, rounded down: 1233 / 4096 is the logarithm of 2. */
+    size_t least = (size_t)(64 - __builtin_clzll(number | 1)) * 1233 >> 12;
+    return least + (number >= powers[least]);
+}
+
 size_t write_whole(char *place, long long number)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051"
                                 "525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-    size_t sign = number < 0, length = sign + 1;
+    size_t sign = number < 0;
     unsigned long long rest = sign ? 0 - (unsigned long long)number : (unsigned long long)number;
-    for (unsigned long long bound = 10; rest >= bound && length < sign + 20; bound *= 10)
-        length++;
+    size_t length = sign + digits_of(rest), at = length;
     place[0] = '-';
-    size_t at = length;
     for (; rest >= 100; rest /= 100)
         memcpy(place + (at -= 2), pairs + 2 * (rest % 100), 2);
     if (rest >= 10)
@@ -274,18 +284,20 @@ int collect(sandbox *S, lua_State *L, int first, int last)
         room_for_spans(S, L, (size_t)count);
     S->words.length = 0;
     char *bytes = buffer_room(S, L, &S->words, NUMBER_BYTES * (size_t)count);
-    size_t at = 0;
+    span *spans = S->spans;
+    size_t at = 0, room = S->words.room;
     for (int i = 0; i < count; i++) {
         size_t length;
         int type = lua_type(L, first + i);
-        S->spans[i][0] = at;
+        spans[i][0] = at;
         if (type == LUA_TSTRING) {
             const char *string = lua_tolstring(L, first + i, &length);
-            size_t room = length + NUMBER_BYTES * (size_t)(count - i);
-            if (S->words.room - at < room) {
+            size_t wanted = length + NUMBER_BYTES * (size_t)(count - i);
+            if (room - at < wanted) {
                 S->words.length = at;
-                buffer_room(S, L, &S->words, room);
+                buffer_room(S, L, &S->words, wanted);
                 bytes = S->words.bytes;
+                room = S->words.room;
             }
             memcpy(bytes + at, string, length);
         } else if (type == LUA_TNUMBER) {
@@ -294,7 +306,7 @@ int collect(sandbox *S, lua_State *L, int first, int last)
             return 0;
         }
         at += length;
-        S->spans[i][1] = at;
+        spans[i][1] = at;
     }
     S->words.length = at;
     return 1;
