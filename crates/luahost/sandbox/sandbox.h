@@ -4,7 +4,8 @@
  * Invariants
  * - A script reaches the outside only by the host's function `ask`.
  * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c).
- * - All memory of a script is counted: Lua's by the allocator, ours by buffer_room().
+ * - All memory of a script is counted: Lua's by the allocator, ours by buffer_room(); but not the copy of a call's
+ *   arguments, which is the host's and goes with the run.
  * - No C function here runs long without looking whether the script is to stop, or is bounded by the
  *   memory that a script may have.
  * - Functions of the host are left before a Lua error is raised: no frame of theirs is ever jumped over.

@@ -215,6 +215,15 @@ static void shrink(sandbox *S, buffer *b)
     }
 }
 
+/* Gives back what large arguments have taken. */
+static void shrink_words(sandbox *S)
+{
+    if (S->words.room > SCRATCH_KEPT) {
+        free(S->words.bytes);
+        S->words = (buffer){NULL, 0, 0};
+    }
+}
+
 text ask(sandbox *S, lua_State *L, int question, size_t count)
 {
     text answer = {NULL, 0};
@@ -276,6 +285,20 @@ static void room_for_spans(sandbox *S, lua_State *L, size_t count)
     S->span_room = count;
 }
 
+/* Room for so many bytes of arguments. */
+static void room_for_words(sandbox *S, lua_State *L, size_t wanted)
+{
+    buffer *b = &S->words;
+    if (b->room - b->length >= wanted)
+        return;
+    size_t room = b->room * 2 > b->length + wanted ? b->room * 2 : b->length + wanted;
+    char *bytes = realloc(b->bytes, room);
+    if (bytes == NULL)
+        luaL_error(L, "not enough memory");
+    b->bytes = bytes;
+    b->room = room;
+}
+
 /* NB: behind each argument there is room for all that follow, were they numbers. */
 int collect(sandbox *S, lua_State *L, int first, int last)
 {
@@ -283,7 +306,8 @@ int collect(sandbox *S, lua_State *L, int first, int last)
     if ((size_t)count > S->span_room)
         room_for_spans(S, L, (size_t)count);
     S->words.length = 0;
-    char *bytes = buffer_room(S, L, &S->words, NUMBER_BYTES * (size_t)count);
+    room_for_words(S, L, NUMBER_BYTES * (size_t)count);
+    char *bytes = S->words.bytes;
     span *spans = S->spans;
     size_t at = 0, room = S->words.room;
     for (int i = 0; i < count; i++) {
@@ -295,7 +319,7 @@ int collect(sandbox *S, lua_State *L, int first, int last)
             size_t wanted = length + NUMBER_BYTES * (size_t)(count - i);
             if (room - at < wanted) {
                 S->words.length = at;
-                buffer_room(S, L, &S->words, wanted);
+                room_for_words(S, L, wanted);
                 bytes = S->words.bytes;
                 room = S->words.room;
             }
@@ -561,7 +585,7 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
             lua_gc(L, LUA_GCCOLLECT, 0);
             *reply = (text){no_memory, sizeof no_memory - 1};
             shrink(S, &S->scratch);
-            shrink(S, &S->words);
+            shrink_words(S);
             return RUN_REPLIED;
         }
     }
@@ -569,6 +593,6 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
     *reply = (text){S->out.bytes, S->out.length};
     lua_settop(L, 0);
     shrink(S, &S->scratch);
-    shrink(S, &S->words);
+    shrink_words(S);
     return outcome;
 }

@@ -102,6 +102,8 @@ fn arguments_come_as_they_are_given() {
     let many =
         "local t = {} for i = 1, 5000 do t[i] = i end return redis.call(unpack(t)) == table.concat(t, ' ')";
     assert_eq!(run(many), ":1~");
+    // The copy is the host's: a text of less than half of what a script may use has room in a call.
+    assert_eq!(run("return #redis.sha1hex(('x'):rep(60000000))"), ":0~");
     // What failed leaves nothing behind for the next.
     let wrong =
         "redis.call('a', 'bc') pcall(redis.call, {}) local s = redis.sha1hex(nil) return redis.call('b')";
