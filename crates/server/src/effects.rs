@@ -14,7 +14,7 @@ use crate::notify::{self, Event};
 use crate::queue;
 use crate::server::Server;
 use crate::settings::Name;
-use crate::statistics::Tally;
+use crate::statistics::{Looks, Tally};
 use crate::subscribers::Topic;
 use crate::tracking::broadcast::{self, Change};
 
@@ -27,6 +27,8 @@ pub(crate) struct Effects {
     pub(crate) subscriptions: Vec<(Topic, Vec<u8>, bool)>,
     /// What ran inside EXEC or a script.
     pub(crate) tally: Tally,
+    /// Keys that commands which only read have found, and have not found.
+    pub(crate) looks: Looks,
     events: Vec<Event>,
     /// Keys that have changed, if anybody is to be told of all that do; none: anything has.
     changes: Vec<Option<Change>>,
@@ -55,6 +57,7 @@ pub(crate) struct Mark {
     events: usize,
     changes: usize,
     ready: usize,
+    looks: Looks,
 }
 
 impl Effects {
@@ -120,6 +123,7 @@ impl Effects {
             events: self.events.len(),
             changes: self.changes.len(),
             ready: self.ready.len(),
+            looks: self.looks,
         }
     }
 
@@ -131,6 +135,7 @@ impl Effects {
         self.changes.truncate(mark.changes);
         self.unheard = false;
         self.ready.truncate(mark.ready);
+        self.looks = mark.looks;
     }
 
     /// Notes that something of `class` has happened to a key.

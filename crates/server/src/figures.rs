@@ -10,6 +10,7 @@ use perilune::{Durability, Session, TransactionOptions};
 
 use crate::peers;
 use crate::server::Server;
+use crate::statistics::Looks;
 
 /// Counters of this server; each thread adds to them, so that nothing that commands read lies in their lines of
 /// the cache.
@@ -52,6 +53,8 @@ pub(crate) struct Published {
     pub(crate) tracked_items: u64,
     pub(crate) evicted_clients: u64,
     pub(crate) tracked_prefixes: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
 }
 
 impl Published {
@@ -59,6 +62,7 @@ impl Published {
     pub(crate) fn now(server: &Server) -> Published {
         let figures = &server.figures;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Looks { hits, misses } = server.statistics.looks();
         Published {
             number: server.number,
             process: u64::from(std::process::id()),
@@ -78,10 +82,12 @@ impl Published {
             tracked_items: read(&figures.tracked_items),
             evicted_clients: read(&figures.evicted_clients),
             tracked_prefixes: read(&figures.tracked_prefixes),
+            hits,
+            misses,
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 16] {
+    fn fields(&mut self) -> [&mut u64; 18] {
         [
             &mut self.process,
             &mut self.port,
@@ -99,6 +105,8 @@ impl Published {
             &mut self.tracked_items,
             &mut self.evicted_clients,
             &mut self.tracked_prefixes,
+            &mut self.hits,
+            &mut self.misses,
         ]
     }
 
@@ -130,6 +138,8 @@ impl Published {
         self.tracked_items += other.tracked_items;
         self.evicted_clients += other.evicted_clients;
         self.tracked_prefixes += other.tracked_prefixes;
+        self.hits += other.hits;
+        self.misses += other.misses;
     }
 }
 

@@ -256,6 +256,7 @@ impl Context<'_> {
     fn count(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8], took: u64) {
         let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
         let end = self.server.statistics.count_inside(thread, tally, reply);
+        self.server.statistics.count_looks(thread, &mut self.effects.looks);
         self.server.statistics.count(thread, table::number(command, arguments), took, end);
         self.note_delay(command, arguments, took);
     }

@@ -118,6 +118,8 @@ fn text(server: &Server) -> String {
         ("rejected_connections_total", "counter", "clients that were refused", now.rejected),
         ("commands_total", "counter", "commands", now.commands),
         ("expired_keys_total", "counter", "expired keys that this server has removed", now.swept),
+        ("keyspace_hits_total", "counter", "keys that commands which only read have found", now.hits),
+        ("keyspace_misses_total", "counter", "keys that they have not found", now.misses),
         ("uptime_seconds", "gauge", "seconds since the start", server.started.elapsed().as_secs()),
     ];
     for (name, kind, help, value) in own {

@@ -41,10 +41,33 @@ struct Counters {
     steps: [AtomicU64; STEPS],
 }
 
-/// The commands of one event loop's clients, in a line of its own.
+/// The commands of one event loop's clients, in a line of its own, and what those found that only read.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Commands(AtomicU64);
+struct Commands {
+    count: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// Keys that were looked for to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looks {
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+}
+
+impl Looks {
+    /// Notes one more, that was there or not.
+    #[inline]
+    pub(crate) fn note(&mut self, found: bool) {
+        if found {
+            self.hits += 1;
+        } else {
+            self.misses += 1;
+        }
+    }
+}
 
 /// The same, of all event loops.
 #[derive(Clone, Copy, Debug, Default)]
@@ -198,14 +221,34 @@ impl Statistics {
     /// Counts commands of clients of event loop `thread`.
     #[inline]
     pub(crate) fn count_commands(&self, thread: usize, commands: u64) {
-        if let Some(Commands(counter)) = self.commands.get(thread) {
-            add(counter, commands);
+        if let Some(counters) = self.commands.get(thread) {
+            add(&counters.count, commands);
         }
+    }
+
+    /// Counts what a command of event loop `thread` has looked for, and forgets it.
+    #[inline]
+    pub(crate) fn count_looks(&self, thread: usize, looks: &mut Looks) {
+        let Looks { hits, misses } = std::mem::take(looks);
+        if hits + misses > 0 {
+            if let Some(counters) = self.commands.get(thread) {
+                add(&counters.hits, hits);
+                add(&counters.misses, misses);
+            }
+        }
+    }
+
+    /// What commands have looked for.
+    pub(crate) fn looks(&self) -> Looks {
+        let sum = |counter: fn(&Commands) -> &AtomicU64| {
+            self.commands.iter().map(|each| counter(each).load(Ordering::Relaxed)).sum()
+        };
+        Looks { hits: sum(|each| &each.hits), misses: sum(|each| &each.misses) }
     }
 
     /// How many commands clients have sent.
     pub(crate) fn commands(&self) -> u64 {
-        self.commands.iter().map(|Commands(counter)| counter.load(Ordering::Relaxed)).sum()
+        self.commands.iter().map(|each| each.count.load(Ordering::Relaxed)).sum()
     }
 
     /// Counts a command of this number that ran in event loop `thread` for so many nanoseconds.
@@ -331,7 +374,8 @@ impl Statistics {
     /// As if the server had just started.
     pub(crate) fn reset(&self) {
         locked(&self.errors).clear();
-        self.commands.iter().for_each(|Commands(counter)| counter.store(0, Ordering::Relaxed));
+        let loops = self.commands.iter().flat_map(|each| [&each.count, &each.hits, &each.misses]);
+        loops.for_each(|counter| counter.store(0, Ordering::Relaxed));
         for counters in self.loops.iter().flatten().filter_map(OnceLock::get) {
             let single = [&counters.calls, &counters.nanoseconds, &counters.failed, &counters.rejected];
             single.into_iter().chain(&counters.steps).for_each(|counter| counter.store(0, Ordering::Relaxed));

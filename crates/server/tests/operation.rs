@@ -82,7 +82,9 @@ fn counted(client: &mut Client) -> Vec<String> {
             told.push(format!("{name} {}", fields.collect::<Vec<_>>().join(",")));
         }
     }
-    told.push(info(client, "stats")["total_error_replies"].clone());
+    for figure in ["total_error_replies", "keyspace_hits", "keyspace_misses"] {
+        told.push(format!("{figure} {}", info(client, "stats")[figure]));
+    }
     told.sort();
     told
 }
@@ -121,6 +123,14 @@ fn info_counts_inside_scripts_and_transactions_as_redis_does() {
         ],
         &[&["multi"], &["nosuch"], &["exec"]],
         &[&["client", "setname", "a b"], &["get"]],
+        // What is looked for to be read.
+        &[&["get", "none"], &["get", "k"], &["mget", "k", "none", "none"], &["exists", "k", "none", "k"]],
+        &[&["hset", "h", "f", "v"], &["hget", "h", "f"], &["hget", "h", "none"], &["hget", "none", "f"]],
+        &[&["zadd", "z", "1", "m"], &["zscore", "z", "m"], &["zscore", "none", "m"], &["zcard", "z"]],
+        &[&["sadd", "s", "m"], &["sismember", "s", "m"], &["smembers", "none"], &["incr", "count"]],
+        &[&["rpush", "list", "a"], &["lrange", "list", "0", "-1"], &["llen", "none"], &["strlen", "k"]],
+        &[&["eval", "redis.call('get', 'none') return redis.call('hget', 'h', 'f')", "0"]],
+        &[&["multi"], &["get", "k"], &["get", "none"], &["exec"]],
     ] {
         for step in [&[&["config", "resetstat"][..]][..], steps].concat() {
             ours.call(step);

@@ -86,7 +86,9 @@ fn see_element(
         replies.rewind(start);
         element.count(few).and_then(|_| reply(few, replies)).is_some()
     })?;
-    if !done {
+    if done {
+        keys.effects.looks.note(true);
+    } else {
         replies.rewind(start);
     }
     Ok(done)

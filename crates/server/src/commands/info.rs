@@ -75,6 +75,8 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
             ("expired_keys", sum.swept.to_string()),
             ("evicted_keys", sum.evicted.to_string()),
             ("evicted_clients", sum.evicted_clients.to_string()),
+            ("keyspace_hits", sum.hits.to_string()),
+            ("keyspace_misses", sum.misses.to_string()),
             ("tracking_total_keys", sum.tracked_keys.to_string()),
             ("tracking_total_items", sum.tracked_items.to_string()),
             ("tracking_total_prefixes", sum.tracked_prefixes.to_string()),

@@ -51,6 +51,7 @@ pub(crate) fn get_quick(
     }
     if let Some(value) = keys.session.get_ref(&key.node)? {
         text::reply(value, replies);
+        keys.effects.looks.note(true);
         return Ok(true);
     }
     if notify::wants(keys.effects.notify, notify::MISSED) {
@@ -59,6 +60,7 @@ pub(crate) fn get_quick(
     let nothing = keys.session.data(&key.node)? == perilune::Data::Nothing;
     if nothing {
         replies.null();
+        keys.effects.looks.note(false);
     }
     Ok(nothing)
 }

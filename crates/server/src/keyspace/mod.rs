@@ -219,8 +219,11 @@ impl<'s> Keys<'s> {
     /// What lies at `key`; an expired one is absent.
     pub(crate) fn open(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {
         let entry = self.look_up(key)?;
-        if entry.is_none() && !self.writes {
-            self.notify(notify::MISSED, "keymiss", key.name);
+        if !self.writes {
+            self.effects.looks.note(entry.is_some());
+            if entry.is_none() {
+                self.notify(notify::MISSED, "keymiss", key.name);
+            }
         }
         Ok(entry)
     }
