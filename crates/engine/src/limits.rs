@@ -107,6 +107,8 @@ pub(crate) const SEVERAL_WRITES: usize = HELD;
 pub(crate) const SEVERAL_TRIES: usize = 4 * SEVERAL_WRITES;
 /// Keys that are looked at, and written, at most where few are changed at once.
 pub(crate) const FEW: usize = 8;
+/// Leaves of that: of each key its own and the one beside it.
+pub(crate) const FEW_LEAVES: usize = 2 * FEW;
 /// Tries of that.
 pub(crate) const FEW_TRIES: usize = 64;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.

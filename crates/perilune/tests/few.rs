@@ -55,7 +55,8 @@ fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
         }
     }
     assert_eq!(session.count_children(&queue)?, (last - first + 1) as u64);
-    assert!(by_hand < 200, "{by_hand} of some 5,300");
+    // Where the next element lies in the next leaf, nobody can tell whether there is one.
+    assert!(by_hand < 60, "{by_hand} of some 5,300");
     Ok(())
 }
 

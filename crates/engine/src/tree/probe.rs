@@ -4,10 +4,11 @@
 
 use perilune_store::{Look, Probe};
 
-use super::{locate, Fingers, Seen, Which};
+use super::read::key_beyond;
+use super::{locate, Fingers, Neighbour, Seen, Which};
 use crate::error::Attempt;
 use crate::image::Image;
-use crate::page::{find, Found};
+use crate::page::{find, leaf_count, Found};
 
 /// The leaf that covers the probe's key, and the place of that there; where a neighbour is looked for, `equal` means
 /// nothing.
@@ -27,4 +28,23 @@ pub(crate) fn meet_probe(image: &Image, fingers: &Fingers, probe: &Probe<'_>) ->
     let found = find(image.page(leaf.number), probe.key);
     fingers.gaps.note(probe.key, leaf.number, found.index);
     Ok((leaf, found))
+}
+
+/// The leaf beside `leaf`, where no record is that a probe looks for, and the place of the nearest one there. None: that has
+/// none, either, or the tree ends. `scratch` is overwritten.
+#[cold]
+pub(crate) fn meet_beside(
+    image: &Image,
+    fingers: &Fingers,
+    leaf: Seen,
+    look: Look,
+    scratch: &mut Vec<u8>,
+) -> Attempt<Option<(Seen, usize)>> {
+    let side = if look == Look::Previous { Neighbour::Previous } else { Neighbour::Next };
+    if !key_beyond(image, leaf, (side, &[]), scratch)? {
+        return Ok(None);
+    }
+    let beside = locate(image, fingers, Which::Main, scratch, 0)?;
+    let last = leaf_count(image.page(beside.number)).checked_sub(1);
+    Ok(last.map(|last| (beside, if side == Neighbour::Previous { last } else { 0 })))
 }

@@ -11,16 +11,16 @@
 //!
 //! What if we are killed? As in a commit.
 //!
-//! Deliberately absent: a look at a leaf beside those of the probes; long values.
+//! Deliberately absent: a look at leaves beyond those beside the probes' own; long values.
 
 use perilune_shm::words;
 use perilune_store::{Few, FewChange, Look, Probe, Result, Sight};
 
 use super::latched::Latched;
 use crate::access::{check_key, Access};
-use crate::error::Stop;
+use crate::error::{Attempt, Stop};
 use crate::image::Image;
-use crate::limits::{FEW, FEW_TRIES, INLINE_MAX, RECORD_INLINE_MAX};
+use crate::limits::{FEW, FEW_LEAVES, FEW_TRIES, INLINE_MAX, RECORD_INLINE_MAX};
 use crate::page::{self, Found, RECORD_BIG};
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
@@ -30,10 +30,11 @@ use crate::tree::{self, Seen, Which};
 /// Where a probe has led.
 #[derive(Clone, Copy)]
 struct Met {
-    leaf: Seen,
-    /// The place of the probe's key, as [`tree::meet_probe`] tells it.
+    /// The leaf that covers the probe's key, and the place of that there, as [`tree::meet_probe`] tells it.
+    home: u32,
     place: Found,
-    /// The record that it has stood at first, and the one that it stands at, if there is one in the leaf.
+    /// The leaf of the record that it has stood at first, mostly the same, that record, and the one that it stands at.
+    leaf: u32,
     first: Option<usize>,
     at: Option<usize>,
 }
@@ -42,6 +43,8 @@ struct Met {
 struct Write {
     kind: Kind,
     probe: usize,
+    /// The leaf where it belongs, once that is known.
+    leaf: u32,
     /// Ends of the key and of the value, one behind the other.
     key: usize,
     value: usize,
@@ -51,6 +54,8 @@ struct Write {
 #[derive(Default)]
 pub(crate) struct FewDraft {
     met: Vec<Met>,
+    /// The leaves that what is seen rests on.
+    leaves: Vec<Seen>,
     writes: Vec<Write>,
     /// Keys and values of the writes.
     bytes: Vec<u8>,
@@ -72,19 +77,23 @@ impl FewDraft {
         self.writes.len()
     }
 
-    /// Has each probe stand where it leads in the leaf that was met, and forgets what was noted.
+    /// Notes that what is seen rests on a leaf; false: it was met before, and has changed.
     #[inline]
-    fn stand(&mut self, image: &Image, probes: &[Probe<'_>]) {
-        for (met, probe) in self.met.iter_mut().zip(probes) {
-            let Found { index, equal } = met.place;
-            let is_there = || index < page::leaf_count(image.page(met.leaf.number));
-            met.first = match probe.look {
-                Look::At => equal.then_some(index),
-                Look::AtOrNext => is_there().then_some(index),
-                Look::Previous => index.checked_sub(1),
-            };
-            met.at = met.first;
+    fn rest_on(&mut self, leaf: Seen) -> bool {
+        match self.leaves.iter().find(|other| other.number == leaf.number) {
+            Some(other) => other.word == leaf.word,
+            None => {
+                self.leaves.push(leaf);
+                true
+            }
         }
+    }
+
+    /// Forgets all that was met and noted.
+    #[inline]
+    fn clear(&mut self) {
+        self.met.clear();
+        self.leaves.clear();
         self.writes.clear();
         self.bytes.clear();
         self.failed = false;
@@ -99,7 +108,7 @@ impl FewDraft {
         self.bytes.extend_from_slice(key);
         let end = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.writes.push(Write { kind, probe, key: end, value: self.bytes.len() });
+        self.writes.push(Write { kind, probe, leaf: 0, key: end, value: self.bytes.len() });
     }
 }
 
@@ -115,7 +124,7 @@ impl View<'_> {
     #[inline]
     fn record(&self, probe: usize) -> Option<(&page::Page, usize)> {
         let met = self.draft.met.get(probe)?;
-        Some((self.image.page(met.leaf.number), met.at?))
+        Some((self.image.page(met.leaf), met.at?))
     }
 }
 
@@ -192,7 +201,7 @@ enum Outcome {
     Nothing(bool),
 }
 
-/// Why an attempt has failed, and at which probe; a leaf to be split: at which write.
+/// Why an attempt has failed, and at which probe; a leaf to be split: at which write; one to be copied: which of those met.
 type Failed = (Stop, usize);
 
 impl Access {
@@ -250,10 +259,9 @@ impl Access {
         }
         self.read(|| {
             self.meet_probes(probes, draft).map_err(|(stop, _)| stop)?;
-            draft.stand(image, probes);
             let answer = look(&mut View { image, draft, probes });
             // NB: an error, too, may rest on what never was.
-            draft.met.iter().try_for_each(|met| met.leaf.check(image))?;
+            draft.leaves.iter().try_for_each(|leaf| leaf.check(image))?;
             Ok(answer? && draft.writes.is_empty() && !draft.failed)
         })
     }
@@ -267,8 +275,18 @@ impl Access {
         draft: &FewDraft,
         patience: &mut Patience,
     ) -> Result<()> {
-        let Stop::Split = stop else { return self.overcome(stop, Which::Main, probes[at].key, patience) };
-        let (key, leaf) = draft.write_at(at);
+        let first = probes.first().map_or(&[][..], |probe| probe.key);
+        let (key, leaf) = match stop {
+            Stop::Split => draft.write_at(at),
+            Stop::Copy => {
+                let copied = self.copy_met(probes, draft, at);
+                return copied.or_else(|stop| self.overcome(stop, Which::Main, first, patience));
+            }
+            stop => {
+                let key = probes.get(at).map_or(first, |probe| probe.key);
+                return self.overcome(stop, Which::Main, key, patience);
+            }
+        };
         // NB: parting two keys of a leaf makes sure of progress even in one without records.
         let before = at.checked_sub(1).map(|before| draft.write_at(before));
         let before = before.filter(|before| before.1 == leaf).map(|before| before.0);
@@ -284,33 +302,35 @@ impl Access {
         probes: &[Probe<'_>],
         change: &mut FewChange<'_>,
         draft: &mut FewDraft,
-        held: &mut Latched<'_, FEW>,
+        held: &mut Latched<'_, FEW_LEAVES>,
     ) -> std::result::Result<Outcome, Failed> {
         self.meet_probes(probes, draft)?;
-        for (at, met) in draft.met.iter().enumerate() {
-            if !held.try_latch(at, met.leaf) {
-                return Err((Stop::Restart, at));
+        for (at, leaf) in draft.leaves.iter().enumerate() {
+            if !held.try_latch(at, *leaf) {
+                return Err((Stop::Restart, 0));
             }
         }
-        draft.stand(&self.seat.image, probes);
         let mut view = View { image: &self.seat.image, draft, probes };
         let is_wanted = change(&mut view).map_err(|error| (Stop::Fail(error), 0))?;
         if !is_wanted || draft.failed || draft.writes.is_empty() {
             return Ok(Outcome::Nothing(is_wanted && !draft.failed));
         }
+        let mut places = [Found { index: 0, equal: false }; FEW];
+        let mut last: &[u8] = &[];
+        let mut start = 0;
+        for (at, write) in draft.writes.iter_mut().enumerate() {
+            let key = &draft.bytes[start..write.key];
+            let (probe, met) = (&probes[write.probe], &draft.met[write.probe]);
+            let place = self.place_of(probe, met, key).filter(|_| last < key);
+            let Some((leaf, place)) = place else { return Ok(Outcome::Nothing(false)) };
+            (write.leaf, places[at]) = (leaf, place);
+            held.assign(at, leaf);
+            (last, start) = (key, write.value);
+        }
         let nothing = Op { kind: Kind::Remove, volatile: false, big: false, key: &[], value: &[] };
         let mut ops = [nothing; FEW];
         let count = draft.ops(&mut ops);
         let ops = &ops[..count];
-        let mut places = [Found { index: 0, equal: false }; FEW];
-        for (at, (op, write)) in ops.iter().zip(&draft.writes).enumerate() {
-            let (probe, met) = (&probes[write.probe], &draft.met[write.probe]);
-            let ascends = at == 0 || ops[at - 1].key < op.key;
-            let place = self.place_of(probe, met, op.key).filter(|_| ascends);
-            let Some(place) = place else { return Ok(Outcome::Nothing(false)) };
-            places[at] = place;
-            held.assign(at, met.leaf.number);
-        }
         if record_bytes(ops) >= RECORD_INLINE_MAX {
             return Ok(Outcome::Nothing(false));
         }
@@ -325,40 +345,72 @@ impl Access {
     /// Meets the leaves of all probes.
     #[inline]
     fn meet_probes(&self, probes: &[Probe<'_>], draft: &mut FewDraft) -> std::result::Result<(), Failed> {
-        let met = &mut draft.met;
-        met.clear();
+        let (image, fingers) = (&self.seat.image, &self.fingers);
+        draft.clear();
         for (at, probe) in probes.iter().enumerate() {
-            let (leaf, place) =
-                tree::meet_probe(&self.seat.image, &self.fingers, probe).map_err(|stop| (stop, at))?;
-            if met.iter().any(|other| other.leaf.number == leaf.number && other.leaf.word != leaf.word) {
+            let (leaf, place) = tree::meet_probe(image, fingers, probe).map_err(|stop| (stop, at))?;
+            let first = match probe.look {
+                Look::At => place.equal.then_some(place.index),
+                Look::AtOrNext => {
+                    Some(place.index).filter(|index| *index < page::leaf_count(image.page(leaf.number)))
+                }
+                Look::Previous => place.index.checked_sub(1),
+            };
+            let mut met = Met { home: leaf.number, place, leaf: leaf.number, first, at: first };
+            let mut holds = draft.rest_on(leaf);
+            if first.is_none() && probe.look != Look::At {
+                let beside = tree::meet_beside(image, fingers, leaf, probe.look, &mut draft.shown);
+                if let Some((leaf, index)) = beside.map_err(|stop| (stop, at))? {
+                    met = Met { leaf: leaf.number, first: Some(index), at: Some(index), ..met };
+                    holds &= draft.rest_on(leaf);
+                }
+            }
+            if !holds {
                 return Err((Stop::Restart, at));
             }
-            met.push(Met { leaf, place, first: None, at: None });
+            draft.met.push(met);
         }
         Ok(())
     }
 
-    /// Where `key` stands in the leaf of a probe, or would; none if it belongs elsewhere.
+    /// Where `key` belongs, of the leaves of a probe, and its place there; none: elsewhere.
     #[inline]
-    fn place_of(&self, probe: &Probe<'_>, met: &Met, key: &[u8]) -> Option<Found> {
+    fn place_of(&self, probe: &Probe<'_>, met: &Met, key: &[u8]) -> Option<(u32, Found)> {
         if probe.look == Look::At && key == probe.key {
-            return Some(met.place);
+            return Some((met.home, met.place));
         }
-        let page = self.seat.image.page(met.leaf.number);
+        let page = self.seat.image.page(met.leaf);
         if let Some(index) = met.first.filter(|index| page::is_key(page, *index, key)) {
-            return Some(Found { index, equal: true });
+            return Some((met.leaf, Found { index, equal: true }));
         }
-        let near = met.first.unwrap_or(met.place.index);
-        let find = || page::find_near(page, key, near).unwrap_or_else(|| page::find(page, key));
-        page::contains(page, key).then(find)
+        if page::contains(page, key) {
+            let near = met.first.unwrap_or(met.place.index);
+            let found = page::find_near(page, key, near).unwrap_or_else(|| page::find(page, key));
+            return Some((met.leaf, found));
+        }
+        let home = self.seat.image.page(met.home);
+        (met.home != met.leaf && page::contains(home, key)).then(|| (met.home, page::find(home, key)))
     }
 
-    /// The first probe whose leaf belongs to another generation, if there is one.
+    /// The first leaf that was met and belongs to another generation, if there is one.
     #[cold]
     fn first_foreign_met(&self, draft: &FewDraft) -> usize {
         let generation = crate::session::Epoch::read(&self.seat.image).generation;
-        let foreign = |met: &Met| self.seat.image.life(met.leaf.number).born != generation;
-        draft.met.iter().position(foreign).unwrap_or(0)
+        let foreign = |leaf: &Seen| self.seat.image.life(leaf.number).born != generation;
+        draft.leaves.iter().position(foreign).unwrap_or(0)
+    }
+
+    /// Copies the path to a leaf that was met.
+    fn copy_met(&self, probes: &[Probe<'_>], draft: &FewDraft, at: usize) -> Attempt<()> {
+        let leaf = draft.leaves[at];
+        if let Some(probe) = draft.met.iter().position(|met| met.home == leaf.number) {
+            return self.copy_path(probes[probe].key);
+        }
+        // One beside a probe's own has a record.
+        let mut key = Vec::new();
+        page::leaf_key(self.seat.image.page(leaf.number), 0, &mut key);
+        leaf.check(&self.seat.image)?;
+        self.copy_path(&key)
     }
 }
 
@@ -368,6 +420,6 @@ impl FewDraft {
     fn write_at(&self, at: usize) -> (&[u8], u32) {
         let start = at.checked_sub(1).map_or(0, |before| self.writes[before].value);
         let write = &self.writes[at];
-        (&self.bytes[start..write.key], self.met[write.probe].leaf.number)
+        (&self.bytes[start..write.key], write.leaf)
     }
 }
