@@ -117,10 +117,11 @@ impl Server {
         }
     }
 
-    /// Holds commands back for so many milliseconds from now on; 0 ends that.
+    /// Holds commands back for no less than so many milliseconds from now on; 0 ends that.
     pub(crate) fn pause(&self, time: u64, all: bool) {
         self.pauses_all.store(all, Ordering::Relaxed);
-        let until = if time == 0 { 0 } else { clock().saturating_add_unsigned(time) };
+        // NB: one more, since part of the millisecond that the clock shows is over.
+        let until = if time == 0 { 0 } else { clock().saturating_add_unsigned(time).saturating_add(1) };
         self.paused_until.store(until, Ordering::Release);
         if time == 0 {
             self.mailboxes.iter().for_each(|mailbox| mailbox.post(Letter::Resume));
