@@ -4,11 +4,12 @@
 //! Invariants
 //! - What is remembered is a guess: the leaf's own records and fences say whether it still holds, under the word that
 //!   the answer is checked with.
-//! - A guess that fails costs a few comparisons, and is forgotten.
+//! - A guess that fails costs a few comparisons, and is forgotten. One of another key in the same slot is told by its tag,
+//!   without a look at its leaf.
 //!
 //! Deliberately absent: keys that are read or written themselves, which come at random; `Fingers` has the last ones.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use perilune_shm::latch::{self, State};
 
@@ -16,21 +17,28 @@ use super::{Seen, Which};
 use crate::image::Image;
 use crate::page::{self, LEAF};
 
-/// So many guesses, by the hash of the key; half a KiB for each session.
-const SLOTS: usize = 64;
+/// So many guesses, by the hash of the key: 64 KiB for each session that asks for neighbours.
+const SLOTS: usize = 8192;
 
-/// Guesses: the leaf of a key (0: none), and how many of its records were below the key.
-pub(crate) struct Gaps([Cell<(u32, u16)>; SLOTS]);
-
-impl Default for Gaps {
-    fn default() -> Gaps {
-        Gaps([const { Cell::new((0, 0)) }; SLOTS])
-    }
+/// A guess.
+#[derive(Clone, Copy, Default)]
+struct Guess {
+    /// The leaf of the key; 0: none.
+    leaf: u32,
+    /// How many of its records were below the key.
+    below: u16,
+    /// What of the key's hash does not say its slot.
+    tag: u16,
 }
 
+/// Guesses; there is none at all before the first one is noted.
+#[derive(Default)]
+pub(crate) struct Gaps(OnceCell<Box<[Cell<Guess>]>>);
+
 impl Gaps {
+    /// The slot of a key, and its tag.
     #[inline]
-    fn slot(&self, key: &[u8]) -> &Cell<(u32, u16)> {
+    fn place(key: &[u8]) -> (usize, u16) {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let add =
             |hash: u64, bytes: [u8; 8]| (hash.rotate_left(23) ^ u64::from_le_bytes(bytes)).wrapping_mul(ODD);
@@ -39,21 +47,25 @@ impl Gaps {
             Some(last) => key.as_chunks::<8>().0.iter().fold(add(0, *last), |hash, chunk| add(hash, *chunk)),
             None => key.iter().fold(0, |hash, byte| add(hash, u64::from(*byte).to_le_bytes())),
         };
-        &self.0[(hash >> 32) as usize % SLOTS]
+        ((hash >> 32) as usize % SLOTS, (hash >> 48) as u16)
     }
 
     /// Remembers that `below` records of the leaf that covers `key` are below it.
     #[inline]
     pub(super) fn note(&self, key: &[u8], leaf: u32, below: usize) {
-        self.slot(key).set((leaf, below as u16));
+        let (slot, tag) = Gaps::place(key);
+        let guesses = self.0.get_or_init(|| vec![Cell::default(); SLOTS].into());
+        guesses[slot].set(Guess { leaf, below: below as u16, tag });
     }
 
     /// The leaf that covers `key`, and how many of its records are below it, if the guess was good, or one off.
     #[inline]
     pub(super) fn find(&self, image: &Image, which: Which, key: &[u8]) -> Option<(Seen, usize)> {
-        let slot = self.slot(key);
-        let (number, below) = slot.get();
-        if number == 0 {
+        let guesses = self.0.get()?;
+        let (slot, own) = Gaps::place(key);
+        let slot = &guesses[slot];
+        let Guess { leaf: number, below, tag } = slot.get();
+        if number == 0 || tag != own {
             return None;
         }
         let word = latch::load(image.latch(number));
@@ -66,11 +78,11 @@ impl Gaps {
             // Whoever works at an end moves it by one.
             let guesses = [Some(below), below.checked_add(1), below.checked_sub(1)];
             if let Some(below) = guesses.into_iter().flatten().find(|guess| page::is_gap(page, *guess, key)) {
-                slot.set((number, below as u16));
+                slot.set(Guess { leaf: number, below: below as u16, tag });
                 return Some((Seen { number, word }, below));
             }
         }
-        slot.set((0, 0));
+        slot.set(Guess::default());
         None
     }
 }
