@@ -27,7 +27,7 @@ fn read_everything(page: &Page, key: &[u8]) -> bool {
     assert!(out.len() <= PAGE);
     for index in [0, 1, found.index, slots / 2, slots, slots + 1, PAGE, usize::from(u16::MAX)] {
         leaf_key(page, index, &mut out);
-        assert!(out.len() <= 2 * PAGE + 4);
+        assert!(out.len() <= 3 * PAGE + 4);
         for inclusive in [false, true] {
             assert!(next_is(page, index, &out, inclusive).is_none_or(|next| next < slots));
             next_is(page, index, key, inclusive);

@@ -12,7 +12,7 @@ use crate::limits::{
 /// First word of `-shm`: "PERILSHM".
 pub(crate) const SHM_MAGIC: u64 = u64::from_le_bytes(*b"PERILSHM");
 /// Number of this layout of `-shm`; libraries with another number do not attach.
-pub(crate) const SHM_LAYOUT: u64 = 2;
+pub(crate) const SHM_LAYOUT: u64 = 3;
 
 /// Words of the header, by byte offset.
 pub(crate) mod header {

@@ -29,7 +29,9 @@ use crate::limits::PAGE;
 /// First word of a database file: "PERILUNE".
 const MAGIC: u64 = u64::from_le_bytes(*b"PERILUNE");
 /// The format of files this version writes, and the highest it reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The oldest one that is read. In format 1 no leaf had a stem; else it was the same.
+const FORMAT_MIN: u32 = 1;
 /// The generation of a new file's checkpoint.
 pub(crate) const FIRST_GENERATION: u32 = 1;
 /// Bytes of a copy of meta.
@@ -149,7 +151,7 @@ impl Meta {
             return Err(Flaw::Foreign);
         }
         // NB: before the sum, which another format may keep elsewhere.
-        if u32_at(8) != FORMAT {
+        if !(FORMAT_MIN..=FORMAT).contains(&u32_at(8)) {
             return Err(Flaw::Format(u32_at(8)));
         }
         if crc32c::crc32c(&bytes[..META_BYTES - 4]) != u32_at(META_BYTES - 4) {
@@ -283,6 +285,11 @@ mod tests {
         assert_eq!(Meta::decode(&bytes), Ok(sample()));
         let waiting = Meta { is_open: false, has_delta: true, ..sample() };
         assert_eq!(Meta::decode(&waiting.encode()), Ok(waiting));
+        let mut of_before = bytes;
+        of_before[8] = FORMAT_MIN as u8;
+        let sum = crc32c::crc32c(&of_before[..META_BYTES - 4]);
+        of_before[META_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(Meta::decode(&of_before), Ok(sample()));
         for at in 0..META_BYTES {
             let mut damaged = bytes;
             damaged[at] ^= 0x10;

@@ -6,192 +6,22 @@
 
 use perilune_shm::words::{self, put_u16, put_u32};
 
+use super::builder::Builder;
 use super::edit::Save;
 use super::search::{contains, lower_bound};
+use super::stem;
 use super::{
-    child, flags, head_of, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence,
-    prefix_len, put_hints, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots,
-    BORN, COUNT, FLAGS, GARBAGE, HEAP_TOP, HI_LEN, HI_OFF, INNER, KIND, LEAF, LEVEL, LO_LEN, LO_OFF,
-    PREFIX_LEN, SELF, UPPER,
+    child, flags, heap_top, hi_fence, inner_count, key_into, kind, leaf_count, level, lo_fence, prefix_len,
+    record_bytes, separator_bytes, taken, InnerSlots, LeafSlots, Page, Slots, BORN, GARBAGE, INNER, LEAF,
+    SELF, UPPER,
 };
-use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD, PAGE_WORDS};
+use crate::limits::{PAGE, PAGE_HEAD};
 
 /// Two pages in place of one, and the key that divides them (greatest possible key of the left).
 pub(crate) struct Split {
     pub(crate) left: Box<Page>,
     pub(crate) right: Box<Page>,
     pub(crate) separator: Vec<u8>,
-}
-
-/// A page being laid out, in plain bytes: what is put together record by record is made words at the end.
-struct Builder {
-    words: Box<[[u8; 8]; PAGE_WORDS]>,
-    kind: u8,
-    prefix_len: usize,
-    slots: usize,
-    heap_top: usize,
-}
-
-impl Builder {
-    fn new(kind: u8, level: u8, flags: u16, lo: &[u8], hi: &[u8]) -> Builder {
-        let prefix_len = lo.iter().zip(hi).take_while(|(a, b)| a == b).count();
-        let lo_off = PAGE - lo.len();
-        let hi_off = lo_off - hi.len();
-        let words = Box::new([[0; 8]; PAGE_WORDS]);
-        let mut builder = Builder { words, kind, prefix_len, slots: 0, heap_top: hi_off & !3 };
-        builder.put(KIND, &[kind]);
-        builder.put(LEVEL, &[level]);
-        builder.put(lo_off, lo);
-        builder.put(hi_off, hi);
-        let short = [(FLAGS, usize::from(flags)), (LO_OFF, lo_off), (LO_LEN, lo.len()), (HI_OFF, hi_off)];
-        for (at, value) in short.into_iter().chain([(HI_LEN, hi.len()), (PREFIX_LEN, prefix_len)]) {
-            builder.put_u16(at, value);
-        }
-        builder
-    }
-
-    #[inline(always)]
-    fn put(&mut self, at: usize, bytes: &[u8]) {
-        self.words.as_flattened_mut()[at..at + bytes.len()].copy_from_slice(bytes);
-    }
-
-    /// The same of a size that the compiler knows.
-    #[inline(always)]
-    fn put_array<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
-        if let Some(place) = self.words.as_flattened_mut().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-            *place = bytes;
-        }
-    }
-
-    #[inline(always)]
-    fn put_u16(&mut self, at: usize, value: usize) {
-        self.put_array(at, (value as u16).to_le_bytes());
-    }
-
-    /// Takes heap room beside one slot more; None when there is none.
-    #[inline(always)]
-    fn take<S: Slots>(&mut self, bytes: usize) -> Option<(usize, usize)> {
-        let slot = PAGE_HEAD + self.slots * S::SIZE;
-        if self.heap_top < slot + S::SIZE + bytes {
-            return None;
-        }
-        self.heap_top -= bytes;
-        self.slots += 1;
-        Some((slot, self.heap_top))
-    }
-
-    fn push_record(&mut self, key: &[u8], flags: u16, value: &[u8]) -> Option<()> {
-        let suffix = &key[self.prefix_len..];
-        let (slot, offset) = self.take::<LeafSlots>(record_bytes(suffix.len(), value.len()))?;
-        let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
-        self.put_array(offset, (value.len() as u32 | u32::from(flags) << 16).to_le_bytes());
-        self.put(offset + 4, tail);
-        self.put(offset + 4 + tail.len(), value);
-        self.put_array(slot, leaf_slot(head_of::<LeafSlots>(suffix), offset, suffix.len()).to_le_bytes());
-        Some(())
-    }
-
-    fn push_separator(&mut self, key: &[u8], child: u32) -> Option<()> {
-        let suffix = &key[self.prefix_len..];
-        let (slot, offset) = self.take::<InnerSlots>(separator_bytes(suffix.len()))?;
-        self.put(offset, suffix.get(InnerSlots::HEAD..).unwrap_or(&[]));
-        self.put_array(slot, head_of::<InnerSlots>(suffix).to_le_bytes());
-        let word = offset as u64 | (suffix.len() as u64) << 16 | u64::from(child) << 32;
-        self.put_array(slot + 8, word.to_le_bytes());
-        Some(())
-    }
-
-    /// Adds the slots `from..to` of `source`.
-    fn push_slots(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
-        if kind(source) == LEAF {
-            return self.push_records(source, from, to);
-        }
-        let mut key = Vec::with_capacity(KEY_MAX);
-        for index in from..to {
-            key_into::<InnerSlots>(source, index, &mut key);
-            self.push_separator(&key, child(source, index))?;
-        }
-        Some(())
-    }
-
-    /// The same of a leaf.
-    fn push_records(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
-        let Some(more) = self.prefix_len.checked_sub(prefix_len(source)) else {
-            return self.push_keys(source, from, to);
-        };
-        // NB: one copy of all of it, for words are dear one by one.
-        let mut whole = [[0; 8]; PAGE_WORDS];
-        words::read_words(source, 0, &mut whole);
-        let whole = whole.as_flattened();
-        for index in from..to {
-            let slot = PAGE_HEAD + index * LeafSlots::SIZE;
-            let slot = u64::from_le_bytes(*whole.get(slot..)?.first_chunk()?);
-            let (place, suffix_len) = ((slot >> 32 & 0xffff) as usize, (slot >> 48) as usize);
-            let record = whole.get(place..)?;
-            let heading = u32::from_le_bytes(*record.first_chunk()?);
-            let value_len = ((heading & 0xffff) as usize).min(INLINE_MAX);
-            let tail_len = suffix_len.saturating_sub(LeafSlots::HEAD);
-            let body = record.get(4..4 + tail_len + value_len)?;
-            self.push_body((slot as u32, suffix_len, more), heading, body)?;
-        }
-        Some(())
-    }
-
-    /// Adds a record of a page whose prefix is `more` bytes shorter: the head and length that its suffix has there, its
-    /// heading, the rest of the suffix with the value behind it.
-    #[inline(always)]
-    fn push_body(
-        &mut self,
-        (head, suffix_len, more): (u32, usize, usize),
-        heading: u32,
-        body: &[u8],
-    ) -> Option<()> {
-        let tail = &body[..suffix_len.saturating_sub(LeafSlots::HEAD)];
-        let next = |at: usize| (words::leading(tail.get(at..).unwrap_or(&[])) >> 32) as u32;
-        let new_head = match more {
-            0 => head,
-            1..LeafSlots::HEAD => head << (8 * more) | next(0) >> (32 - 8 * more),
-            _ => next(more - LeafSlots::HEAD),
-        };
-        let body = &body[more.min(tail.len())..];
-        let (slot, offset) = self.take::<LeafSlots>((4 + body.len() + 3) & !3)?;
-        self.put_array(offset, heading.to_le_bytes());
-        self.put(offset + 4, body);
-        let slot_word = leaf_slot(new_head.into(), offset, suffix_len.checked_sub(more)?);
-        self.put_array(slot, slot_word.to_le_bytes());
-        Some(())
-    }
-
-    /// Adds records whose page has a longer prefix.
-    fn push_keys(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
-        let (mut key, mut value) = (Vec::with_capacity(KEY_MAX), Vec::new());
-        for index in from..to {
-            let (offset, len, flags) = value_place(source, index);
-            key_into::<LeafSlots>(source, index, &mut key);
-            value.clear();
-            words::append(source, offset, len.min(INLINE_MAX), &mut value);
-            self.push_record(&key, flags, &value)?;
-        }
-        Some(())
-    }
-
-    fn finish(mut self) -> Box<Page> {
-        self.put_u16(COUNT, self.slots);
-        self.put_u16(HEAP_TOP, self.heap_top);
-        let page = words::boxed(&self.words);
-        if self.kind == LEAF {
-            put_hints::<LeafSlots>(&page);
-        } else {
-            put_hints::<InnerSlots>(&page);
-        }
-        page
-    }
-}
-
-/// The word of a leaf's slot.
-#[inline(always)]
-fn leaf_slot(head: u64, offset: usize, suffix_len: usize) -> u64 {
-    head | (offset as u64) << 32 | (suffix_len as u64) << 48
 }
 
 /// Stores a built page over `target`: all of it that means something. `save` is told of that before.
@@ -209,7 +39,7 @@ pub(crate) fn store(built: &Page, target: &Page, save: &mut impl Save) {
 
 /// A leaf without records and fences.
 pub(crate) fn empty_leaf(flags: u16) -> Box<Page> {
-    Builder::new(LEAF, 0, flags, &[], &[]).finish()
+    Builder::new(LEAF, 0, flags, (&[], &[]), &[]).finish()
 }
 
 /// A leaf with `records` (key, flags, value) between two fences; None if they do not fit.
@@ -218,18 +48,32 @@ pub(crate) fn leaf_of<'a>(
     hi: &[u8],
     records: impl Iterator<Item = (&'a [u8], u16, &'a [u8])>,
 ) -> Option<Box<Page>> {
-    let mut builder = Builder::new(LEAF, 0, 0, lo, hi);
-    for (key, flags, value) in records {
-        builder.push_record(key, flags, value)?;
-    }
-    Some(builder.finish())
+    let records: Vec<_> = records.collect();
+    let stem = stem::of_most(records.len(), stem::common(lo, hi), |index, key| {
+        key.extend_from_slice(records[index].0)
+    });
+    first_built([&stem, &[]], |stem| {
+        let mut builder = Builder::new(LEAF, 0, 0, (lo, hi), stem);
+        for (key, flags, value) in &records {
+            builder.push_record(key, *flags, value)?;
+        }
+        Some(builder)
+    })
+}
+
+/// The first of these stems with which all that belongs into a leaf fits.
+fn first_built<const N: usize>(
+    stems: [&[u8]; N],
+    mut build: impl FnMut(&[u8]) -> Option<Builder>,
+) -> Option<Box<Page>> {
+    stems.into_iter().find_map(&mut build).map(Builder::finish)
 }
 
 /// An inner page over `children`, each with the upper fence it has; None if they do not fit. The fence of
 /// the last is the page's own.
 pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Option<Box<Page>> {
     let ((hi, upper), others) = children.split_last()?;
-    let mut builder = Builder::new(INNER, level, 0, lo, hi);
+    let mut builder = Builder::new(INNER, level, 0, (lo, hi), &[]);
     for (separator, child) in others {
         builder.push_separator(separator, *child)?;
     }
@@ -255,7 +99,7 @@ pub(crate) fn inner_bytes(lo: &[u8], last: &[u8], separators: impl Iterator<Item
 
 /// A root over two pages.
 pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right: u32) -> Box<Page> {
-    let mut builder = Builder::new(INNER, level, flags, &[], &[]);
+    let mut builder = Builder::new(INNER, level, flags, (&[], &[]), &[]);
     // One separator always fits an inner page without fences.
     let _ = builder.push_separator(separator, left);
     let page = builder.finish();
@@ -263,12 +107,14 @@ pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right
     page
 }
 
-/// The same page without garbage, and without record `drop` of a leaf.
+/// The same page without garbage, and without record `drop` of a leaf: with the same stem, so that it has room for what had
+/// room before.
 pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Box<Page>> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
-    let mut builder = Builder::new(kind(source), level(source), flags(source), &lo, &hi);
+    let stem = stem_behind(source, prefix_len(source));
+    let mut builder = Builder::new(kind(source), level(source), flags(source), (&lo, &hi), &stem);
     let slots = if kind(source) == LEAF { leaf_count(source) } else { inner_count(source) };
     let cut = drop.unwrap_or(slots);
     builder.push_slots(source, 0, cut)?;
@@ -345,12 +191,31 @@ fn cut_leaf(source: &Page, separator: &[u8]) -> Option<Split> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
-    let mut left = Builder::new(LEAF, 0, flags(source), &lo, separator);
-    left.push_slots(source, 0, cut)?;
-    let mut right = Builder::new(LEAF, 0, flags(source), separator, &hi);
-    right.push_slots(source, cut, slots)?;
-    let left = keep_identity(source, left.finish());
-    Some(Split { left, right: right.finish(), separator: separator.to_vec() })
+    let left = keep_identity(source, leaf_part(source, 0, cut, (&lo, separator))?);
+    let right = leaf_part(source, cut, slots, (separator, &hi))?;
+    Some(Split { left, right, separator: separator.to_vec() })
+}
+
+/// A leaf with the records `from..to` of another between two fences.
+fn leaf_part(source: &Page, from: usize, to: usize, fences: (&[u8], &[u8])) -> Option<Box<Page>> {
+    let prefix_len = stem::common(fences.0, fences.1);
+    let stem = stem::for_part(source, from, to, prefix_len);
+    let old = stem_behind(source, prefix_len);
+    first_built([&stem, &old, &[]], |stem| {
+        let mut part = Builder::new(LEAF, 0, flags(source), fences, stem);
+        part.push_slots(source, from, to)?;
+        Some(part)
+    })
+}
+
+/// What is left of the stem of a leaf behind a prefix of `prefix_len` bytes.
+fn stem_behind(source: &Page, prefix_len: usize) -> Vec<u8> {
+    let mut base = stem::base_of(source);
+    base.drain(..prefix_len.min(base.len()));
+    if stem::len(source) == 0 {
+        base.clear();
+    }
+    base
 }
 
 fn split_inner(source: &Page, index: usize) -> Option<Split> {
@@ -372,9 +237,9 @@ fn cut_inner(source: &Page, cut: usize) -> Option<Split> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
-    let mut left = Builder::new(INNER, level(source), flags(source), &lo, &separator);
+    let mut left = Builder::new(INNER, level(source), flags(source), (&lo, &separator), &[]);
     left.push_slots(source, 0, cut)?;
-    let mut right = Builder::new(INNER, level(source), flags(source), &separator, &hi);
+    let mut right = Builder::new(INNER, level(source), flags(source), (&separator, &hi), &[]);
     right.push_slots(source, cut + 1, slots)?;
     let (left, right) = (keep_identity(source, left.finish()), right.finish());
     put_u32(&left, UPPER, child(source, cut));
@@ -385,12 +250,11 @@ fn cut_inner(source: &Page, cut: usize) -> Option<Split> {
 /// The first slot of the right page: by bytes in the middle, or near the end of a page that grows there.
 fn cut_slot<S: Slots>(source: &Page, slots: usize, index: usize) -> usize {
     let bytes = |slot: usize| {
-        let (_, suffix_len) = S::place(source, slot);
         S::SIZE
             + if kind(source) == LEAF {
-                record_bytes(suffix_len, value_place(source, slot).1)
+                taken(source, slot)
             } else {
-                separator_bytes(suffix_len)
+                separator_bytes(S::place(source, slot).1)
             }
     };
     let total: usize = (0..slots).map(bytes).sum();
@@ -428,21 +292,37 @@ pub(crate) fn merged(left: &Page, right: &Page, separator: &[u8]) -> Option<Box<
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(left, &mut lo);
     hi_fence(right, &mut hi);
-    let mut builder = Builder::new(kind(left), level(left), flags(left), &lo, &hi);
-    if kind(left) == LEAF {
-        builder.push_slots(left, 0, leaf_count(left))?;
-        builder.push_slots(right, 0, leaf_count(right))?;
+    let page = if kind(left) == LEAF {
+        merged_leaves(left, right, (&lo, &hi))?
     } else {
+        let mut builder = Builder::new(INNER, level(left), flags(left), (&lo, &hi), &[]);
         builder.push_slots(left, 0, inner_count(left))?;
         builder.push_separator(separator, child(left, inner_count(left)))?;
         builder.push_slots(right, 0, inner_count(right))?;
-    }
-    let page = keep_identity(left, builder.finish());
+        builder.finish()
+    };
+    let page = keep_identity(left, page);
     if kind(left) == INNER {
         put_u32(&page, UPPER, child(right, inner_count(right)));
     }
     put_u16(&page, GARBAGE, 0);
     Some(page)
+}
+
+fn merged_leaves(left: &Page, right: &Page, fences: (&[u8], &[u8])) -> Option<Box<Page>> {
+    let (in_left, in_right) = (leaf_count(left), leaf_count(right));
+    let prefix_len = stem::common(fences.0, fences.1);
+    let stem = stem::of_most(in_left + in_right, prefix_len, |index, key| {
+        let (page, index) = if index < in_left { (left, index) } else { (right, index - in_left) };
+        key_into::<LeafSlots>(page, index, key);
+    });
+    let (of_left, of_right) = (stem_behind(left, prefix_len), stem_behind(right, prefix_len));
+    first_built([&stem, &of_left, &of_right, &[]], |stem| {
+        let mut builder = Builder::new(LEAF, 0, flags(left), fences, stem);
+        builder.push_slots(left, 0, in_left)?;
+        builder.push_slots(right, 0, in_right)?;
+        Some(builder)
+    })
 }
 
 #[cfg(test)]

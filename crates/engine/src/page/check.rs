@@ -3,9 +3,10 @@
 use perilune_shm::words::{self, u16_at};
 
 use super::search::lower_bound;
+use super::stem::{self, Sought};
 use super::{
-    count, flags, garbage, head_of, heap_top, hi_fence, key_into, kind, level, lo_fence, prefix_len,
-    record_bytes, self_number, separator_bytes, value_place, InnerSlots, LeafSlots, Page, Slots,
+    bottom, count, flags, garbage, heap_top, hi_fence, key_into, kind, level, lo_fence, prefix_len,
+    self_number, separator_bytes, taken, value_place, InnerSlots, LeafSlots, Page, Slots, APART,
     FLAG_VOLATILE, HINTS, HINTS_FROM, HINT_COUNT, HI_LEN, HI_OFF, INNER, LEAF, LO_LEN, LO_OFF,
 };
 use crate::limits::{INLINE_MAX, KEY_MAX, PAGE, PAGE_HEAD};
@@ -47,7 +48,8 @@ fn check_slots<S: Slots>(page: &Page) -> Result<(), String> {
     if heap_top(page) > PAGE {
         return Err(format!("the heap begins at {}, beyond the page", heap_top(page)));
     }
-    let fences = PAGE - (hi_off & !3);
+    check_stem::<S>(page, hi_off, &lo[..common])?;
+    let fences = PAGE - bottom(page);
     let mut heap = fences;
     let (mut key, mut before) = (Vec::new(), lo);
     for slot in 0..slots {
@@ -77,14 +79,35 @@ fn check_key<S: Slots>(page: &Page, slot: usize, key: &[u8], before: &[u8], hi: 
     if !hi.is_empty() && key > hi {
         return Err(format!("slot {slot} lies beyond the upper fence"));
     }
-    if S::head(page, slot) != head_of::<S>(&key[prefix_len(page)..]) {
+    let sought = Sought::of::<S>(page, key);
+    if S::head(page, slot) != sought.head {
         return Err(format!("slot {slot} has a wrong head"));
+    }
+    if S::STEMMED && (S::place(page, slot).1 & APART != 0) != sought.is_apart {
+        return Err(format!("slot {slot} says something else of the stem than its key"));
     }
     let found = lower_bound::<S>(page, key);
     if found.index != slot || !found.equal {
         return Err(format!("slot {slot} is not found by its key"));
     }
     Ok(())
+}
+
+fn check_stem<S: Slots>(page: &Page, hi_off: usize, prefix: &[u8]) -> Result<(), String> {
+    if stem::len(page) == 0 {
+        return Ok(());
+    }
+    let (offset, len) = stem::base(page);
+    match S::STEMMED {
+        false => Err("an inner page with a stem".into()),
+        true if len > KEY_MAX || offset + len != hi_off => {
+            Err("prefix and stem do not lie below the upper fence".into())
+        }
+        true if !stem::base_of(page).starts_with(prefix) => {
+            Err("what precedes the stem is not the prefix".into())
+        }
+        true => Ok(()),
+    }
 }
 
 fn slot_heap<S: Slots>(page: &Page, slot: usize) -> Result<usize, String> {
@@ -95,7 +118,7 @@ fn slot_heap<S: Slots>(page: &Page, slot: usize) -> Result<usize, String> {
             return Err(format!("slot {slot}: an inline value of {value_len} bytes"));
         }
         // NB: a shortened record keeps its place, the rest counts as garbage.
-        record_bytes(suffix_len, value_len)
+        taken(page, slot)
     } else {
         separator_bytes(suffix_len)
     };

@@ -6,10 +6,11 @@
 
 use perilune_shm::words::{self, put_bytes, put_u16, put_u32, put_u64, u16_at, u64_at};
 
+use super::stem::Sought;
 use super::{
-    child, count, first_changed_hints, gap, garbage, head_of, heap_top, inner_count, leaf_count, prefix_len,
-    put_hints, put_hints_from, record_bytes, separator_bytes, value_place, InnerSlots, LeafSlots, Page,
-    Slots, COUNT, GARBAGE, HEAP_TOP, HINTS, UPPER,
+    body_bytes, child, count, first_changed_hints, gap, garbage, head_of, heap_top, inner_count, leaf_count,
+    prefix_len, put_hints, put_hints_from, separator_bytes, tail_len, taken, value_place, InnerSlots,
+    LeafSlots, Page, Slots, COUNT, GARBAGE, HEAP_TOP, HINTS, UPPER,
 };
 use crate::limits::{PAGE, PAGE_HEAD};
 
@@ -29,8 +30,8 @@ impl Save for NoSave {
 
 /// Whether a record of these lengths can be inserted without compaction.
 #[inline]
-fn has_gap(page: &Page, suffix_len: usize, value_len: usize) -> bool {
-    gap::<LeafSlots>(page) >= LeafSlots::SIZE + record_bytes(suffix_len, value_len)
+fn has_gap(page: &Page, tail_len: usize, value_len: usize) -> bool {
+    gap::<LeafSlots>(page) >= LeafSlots::SIZE + body_bytes(tail_len, value_len)
 }
 
 /// Inserts a record at slot `index`; false (and nothing changed) when the page must be compacted first.
@@ -43,8 +44,8 @@ pub(crate) fn leaf_insert(
     flags: u16,
     value: &[u8],
 ) -> bool {
-    let suffix = &key[prefix_len(page).min(key.len())..];
-    if !has_gap(page, suffix.len(), value.len()) {
+    let laid = Sought::of::<LeafSlots>(page, key);
+    if !has_gap(page, laid.tail().len(), value.len()) {
         return false;
     }
     let slots = leaf_count(page);
@@ -64,11 +65,11 @@ pub(crate) fn leaf_insert(
     if index < slots {
         save.save(slot, (slots - index) * 8);
     }
-    let offset = put_record(page, suffix, flags, value);
+    let offset = put_record(page, laid.tail(), flags, value);
     if index < slots {
         words::shift(page, slot, slot + 8, (slots - index) * 8);
     }
-    put_u64(page, slot, leaf_slot(suffix, offset));
+    put_u64(page, slot, laid.leaf_slot(offset));
     put_u16(page, COUNT, (slots + 1) as u16);
     put_hints_from::<LeafSlots>(page, first);
     true
@@ -83,20 +84,19 @@ pub(crate) fn leaf_append<'a>(
 ) {
     // What lies between slots and heap is nobody's yet: only the head tells where they end.
     save.save(0, PAGE_HEAD);
-    let prefix_len = prefix_len(page);
     let mut slots = leaf_count(page);
     // NB: put together outside, where bytes are cheap; the page gets whole words.
     let mut heap = [0; PAGE];
     let end = heap_top(page).min(PAGE);
     let mut top = end;
     for (key, value) in records {
-        let suffix = &key[prefix_len.min(key.len())..];
-        let tail = suffix.get(LeafSlots::HEAD..).unwrap_or(&[]);
-        top = top.saturating_sub(record_bytes(suffix.len(), value.len()));
+        let laid = Sought::of::<LeafSlots>(page, key);
+        let tail = laid.tail();
+        top = top.saturating_sub(body_bytes(tail.len(), value.len()));
         put_bytes(&mut heap, top, &(value.len() as u32).to_le_bytes());
         put_bytes(&mut heap, top + 4, tail);
         put_bytes(&mut heap, top + 4 + tail.len(), value);
-        put_u64(page, PAGE_HEAD + slots * 8, leaf_slot(suffix, top));
+        put_u64(page, PAGE_HEAD + slots * 8, laid.leaf_slot(top));
         slots += 1;
     }
     words::write(page, top, &heap[top..end]);
@@ -105,17 +105,12 @@ pub(crate) fn leaf_append<'a>(
     put_hints::<LeafSlots>(page);
 }
 
-#[inline(always)]
-fn leaf_slot(suffix: &[u8], offset: usize) -> u64 {
-    head_of::<LeafSlots>(suffix) | (offset as u64) << 32 | (suffix.len() as u64) << 48
-}
-
 /// Writes a record below the heap and moves the heap's top; the page's head has been saved.
 #[inline]
-fn put_record(page: &Page, suffix: &[u8], flags: u16, value: &[u8]) -> usize {
-    let offset = heap_top(page) - record_bytes(suffix.len(), value.len());
+fn put_record(page: &Page, tail: &[u8], flags: u16, value: &[u8]) -> usize {
+    let offset = heap_top(page) - body_bytes(tail.len(), value.len());
     let heading = value.len() as u32 | u32::from(flags) << 16;
-    words::write_parts(page, offset, heading, suffix.get(LeafSlots::HEAD..).unwrap_or(&[]), value);
+    words::write_parts(page, offset, heading, tail, value);
     put_u16(page, HEAP_TOP, offset as u16);
     offset
 }
@@ -130,10 +125,11 @@ pub(crate) fn leaf_replace(
     flags: u16,
     value: &[u8],
 ) -> bool {
-    let (offset, suffix_len) = LeafSlots::place(page, index);
+    let (offset, _) = LeafSlots::place(page, index);
+    let tail_len = tail_len(page, index);
     let (value_offset, old_len, _) = value_place(page, index);
-    let old_bytes = record_bytes(suffix_len, old_len);
-    let new_bytes = record_bytes(suffix_len, value.len());
+    let old_bytes = body_bytes(tail_len, old_len);
+    let new_bytes = body_bytes(tail_len, value.len());
     if new_bytes <= old_bytes {
         save.save(offset, old_bytes);
         if new_bytes < old_bytes {
@@ -151,7 +147,6 @@ pub(crate) fn leaf_replace(
     save.save(0, 8);
     save.save(slot, 8);
     let top = heap_top(page) - new_bytes;
-    let tail_len = suffix_len.saturating_sub(LeafSlots::HEAD);
     put_u32(page, top, value.len() as u32 | u32::from(flags) << 16);
     let mut tail = [0; crate::limits::KEY_MAX];
     let tail = &mut tail[..tail_len.min(crate::limits::KEY_MAX)];
@@ -173,9 +168,7 @@ pub(crate) fn leaf_remove(page: &Page, save: &mut impl Save, index: usize) {
 /// Removes the records `from..until`.
 #[inline]
 pub(crate) fn leaf_remove_range(page: &Page, save: &mut impl Save, from: usize, until: usize) {
-    let freed: usize = (from..until)
-        .map(|index| record_bytes(LeafSlots::place(page, index).1, value_place(page, index).1))
-        .sum();
+    let freed: usize = (from..until).map(|index| taken(page, index)).sum();
     let slots = leaf_count(page);
     save.save(0, PAGE_HEAD);
     save.save(PAGE_HEAD + from * 8, (slots - from) * 8);

@@ -3,8 +3,9 @@
 //! Invariants
 //! - Every key of a page lies in `(lo, hi]`; an empty fence is infinite. All keys share the first
 //!   `prefix_len` bytes of the fences and are stored without them; what is left is the *suffix*.
-//! - Slots stand in key order. A slot holds the first bytes of its suffix as a big-endian number, its
-//!   *head* (4 bytes in a leaf, 8 in an inner page); the rest of the suffix lies in the heap.
+//! - Most suffixes of a leaf may begin with its *stem*, which those are stored without, too (see `stem`).
+//! - Slots stand in key order. A slot holds the first bytes of its suffix (behind the stem) as a big-endian
+//!   number, its *head* (4 bytes in a leaf, 8 in an inner page); the rest of the suffix lies in the heap.
 //! - An inner slot's child covers the keys up to and including its separator; the upper child the rest.
 //! - The heap grows down from the page's end and begins with the fences.
 //! - A reader may meet torn bytes: every function here that reads takes any bytes without panic or
@@ -14,9 +15,11 @@
 //! Deliberately absent: latches, page numbers of others, generations, what keys and values mean.
 
 mod build;
+mod builder;
 mod check;
 mod edit;
 mod search;
+mod stem;
 
 #[cfg(test)]
 mod tests;
@@ -31,10 +34,15 @@ pub(crate) use edit::{
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
 pub(crate) use search::{
-    contains, find, find_child, find_far, find_near, is_gap, is_key, leads, next_is, previous_is, Found,
+    contains, find, find_child, find_far, find_near, gap_near, is_key, leads, next_is, previous_is, Found,
 };
 
+#[cfg(test)]
+pub(crate) use search::is_gap;
+
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};
+
+use stem::Sought;
 
 use crate::limits::{PAGE, PAGE_HEAD, PAGE_WORDS};
 
@@ -66,6 +74,8 @@ const FLAGS: usize = 18;
 const UPPER: usize = 20;
 const SELF: usize = 24;
 const BORN: usize = 28;
+const BASE_OFF: usize = 32;
+const STEM_LEN: usize = 34;
 const HINTS: usize = 64;
 const HINT_COUNT: usize = 16;
 /// Hints are kept in pages with more slots than this.
@@ -79,13 +89,19 @@ pub(crate) trait Slots {
     const HEAD: usize;
     /// Bytes before the rest of the suffix in the heap.
     const BEFORE_TAIL: usize;
+    /// Pages may have a stem.
+    const STEMMED: bool;
     /// The head of slot `index`.
     fn head(page: &Page, index: usize) -> u64;
-    /// Heap offset and suffix length of slot `index`.
+    /// Heap offset and length of slot `index`: of its suffix behind the stem, if it begins with that; else the length
+    /// has [`APART`], and the whole suffix lies in the heap.
     fn place(page: &Page, index: usize) -> (usize, usize);
 }
 
-/// Slots of a leaf: `{head u32, offset u16, suffix length u16}`.
+/// Bit of a slot's length: the suffix does not begin with the page's stem.
+const APART: usize = 1 << 15;
+
+/// Slots of a leaf: `{head u32, offset u16, length u16}`.
 pub(crate) struct LeafSlots;
 /// Slots of an inner page: `{head u64, offset u16, suffix length u16, child u32}`.
 pub(crate) struct InnerSlots;
@@ -94,6 +110,7 @@ impl Slots for LeafSlots {
     const SIZE: usize = 8;
     const HEAD: usize = 4;
     const BEFORE_TAIL: usize = 4;
+    const STEMMED: bool = true;
 
     #[inline(always)]
     fn head(page: &Page, index: usize) -> u64 {
@@ -111,6 +128,7 @@ impl Slots for InnerSlots {
     const SIZE: usize = 16;
     const HEAD: usize = 8;
     const BEFORE_TAIL: usize = 0;
+    const STEMMED: bool = false;
 
     #[inline(always)]
     fn head(page: &Page, index: usize) -> u64 {
@@ -221,17 +239,52 @@ pub(crate) fn leaf_gap(page: &Page) -> usize {
     gap::<LeafSlots>(page)
 }
 
-/// Bytes of slots and live records or separators, fences not counted.
-pub(crate) fn content_bytes(page: &Page) -> usize {
-    let free = if kind(page) == LEAF { leaf_free(page) } else { free_bytes::<InnerSlots>(page) };
-    let fences = PAGE - (usize::from(u16_at(page, HI_OFF)) & !3).min(PAGE);
-    (PAGE - PAGE_HEAD).saturating_sub(free + fences)
+/// Where the heap ends: below the fences and the base.
+#[inline(always)]
+fn bottom(page: &Page) -> usize {
+    let at = if u16_at(page, STEM_LEN) == 0 { HI_OFF } else { BASE_OFF };
+    usize::from(u16_at(page, at) & !3).min(PAGE)
 }
 
-/// Heap bytes of a leaf record.
+/// Bytes of slots and live records or separators, fences and base not counted.
+pub(crate) fn content_bytes(page: &Page) -> usize {
+    let free = if kind(page) == LEAF { leaf_free(page) } else { free_bytes::<InnerSlots>(page) };
+    (PAGE - PAGE_HEAD).saturating_sub(free + PAGE - bottom(page))
+}
+
+/// Heap bytes of a record in a leaf without a stem.
 #[inline(always)]
 pub(crate) fn record_bytes(suffix_len: usize, value_len: usize) -> usize {
-    (4 + suffix_len.saturating_sub(4) + value_len + 3) & !3
+    body_bytes(suffix_len.saturating_sub(4), value_len)
+}
+
+/// Heap bytes of a leaf record, so many of whose key's lie there.
+#[inline(always)]
+fn body_bytes(tail_len: usize, value_len: usize) -> usize {
+    (4 + tail_len + value_len + 3) & !3
+}
+
+/// How many bytes of the key of record `index` lie in the heap.
+#[inline(always)]
+fn tail_len(page: &Page, index: usize) -> usize {
+    let (_, len) = LeafSlots::place(page, index);
+    if len & APART == 0 {
+        len.saturating_sub(LeafSlots::HEAD)
+    } else {
+        len & !APART
+    }
+}
+
+/// Heap bytes that the record of a key and a value of this length takes in this leaf, which covers the key.
+#[inline]
+pub(crate) fn need(page: &Page, key: &[u8], value_len: usize) -> usize {
+    body_bytes(Sought::of::<LeafSlots>(page, key).tail().len(), value_len)
+}
+
+/// Heap bytes that record `index` takes.
+#[inline]
+pub(crate) fn taken(page: &Page, index: usize) -> usize {
+    body_bytes(tail_len(page, index), value_place(page, index).1)
 }
 
 /// Heap bytes of an inner page's separator.
@@ -242,10 +295,10 @@ fn separator_bytes(suffix_len: usize) -> usize {
 /// What a record's heading says: where its value lies, how long it is, its flags.
 #[inline(always)]
 pub(crate) fn value_place(page: &Page, index: usize) -> (usize, usize, u16) {
-    let (offset, suffix_len) = LeafSlots::place(page, index);
+    let (offset, _) = LeafSlots::place(page, index);
     let heading = u32_at(page, offset);
     let value_len = (heading & 0xffff) as usize;
-    (offset + 4 + suffix_len.saturating_sub(4), value_len.min(PAGE), (heading >> 16) as u16)
+    (offset + 4 + tail_len(page, index), value_len.min(PAGE), (heading >> 16) as u16)
 }
 
 /// Appends the value of record `index` to `out` and answers its flags.
@@ -260,8 +313,14 @@ pub(crate) fn append_value(page: &Page, index: usize, out: &mut Vec<u8>) -> u16 
 #[inline]
 pub(crate) fn key_into<S: Slots>(page: &Page, index: usize, out: &mut Vec<u8>) {
     out.clear();
-    words::append(page, usize::from(u16_at(page, LO_OFF)), prefix_len(page).min(PAGE), out);
     let (offset, suffix_len) = S::place(page, index);
+    if S::STEMMED && suffix_len & APART != 0 {
+        words::append(page, usize::from(u16_at(page, LO_OFF)), prefix_len(page).min(PAGE), out);
+        words::append(page, offset + S::BEFORE_TAIL, (suffix_len & !APART).min(PAGE), out);
+        return;
+    }
+    let (base, base_len) = if S::STEMMED { stem::base(page) } else { stem::prefix(page) };
+    words::append(page, base, base_len.min(PAGE), out);
     let head = S::head(page, index) << (64 - 8 * S::HEAD);
     let in_slot = suffix_len.min(S::HEAD);
     // A copy of constant size, cut, beats one of 0 to 8 bytes.

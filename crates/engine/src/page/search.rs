@@ -7,9 +7,10 @@ use std::cmp::Ordering;
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at};
 
+use super::stem::{self, Sought};
 use super::{
-    child, count, head_of, heap_top, prefix_len, InnerSlots, LeafSlots, Page, Slots, HINTS, HINTS_FROM,
-    HINT_COUNT, HI_LEN, HI_OFF, LO_LEN, LO_OFF,
+    bottom, child, count, head_of, heap_top, prefix_len, InnerSlots, LeafSlots, Page, Slots, APART, HINTS,
+    HINTS_FROM, HINT_COUNT, HI_LEN, HI_OFF, LO_LEN, LO_OFF,
 };
 use crate::limits::{PAGE, PAGE_HEAD};
 
@@ -34,8 +35,9 @@ pub(crate) fn find(page: &Page, key: &[u8]) -> Found {
 /// The same in a leaf that is likely to be far away: its record is asked for before it is found.
 #[inline]
 pub(crate) fn find_far(page: &Page, key: &[u8]) -> Found {
-    prefetch_record(page, key);
-    lower_bound::<LeafSlots>(page, key)
+    let sought = Sought::of::<LeafSlots>(page, key);
+    prefetch_record(page, sought.head);
+    place_of::<LeafSlots>(page, &sought)
 }
 
 /// Finds which slot of an inner page covers `key`, and its child.
@@ -52,12 +54,8 @@ pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     if at >= slots {
         return None;
     }
-    let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
-    let head = head_of::<LeafSlots>(suffix);
-    let compare = |index| {
-        let order = LeafSlots::head(page, index).cmp(&head);
-        order.then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
-    };
+    let sought = Sought::of::<LeafSlots>(page, key);
+    let compare = |index| compare_record(page, index, &sought);
     let next = at + 1;
     match compare(at) {
         Ordering::Equal => Some(Found { index: at, equal: true }),
@@ -93,8 +91,13 @@ pub(crate) fn contains(page: &Page, key: &[u8]) -> bool {
 /// The first slot whose key is not smaller than `key`, which lies in the page's fences.
 #[inline]
 pub(super) fn lower_bound<S: Slots>(page: &Page, key: &[u8]) -> Found {
-    let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
-    let head = head_of::<S>(suffix);
+    place_of::<S>(page, &Sought::of::<S>(page, key))
+}
+
+/// The same of one that is ready to be looked for.
+#[inline]
+fn place_of<S: Slots>(page: &Page, sought: &Sought<'_>) -> Found {
+    let head = sought.head;
     let slots = count::<S>(page);
     let (low, high) = narrow::<S>(page, head, slots);
     let mut index = low;
@@ -109,10 +112,10 @@ pub(super) fn lower_bound<S: Slots>(page: &Page, key: &[u8]) -> Found {
     if index >= slots || S::head(page, index) != head {
         return Found { index, equal: false };
     }
-    match compare_slot::<S>(page, index, suffix) {
+    match compare_slot::<S>(page, index, sought) {
         Ordering::Equal => Found { index, equal: true },
         Ordering::Greater => Found { index, equal: false },
-        Ordering::Less => among_equal_heads::<S>(page, index + 1, slots, head, suffix),
+        Ordering::Less => among_equal_heads::<S>(page, index + 1, slots, sought),
     }
 }
 
@@ -141,21 +144,20 @@ fn narrow<S: Slots>(page: &Page, head: u64, slots: usize) -> (usize, usize) {
     ((distance * smaller).min(high), high)
 }
 
-/// Asks for the record of `key` where it lies if heads and records are evenly spread and the page is as it
+/// Asks for the record of a head where it lies if heads and records are evenly spread and the page is as it
 /// was laid out: then it comes while the slots do. A wrong guess costs nothing but its two lines.
 #[inline(always)]
-fn prefetch_record(page: &Page, key: &[u8]) {
+fn prefetch_record(page: &Page, head: u64) {
     let slots = count::<LeafSlots>(page);
     if slots <= HINTS_FROM {
         return;
     }
-    let head = head_of::<LeafSlots>(key.get(prefix_len(page)..).unwrap_or(&[]));
     // The line through two hints a third of the page apart; keys are seldom more even than that.
     let hint = |k: usize| i64::from(u32_at(page, HINTS + k * 4));
     let (from, to) = (hint(0), hint(HINT_COUNT - 1));
     let steps = (head as i64 - from) as f32 * (HINT_COUNT - 1) as f32 / (to - from) as f32;
     let share = (steps + 1.0) * (slots / (HINT_COUNT + 1)) as f32 / slots as f32;
-    let bottom = usize::from(u16_at(page, HI_OFF) & !3);
+    let bottom = bottom(page);
     let heap = bottom.saturating_sub(heap_top(page));
     // NB: equal hints make this infinite or no number at all, which the conversion turns into a bound.
     let above = (share * heap as f32) as usize;
@@ -165,18 +167,13 @@ fn prefetch_record(page: &Page, key: &[u8]) {
 }
 
 /// Lower bound in the run of slots with the key's own head, from `low` on.
-fn among_equal_heads<S: Slots>(
-    page: &Page,
-    mut low: usize,
-    mut high: usize,
-    head: u64,
-    suffix: &[u8],
-) -> Found {
-    let tail = Tail::of::<S>(suffix);
+fn among_equal_heads<S: Slots>(page: &Page, mut low: usize, mut high: usize, sought: &Sought<'_>) -> Found {
+    let tail = Tail::of::<S>(sought);
     let mut equal = false;
     while low < high {
         let middle = (low + high) / 2;
-        let order = S::head(page, middle).cmp(&head).then_with(|| tail.compare_slot::<S>(page, middle));
+        let order =
+            S::head(page, middle).cmp(&sought.head).then_with(|| tail.compare_slot::<S>(page, middle));
         equal |= order == Ordering::Equal;
         if order == Ordering::Less {
             low = middle + 1;
@@ -189,26 +186,30 @@ fn among_equal_heads<S: Slots>(
 
 /// What of a suffix does not lie in a slot's head, to be compared with many: its first bytes as numbers.
 struct Tail<'a> {
-    suffix: &'a [u8],
+    sought: &'a Sought<'a>,
     first: u64,
     second: u64,
 }
 
 impl<'a> Tail<'a> {
     #[inline(always)]
-    fn of<S: Slots>(suffix: &'a [u8]) -> Tail<'a> {
-        let from = |at: usize| suffix.get(S::HEAD + at..).map_or(0, words::leading);
-        Tail { suffix, first: from(0), second: from(8) }
+    fn of<S: Slots>(sought: &'a Sought<'a>) -> Tail<'a> {
+        let from = |at: usize| sought.rest.get(S::HEAD + at..).map_or(0, words::leading);
+        Tail { sought, first: from(0), second: from(8) }
     }
 
     /// As the function of this name.
     #[inline(always)]
     fn compare_slot<S: Slots>(&self, page: &Page, index: usize) -> Ordering {
         let (offset, len) = S::place(page, index);
-        if len <= S::HEAD || self.suffix.len() <= S::HEAD {
-            return len.cmp(&self.suffix.len());
+        if S::STEMMED && (len & APART != 0 || self.sought.is_apart) {
+            return stem::compare_apart::<S>(page, index, self.sought);
         }
-        let (tail, len) = (&self.suffix[S::HEAD..], (len - S::HEAD).min(PAGE));
+        let suffix = self.sought.rest;
+        if len <= S::HEAD || suffix.len() <= S::HEAD {
+            return len.cmp(&suffix.len());
+        }
+        let (tail, len) = (&suffix[S::HEAD..], (len - S::HEAD).min(PAGE));
         let at = offset + S::BEFORE_TAIL;
         let order = words::leading_at(page, at, len).cmp(&self.first);
         // NB: as of heads, of two that are equal with zeros behind them the shorter is a prefix of the longer.
@@ -223,10 +224,14 @@ impl<'a> Tail<'a> {
     }
 }
 
-/// Compares a slot's suffix with `suffix`, their heads being equal.
+/// Compares a slot's suffix with one that is sought, their heads being equal.
 #[inline(always)]
-pub(super) fn compare_slot<S: Slots>(page: &Page, index: usize, suffix: &[u8]) -> Ordering {
+fn compare_slot<S: Slots>(page: &Page, index: usize, sought: &Sought<'_>) -> Ordering {
     let (offset, len) = S::place(page, index);
+    if S::STEMMED && (len & APART != 0 || sought.is_apart) {
+        return stem::compare_apart::<S>(page, index, sought);
+    }
+    let suffix = sought.rest;
     if len <= S::HEAD || suffix.len() <= S::HEAD {
         // NB: heads are zero padded, so here the shorter one is a prefix of the longer.
         return len.cmp(&suffix.len());
@@ -234,12 +239,32 @@ pub(super) fn compare_slot<S: Slots>(page: &Page, index: usize, suffix: &[u8]) -
     words::compare(page, offset + S::BEFORE_TAIL, (len - S::HEAD).min(PAGE), &suffix[S::HEAD..])
 }
 
+/// Compares the suffix of a record of a leaf with one that is sought.
+#[inline(always)]
+fn compare_record(page: &Page, index: usize, sought: &Sought<'_>) -> Ordering {
+    let order = LeafSlots::head(page, index).cmp(&sought.head);
+    order.then_with(|| compare_slot::<LeafSlots>(page, index, sought))
+}
+
 /// Whether the key of record `index` of a leaf, which exists, begins with `key`, which the leaf covers.
 #[inline]
 fn begins_with(page: &Page, index: usize, key: &[u8]) -> bool {
     // What lies between the fences has their common prefix.
-    let suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
+    let mut suffix = key.get(prefix_len(page)..).unwrap_or(&[]);
     let (offset, len) = LeafSlots::place(page, index);
+    if len & APART != 0 {
+        let len = len & !APART;
+        return len >= suffix.len()
+            && words::compare(page, offset + LeafSlots::BEFORE_TAIL, suffix.len(), suffix).is_eq();
+    }
+    let in_stem = suffix.len().min(stem::len(page));
+    if in_stem > 0 {
+        let (start, rest) = suffix.split_at(in_stem);
+        if stem::compare(page, in_stem, start).is_ne() {
+            return false;
+        }
+        suffix = rest;
+    }
     let in_head = suffix.len().min(LeafSlots::HEAD);
     let mask = !(0xffff_ffffu64 >> (8 * in_head)) & 0xffff_ffff;
     let tail = &suffix[in_head..];
@@ -271,14 +296,11 @@ pub(crate) fn leads(page: &Page, next: usize, key: &[u8]) -> Option<bool> {
 fn compare_key(page: &Page, index: usize, key: &[u8]) -> Ordering {
     let prefix = prefix_len(page).min(PAGE);
     let shared = &key[..prefix.min(key.len())];
-    let by_prefix = words::compare(page, usize::from(u16_at(page, LO_OFF)), prefix, shared);
+    let by_prefix = words::compare(page, stem::base(page).0, prefix, shared);
     if by_prefix != Ordering::Equal {
         return by_prefix;
     }
-    let suffix = &key[prefix.min(key.len())..];
-    LeafSlots::head(page, index)
-        .cmp(&head_of::<LeafSlots>(suffix))
-        .then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
+    compare_record(page, index, &Sought::of::<LeafSlots>(page, key))
 }
 
 /// Whether the key of record `index` of a leaf, which exists, is `key`.
@@ -306,24 +328,43 @@ pub(crate) fn next_is(page: &Page, after: usize, key: &[u8], inclusive: bool) ->
     (at_next == Ordering::Greater || at_next == Ordering::Equal && inclusive).then_some(next)
 }
 
-/// Whether a leaf covers `key`, and `below` of its records are below that, told by those on both sides and the fences.
-#[inline]
-pub(crate) fn is_gap(page: &Page, below: usize, key: &[u8]) -> bool {
+/// Tells whether a leaf covers `key` and so many of its records are below that, by those on both sides and the fences.
+#[inline(always)]
+fn gap_of<'a>(page: &'a Page, key: &'a [u8]) -> Option<impl Fn(usize) -> bool + 'a> {
     let records = count::<LeafSlots>(page);
-    let Some((start, suffix)) = key.split_at_checked(prefix_len(page).min(PAGE)) else { return false };
-    let head = head_of::<LeafSlots>(suffix);
-    let compare = |index| {
-        let order = LeafSlots::head(page, index).cmp(&head);
-        order.then_with(|| compare_slot::<LeafSlots>(page, index, suffix))
+    let (start, _) = key.split_at_checked(prefix_len(page).min(PAGE))?;
+    let sought = Sought::of::<LeafSlots>(page, key);
+    let compare = move |index| compare_record(page, index, &sought);
+    let fence = move |offset: usize, len: usize| {
+        let (offset, len) = (usize::from(u16_at(page, offset)), usize::from(u16_at(page, len)).min(PAGE));
+        (len > 0).then(|| words::compare(page, offset, len, key))
     };
-    let is_inside = below > 0 && below < records;
-    (below == 0 || below <= records && compare(below - 1) == Ordering::Less)
-        && (below >= records || compare(below) != Ordering::Less)
-        && if is_inside {
-            words::compare(page, usize::from(u16_at(page, LO_OFF)), start.len(), start) == Ordering::Equal
-        } else {
-            contains(page, key)
-        }
+    Some(move |below: usize| {
+        // What begins with the prefix is told by the suffixes beside it; a fence where there is none.
+        below <= records
+            && (below == 0 || compare(below - 1) == Ordering::Less)
+            && (below == records || compare(below) != Ordering::Less)
+            && words::compare(page, stem::base(page).0, start.len(), start) == Ordering::Equal
+            && (below > 0 || fence(LO_OFF, LO_LEN).is_none_or(Ordering::is_lt))
+            && (below < records || fence(HI_OFF, HI_LEN).is_none_or(Ordering::is_ge))
+    })
+}
+
+/// Whether a leaf covers `key`, and `below` of its records are below that.
+#[cfg(test)]
+pub(crate) fn is_gap(page: &Page, below: usize, key: &[u8]) -> bool {
+    gap_of(page, key).is_some_and(|is_gap| is_gap(below))
+}
+
+/// How many records of a leaf are below `key`, which it covers, if that is about `below`.
+#[inline]
+pub(crate) fn gap_near(page: &Page, below: usize, key: &[u8]) -> Option<usize> {
+    let is_gap = gap_of(page, key)?;
+    // Whoever works at an end moves it by one.
+    [Some(below), below.checked_add(1), below.checked_sub(1)]
+        .into_iter()
+        .flatten()
+        .find(|guess| is_gap(*guess))
 }
 
 /// The last record below `key`, if that is record `after - 1`. None: search.

@@ -14,10 +14,10 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
-    find_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert, inner_remove,
-    inner_room, inner_set_child, is_gap, key_into, kind, leaf_count, leaf_free, leaf_insert, leaf_key,
-    leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, new_root, next_is, prefix_len,
-    previous_is, put_identity, record_bytes, split, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots,
+    find_near, gap_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert,
+    inner_remove, inner_room, inner_set_child, is_gap, key_into, kind, leaf_count, leaf_free, leaf_insert,
+    leaf_key, leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, need, new_root, next_is,
+    previous_is, put_identity, split, stem, taken, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots,
     INNER, LEAF,
 };
 use crate::limits::{INLINE_MAX, PAGE, PAGE_HEAD, USER_KEY_MAX};
@@ -320,6 +320,8 @@ impl FlatTree {
             let is_near = at == found.index && at < leaf_count(page) || at + 1 == found.index || behind_all;
             assert_eq!(near, is_near.then_some(found), "from {at}");
             assert_eq!(is_gap(page, at, key), at == found.index, "{at} of {found:?}");
+            let is_near = at.abs_diff(found.index) <= 1;
+            assert_eq!(gap_near(page, at, key), is_near.then_some(found.index), "{at} of {found:?}");
         }
         let (mut lo, mut hi) = (Vec::new(), Vec::new());
         for leaf in self.leaves.values() {
@@ -359,10 +361,9 @@ fn split_at(leaf: &Page, key: &[u8]) -> (Box<Page>, Box<Page>) {
 
 /// As `tree::write` decides whether a value fits, after compaction if need be.
 fn fits(page: &Page, found: Found, key: &[u8], value: &[u8]) -> bool {
-    let suffix_len = key.len() - prefix_len(page).min(key.len());
-    let need = record_bytes(suffix_len, value.len());
+    let need = need(page, key, value.len());
     if found.equal {
-        need <= leaf_free(page) + record_bytes(suffix_len, super::value_place(page, found.index).1)
+        need <= leaf_free(page) + taken(page, found.index)
     } else {
         need + 8 <= leaf_free(page)
     }
@@ -379,6 +380,18 @@ enum Step {
     Renumber(Vec<u8>),
 }
 
+/// Keys of which most begin alike, some of them as long as the rest does not.
+fn most_alike() -> impl Strategy<Value = Vec<u8>> {
+    let stem = b"k,most of them";
+    let letter = || prop_oneof![Just(0u8), Just(b'a'), Just(0xff)];
+    let alike = (0u16..400, vec(letter(), 0..3))
+        .prop_map(move |(n, more)| [&stem[..], &n.to_be_bytes(), &more].concat());
+    let bare = vec(letter(), 0..6).prop_map(move |more| [&stem[..], &more].concat());
+    let apart =
+        (1..=stem.len(), vec(letter(), 0..6)).prop_map(move |(len, more)| [&stem[..len], &more].concat());
+    prop_oneof![14 => alike, 1 => bare, 2 => apart]
+}
+
 /// Keys that share much and little, with heads that are equal but for their length.
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
     let letter = prop_oneof![Just(b'a'), Just(b'b'), Just(0u8), Just(0xfe)];
@@ -389,7 +402,7 @@ fn any_key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![6 => short, 1 => long, 6 => counted].prop_map(|rest| [b"k".as_slice(), &rest].concat())
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step(any_key: fn() -> BoxedStrategy<Vec<u8>>) -> impl Strategy<Value = Step> {
     let len = prop_oneof![12 => 0usize..40, 2 => 0..INLINE_MAX + 1, 1 => INLINE_MAX - 2..INLINE_MAX + 1];
     prop_oneof![
         40 => (any_key(), len, any::<u8>()).prop_map(|(key, len, byte)| Step::Set(key, len, byte)),
@@ -442,7 +455,12 @@ proptest! {
     })]
 
     #[test]
-    fn pages_do_what_a_map_does(steps in vec(any_step(), 1..500)) {
+    fn pages_do_what_a_map_does(steps in vec(any_step(|| any_key().boxed()), 1..500)) {
+        run(&steps);
+    }
+
+    #[test]
+    fn leaves_with_stems_do_too(steps in vec(any_step(|| most_alike().boxed()), 200..900)) {
         run(&steps);
     }
 }
@@ -463,6 +481,40 @@ fn keys_with_one_head_are_told_apart() {
             assert_eq!(find(&page, key), found, "{key:?}");
         }
     }
+}
+
+#[test]
+fn what_most_keys_begin_with_is_kept_once() {
+    let key = |group: &str, n: u32| format!("^redis,{group},{n:04}").into_bytes();
+    let mut keys = vec![b"^redis,a".to_vec(), b"^redis,set:0017".to_vec()];
+    keys.extend((0..90).map(|n| key("set:0017,members", n)));
+    keys.extend((0..6).map(|n| key("set:0018", n)));
+    let page = super::leaf_of(b"^redis", b"^redjs", keys.iter().map(|key| (&key[..], 0, &b"v"[..]))).unwrap();
+    put_identity(&page, TOP, 1);
+    check(&page, TOP).unwrap();
+    assert_eq!(stem::base_of(&page), b"^redis,set:0017,members,00");
+    for (index, key) in keys.iter().enumerate() {
+        assert_eq!(find(&page, key), Found { index, equal: true });
+    }
+    // A key apart and one with the stem that come later, a split where the groups meet, and a merge.
+    for new in [&b"^redis,set:0017,m"[..], b"^redis,set:0017,members,0050,x", b"^redis,set:0017,members,00"] {
+        let index = find(&page, new).index;
+        assert!(undoably(&page, |save| leaf_insert(&page, save, index, new, 0, b"new")));
+        check(&page, TOP).unwrap();
+        assert!(find(&page, new).equal);
+    }
+    let halves = split(&page, &key("set:0017,members", 45), 48, Some(&key("set:0017,members", 44))).unwrap();
+    check(&halves.left, TOP).unwrap();
+    put_identity(&halves.right, TOP + 1, 1);
+    check(&halves.right, TOP + 1).unwrap();
+    assert_eq!(leaf_count(&halves.left) + leaf_count(&halves.right), keys.len() + 3);
+    let again = merged(&halves.left, &halves.right, &halves.separator).unwrap();
+    check(&again, TOP).unwrap();
+    assert_eq!(leaf_count(&again), keys.len() + 3);
+    // What is left when a record goes is laid out as before.
+    let compact = compacted(&again, Some(0)).unwrap();
+    check(&compact, TOP).unwrap();
+    assert_eq!(stem::base_of(&compact), stem::base_of(&again));
 }
 
 #[test]

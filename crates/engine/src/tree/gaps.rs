@@ -4,8 +4,8 @@
 //! Invariants
 //! - What is remembered is a guess: the leaf's own records and fences say whether it still holds, under the word that
 //!   the answer is checked with.
-//! - A guess that fails costs a few comparisons, and is forgotten. One of another key in the same slot is told by its tag,
-//!   without a look at its leaf.
+//! - A place that fails is looked for in its leaf, as long as that covers the key; then the guess is forgotten. One of
+//!   another key in the same slot is told by its tag, without a look at its leaf.
 //!
 //! Deliberately absent: keys that are read or written themselves, which come at random; `Fingers` has the last ones.
 
@@ -74,10 +74,10 @@ impl Gaps {
         }
         let page = image.page(number);
         if page::kind(page) == LEAF && page::flags(page) == which.page_flags() {
-            let below = usize::from(below);
-            // Whoever works at an end moves it by one.
-            let guesses = [Some(below), below.checked_add(1), below.checked_sub(1)];
-            if let Some(below) = guesses.into_iter().flatten().find(|guess| page::is_gap(page, *guess, key)) {
+            // Others in the leaf move it by any number.
+            let found = page::gap_near(page, usize::from(below), key)
+                .or_else(|| page::contains(page, key).then(|| page::find(page, key).index));
+            if let Some(below) = found {
                 slot.set(Guess { leaf: number, below: below as u16, tag });
                 return Some((Seen { number, word }, below));
             }

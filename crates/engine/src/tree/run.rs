@@ -141,20 +141,18 @@ fn inside(page: &Page, pairs: &Pairs<'_>, fence: &mut Vec<u8>) -> usize {
 
 /// Collects the operations that fit the leaf now; answers the bytes they need.
 fn gather<'a>(page: &Page, pairs: &Pairs<'a>, at_end: bool, room: usize, ops: &mut Vec<Op<'a>>) -> usize {
-    let (prefix_len, free) = (page::prefix_len(page), page::leaf_free(page));
+    let free = page::leaf_free(page);
     let (mut need, mut record) = (0, HEADING);
     ops.clear();
     for (key, value) in pairs {
-        let suffix_len = key.len().saturating_sub(prefix_len);
-        let mut more = page::record_bytes(suffix_len, value.len()) + 8;
+        let mut more = page::need(page, key, value.len()) + 8;
         if !at_end {
             let found = find(page, key);
             if found.equal {
-                let (_, old_len, flags) = page::value_place(page, found.index);
-                if flags & RECORD_BIG != 0 {
+                if page::value_place(page, found.index).2 & RECORD_BIG != 0 {
                     break;
                 }
-                more = (more - 8).saturating_sub(page::record_bytes(suffix_len, old_len));
+                more = (more - 8).saturating_sub(page::taken(page, found.index));
             }
         }
         let op = Op { kind: Kind::Set, volatile: false, big: false, key, value };

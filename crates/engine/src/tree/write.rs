@@ -226,12 +226,10 @@ fn value_is(page: &Page, index: usize, value: &[u8]) -> bool {
 /// Whether the value fits into the leaf, after compaction if need be.
 #[inline]
 fn fits(page: &Page, found: Found, key: &[u8], value: &[u8]) -> bool {
-    let suffix_len = key.len() - page::prefix_len(page).min(key.len());
-    let need = page::record_bytes(suffix_len, value.len());
+    let need = page::need(page, key, value.len());
     let free = page::leaf_free(page);
     if found.equal {
-        let (_, old_len, _) = page::value_place(page, found.index);
-        need <= free + page::record_bytes(suffix_len, old_len)
+        need <= free + page::taken(page, found.index)
     } else {
         need + 8 <= free
     }

@@ -9,7 +9,6 @@
 use perilune_shm::latch;
 
 use crate::error::{Attempt, Stop};
-use crate::limits::PAGE;
 use crate::page::{self, find, Found};
 use crate::session::record::{Kind, Op};
 use crate::session::{Epoch, Seat};
@@ -110,14 +109,8 @@ impl<'a, const N: usize> Latched<'a, N> {
             if op.kind != Kind::Set {
                 continue;
             }
-            let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
-            let new = page::record_bytes(suffix_len, op.value.len());
-            need += if found.equal {
-                let (_, old_len, _) = page::value_place(page, found.index);
-                new.saturating_sub(page::record_bytes(suffix_len, old_len))
-            } else {
-                new + 8
-            };
+            let new = page::need(page, op.key, op.value.len());
+            need += if found.equal { new.saturating_sub(page::taken(page, found.index)) } else { new + 8 };
             if need > page::leaf_free(page) {
                 return Some(at);
             }
@@ -159,7 +152,7 @@ impl<'a, const N: usize> Latched<'a, N> {
         }
         seat.set_applied();
         let sparse = ops.iter().zip(&self.of_op).position(|(op, leaf)| {
-            op.kind == Kind::Remove && page::content_bytes(seat.image.page(*leaf)) < PAGE / 4
+            op.kind == Kind::Remove && page::content_bytes(seat.image.page(*leaf)) < crate::limits::PAGE / 4
         });
         for leaf in self.all().iter().rev() {
             seat.release(*leaf, seq);

@@ -130,12 +130,10 @@ impl Access {
 
 /// Bytes that setting takes in a latched leaf, at most.
 fn need_of(overlay: &Overlay, op: &Op<'_>, page: &Page) -> usize {
-    let suffix_len = op.key.len() - page::prefix_len(page).min(op.key.len());
-    let new = page::record_bytes(suffix_len, op.value.len());
+    let new = page::need(page, op.key, op.value.len());
     let found = find(page, op.key);
     if found.equal && !overlay.is_removed(which_of(op), op.key) {
-        let (_, old_len, _) = page::value_place(page, found.index);
-        new.saturating_sub(page::record_bytes(suffix_len, old_len))
+        new.saturating_sub(page::taken(page, found.index))
     } else {
         new + 8
     }
