@@ -133,7 +133,8 @@ fn keep_identity(source: &Page, page: Box<Page>) -> Box<Page> {
 }
 
 /// Splits a page so that `key`, which is about to be inserted at slot `index`, finds room on its side.
-/// A page that grows at its end is split 90/10, others in the middle. If `before` is given, another key
+/// A page that grows at its end is split 90/10, a leaf where the first of a group comes behind that, others in the middle or where
+/// groups meet near it. If `before` is given, another key
 /// about to be inserted into the same leaf, the two are parted. None: the page is damaged.
 pub(crate) fn split(source: &Page, key: &[u8], index: usize, before: Option<&[u8]>) -> Option<Split> {
     if kind(source) == LEAF {
@@ -167,7 +168,11 @@ fn split_leaf(source: &Page, new_key: &[u8], index: usize) -> Option<Split> {
     if slots < 2 {
         return cut_leaf(source, &separator_at(source, new_key, index.min(slots)));
     }
-    let wish = cut_slot::<LeafSlots>(source, slots, index);
+    if let Some(parted) = part_before(source, slots, new_key, index) {
+        return Some(parted);
+    }
+    let middle = cut_slot::<LeafSlots>(source, slots, index);
+    let wish = if index < slots { between_groups(source, slots, middle) } else { middle };
     first_that_fits(wish, 1..=slots - 1, |cut| cut_leaf(source, &separator_at(source, new_key, cut)))
 }
 
@@ -268,6 +273,50 @@ fn cut_slot<S: Slots>(source: &Page, slots: usize, index: usize) -> usize {
         }
     }
     slots
+}
+
+/// Splits a leaf between the new key and the record behind it, if that key becomes the first of a group, as in a list that grows at
+/// its left: then more are to be expected before it, and none behind.
+fn part_before(source: &Page, slots: usize, new_key: &[u8], index: usize) -> Option<Split> {
+    if slots < stem::RECORDS_MIN || index > slots / 2 {
+        return None;
+    }
+    let (mut before, mut behind) = (Vec::new(), Vec::new());
+    match index.checked_sub(1) {
+        Some(last) => key_into::<LeafSlots>(source, last, &mut before),
+        None => lo_fence(source, &mut before),
+    }
+    key_into::<LeafSlots>(source, index, &mut behind);
+    let begins = stem::common(new_key, &behind) >= stem::common(&before, new_key) + stem::STEM_MIN;
+    begins.then(|| cut_leaf(source, &separator_between(new_key, &behind)))?
+}
+
+/// Where two groups of keys meet near the middle of a leaf, if it lies within one whose keys have much in common: then each half
+/// gets a longer prefix or stem. Else the middle.
+fn between_groups(source: &Page, slots: usize, middle: usize) -> usize {
+    let (low, high) = (slots / 4, slots - slots / 4);
+    if slots < stem::RECORDS_MIN || !(low + 1..high).contains(&middle) {
+        return middle;
+    }
+    let key = |slot| {
+        let mut key = Vec::new();
+        key_into::<LeafSlots>(source, slot, &mut key);
+        key
+    };
+    let right = key(middle);
+    let shared = stem::common(&key(low), &key(high - 1));
+    if stem::common(&key(middle - 1), &right) < shared + stem::STEM_MIN {
+        return middle;
+    }
+    let group = &right[..=shared];
+    let begin = stem::first_that(source, low..middle, |key| key >= group);
+    let end = stem::first_that(source, middle..high, |key| !key.starts_with(group));
+    match (begin > low, end < high) {
+        (true, true) if middle - begin > end - middle => end,
+        (true, _) => begin,
+        (false, true) => end,
+        (false, false) => middle,
+    }
 }
 
 /// The shortest key `s` with `last <= s < first` that is easily had.

@@ -518,6 +518,39 @@ fn what_most_keys_begin_with_is_kept_once() {
 }
 
 #[test]
+fn a_leaf_is_split_where_groups_of_keys_meet() {
+    for (one, cut) in [(50, 50), (70, 70), (100, 60)] {
+        let key = |n: u32| format!("^redis,set:{:04},members,{n:04}", u32::from(n >= one)).into_bytes();
+        let keys: Vec<_> = (0..120).map(key).collect();
+        let page =
+            super::leaf_of(b"^redis", b"^redjs", keys.iter().map(|key| (&key[..], 0, &b"v"[..]))).unwrap();
+        let halves = split(&page, &[&keys[20][..], b"0"].concat(), 21, None).unwrap();
+        assert_eq!(leaf_count(&halves.left), cut, "{one} records of the first group");
+        put_identity(&halves.right, TOP, 1);
+        check(&halves.right, TOP).unwrap();
+        if one < 100 {
+            assert_eq!(stem::base_of(&halves.right), b"^redis,set:0001,members,0");
+        }
+    }
+}
+
+#[test]
+fn a_group_that_grows_at_its_left_leaves_full_leaves_behind() {
+    let key = |group: u32, n: u32| format!("^redis,list:{group:04},list,{n:04}").into_bytes();
+    let keys: Vec<_> = (0..10).map(|n| key(0, n)).chain((500..600).map(|n| key(1, n))).collect();
+    let page = super::leaf_of(b"^redis", b"^redjs", keys.iter().map(|key| (&key[..], 0, &b"v"[..]))).unwrap();
+    let parted = |new: &[u8]| split(&page, new, find(&page, new).index, None).unwrap();
+    assert!(leaf_count(&parted(&[&keys[60][..], b"0"].concat()).left) > 40, "in the middle");
+    // What comes next goes there, too.
+    let halves = parted(&key(1, 499));
+    assert_eq!(leaf_count(&halves.left), 10);
+    for n in [498, 499] {
+        assert!(contains(&halves.left, &key(1, n)));
+    }
+    assert!(contains(&halves.right, &key(1, 500)));
+}
+
+#[test]
 fn an_undo_that_misses_a_range_is_found() {
     let page = empty_leaf(0);
     let kept = Kept::of(&page);
