@@ -20,7 +20,8 @@ fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
     let mut session = scratch.session();
     let queue = node!("^queue")?;
     // Neighbours of the queue are no part of it.
-    session.set(&node!("^aside")?, 1)?;
+    let aside = node!("^aside")?;
+    session.set(&aside, 1)?;
     session.set(&node!("^that")?, 1)?;
     session.set(&queue.child(0)?, "first")?;
     let (mut first, mut last, mut by_hand) = (0, 0, 0);
@@ -28,6 +29,8 @@ fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
         let mut element = queue.child(last + 1)?;
         let pushed = session.change_few(&[Probe::last(&queue)], |few| {
             assert!(few.is_at(0, &queue.child(last).expect("a node")), "{round}");
+            assert_eq!(few.index(0, &queue), Some(last), "{round}");
+            assert_eq!(few.index(0, &queue.child(last).expect("a node")), None, "no subscript is left");
             few.set(0, &element, round);
             true
         })?;
@@ -41,6 +44,7 @@ fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
             element = queue.child(first)?;
             let popped = session.change_few(&[Probe::first(&queue)], |few| {
                 assert!(few.node(0).is_some_and(|node| node.encoded() == element.encoded()), "{round}");
+                assert_eq!(few.index(0, &aside), None, "{round}: it is no child of that");
                 few.remove(0, &element);
                 few.step(0) == Sight::Record && few.node(0).is_some_and(|node| !node.is_local())
             })?;

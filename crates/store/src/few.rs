@@ -46,6 +46,11 @@ pub trait Few {
     /// The key of the record that `probe` stands at; empty if there is none.
     fn key(&mut self, probe: usize) -> &[u8];
 
+    /// What follows `start` in that key; none if it does not begin so.
+    fn key_behind(&mut self, probe: usize, start: &[u8]) -> Option<&[u8]> {
+        self.key(probe).strip_prefix(start)
+    }
+
     /// The value of the record that `probe` stands at; none if there is none, or it is a long one.
     fn value(&mut self, probe: usize) -> Option<&[u8]>;
 

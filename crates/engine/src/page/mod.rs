@@ -330,6 +330,34 @@ pub(crate) fn key_into<S: Slots>(page: &Page, index: usize, out: &mut Vec<u8>) {
     words::append(page, offset + S::BEFORE_TAIL, (suffix_len - in_slot).min(PAGE), out);
 }
 
+/// Whether the key of record `index` of a leaf begins with `start`; then replaces `out` by what follows that.
+#[inline]
+pub(crate) fn key_behind(page: &Page, index: usize, start: &[u8], out: &mut Vec<u8>) -> bool {
+    out.clear();
+    let (offset, len) = LeafSlots::place(page, index);
+    let (base, in_slot) = match len & APART {
+        0 => (stem::base(page), len.min(LeafSlots::HEAD)),
+        _ => (stem::prefix(page), 0),
+    };
+    let head = (LeafSlots::head(page, index) as u32).to_be_bytes();
+    let tail = offset + LeafSlots::BEFORE_TAIL;
+    let tail_len = (len & !APART).saturating_sub(in_slot).min(PAGE);
+    let (base, base_len) = (base.0, base.1.min(PAGE));
+    // In the base, in the slot, in the heap.
+    let (first, rest) = start.split_at(start.len().min(base_len));
+    let (second, third) = rest.split_at(rest.len().min(in_slot));
+    let begins = words::compare(page, base, first.len(), first).is_eq()
+        && head[..in_slot].starts_with(second)
+        && third.len() <= tail_len
+        && words::compare(page, tail, third.len(), third).is_eq();
+    if begins {
+        words::append(page, base + first.len(), base_len - first.len(), out);
+        out.extend_from_slice(&head[second.len()..in_slot]);
+        words::append(page, tail + third.len(), tail_len - third.len(), out);
+    }
+    begins
+}
+
 /// Replaces `out` by the key of record `index` of a leaf.
 #[inline]
 pub(crate) fn leaf_key(page: &Page, index: usize, out: &mut Vec<u8>) {

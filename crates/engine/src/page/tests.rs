@@ -15,10 +15,10 @@ use proptest::test_runner::FileFailurePersistence;
 use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
     find_near, gap_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert,
-    inner_remove, inner_room, inner_set_child, is_gap, key_into, kind, leaf_count, leaf_free, leaf_insert,
-    leaf_key, leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, need, new_root, next_is,
-    previous_is, put_identity, split, stem, taken, Found, InnerSlots, LeafSlots, NoSave, Page, Save, Slots,
-    INNER, LEAF,
+    inner_remove, inner_room, inner_set_child, is_gap, key_behind, key_into, kind, leaf_count, leaf_free,
+    leaf_insert, leaf_key, leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, need,
+    new_root, next_is, previous_is, put_identity, split, stem, taken, Found, InnerSlots, LeafSlots, NoSave,
+    Page, Save, Slots, INNER, LEAF,
 };
 use crate::limits::{INLINE_MAX, PAGE, PAGE_HEAD, USER_KEY_MAX};
 
@@ -293,6 +293,15 @@ impl FlatTree {
             value.clear();
             append_value(page, index, &mut value);
             assert_eq!((&key, &value), (*expected_key, *expected_value));
+            for at in [0, 1, key.len() / 3, key.len() / 2, key.len().saturating_sub(1), key.len()] {
+                let at = at.min(key.len());
+                assert!(key_behind(page, index, &key[..at], &mut value) && value == key[at..]);
+                if let Some(last) = key[..at].last() {
+                    let other = [&key[..at - 1], &[last ^ 1]].concat();
+                    assert!(!key_behind(page, index, &other, &mut value));
+                }
+            }
+            assert!(!key_behind(page, index, &[&key[..], b"a"].concat(), &mut value));
             // The places beside it are found without a search.
             let next = Some(index + 1).filter(|next| *next < expected.len());
             assert_eq!(next_is(page, index, &key, false), next);

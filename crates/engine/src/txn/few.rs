@@ -155,6 +155,15 @@ impl Few for View<'_> {
         &self.draft.shown
     }
 
+    fn key_behind(&mut self, probe: usize, start: &[u8]) -> Option<&[u8]> {
+        // NB: compared where it lies: what has just been copied piece by piece is read late as a whole.
+        let mut shown = std::mem::take(&mut self.draft.shown);
+        let begins =
+            self.record(probe).is_some_and(|(page, index)| page::key_behind(page, index, start, &mut shown));
+        self.draft.shown = shown;
+        begins.then_some(&self.draft.shown)
+    }
+
     fn value(&mut self, probe: usize) -> Option<&[u8]> {
         let mut shown = std::mem::take(&mut self.draft.shown);
         shown.clear();

@@ -39,11 +39,16 @@ fn check(few: &mut dyn Few, at: usize, wanted: Option<(&Vec<u8>, &Vec<u8>)>, pla
         (Sight::Record, Some((key, value))) => {
             assert_eq!(few.key(at), &key[..], "{place}: the key");
             assert!(few.is_at(at, key) && !few.is_at(at, &[&key[..], b"x"].concat()), "{place}");
+            for (start, behind) in (0..=key.len()).map(|len| key.split_at(len)) {
+                assert_eq!(few.key_behind(at, start), Some(behind), "{place}: behind {start:?}");
+                assert_eq!(few.key_behind(at, &[start, b"x"].concat()), None, "{place}: no key has an x");
+            }
             assert!(few.value(at).is_none_or(|found| found == value), "{place}: the value");
             true
         }
         (Sight::Nothing, None) => {
             assert!(few.key(at).is_empty() && few.value(at).is_none(), "{place}: nothing has neither");
+            assert_eq!(few.key_behind(at, b"k"), None, "{place}: nothing begins so");
             true
         }
         (Sight::Unknown, _) => false,

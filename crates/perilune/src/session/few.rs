@@ -1,7 +1,7 @@
 //! Few nodes changed at once, as a function of what lies around them says: what short transactions are mostly about,
 //! at the price of a single write.
 
-use perilune_key::ValueRef;
+use perilune_key::{decode_int, ValueRef};
 use perilune_store::{Look, Probe as StoreProbe, Session as StoreSession};
 
 use crate::backend::BackendSession;
@@ -70,6 +70,12 @@ impl Few<'_> {
     pub fn node(&mut self, probe: usize) -> Option<NodeRef<'_>> {
         let is_there = self.few.sight(probe) == Sight::Record;
         is_there.then(|| NodeRef::from_encoded(self.few.key(probe), false))
+    }
+
+    /// The only subscript behind `parent` of the node that `probe` stands at, if it is an integer.
+    #[inline]
+    pub fn index<'n>(&mut self, probe: usize, parent: impl Into<NodeRef<'n>>) -> Option<i64> {
+        decode_int(self.few.key_behind(probe, parent.into().encoded())?)
     }
 
     /// The value of that node, if it is not a long one.

@@ -5,7 +5,7 @@
 //! Deliberately absent: long names, expiries, keys that are to come into being or to go. What is here says that it is one
 //! of those, and a transaction does it.
 
-use perilune::key::{decode_int, KeyMark};
+use perilune::key::KeyMark;
 use perilune::{Few, Node, NodeRef, Probe, ValueRef};
 
 use super::{name, score, Keys, Kind, ORDER};
@@ -114,7 +114,6 @@ impl Element {
     /// The index in the list of the element that `probe` stands at, if it is one.
     #[inline]
     pub(crate) fn index(&self, few: &mut Few<'_>, probe: usize) -> Option<i64> {
-        let found = few.node(probe)?;
-        decode_int(found.encoded().strip_prefix(self.part().encoded())?)
+        few.index(probe, self.part())
     }
 }
