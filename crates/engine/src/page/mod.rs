@@ -252,6 +252,13 @@ pub(crate) fn content_bytes(page: &Page) -> usize {
     (PAGE - PAGE_HEAD).saturating_sub(free + PAGE - bottom(page))
 }
 
+/// Whether a leaf that has lost a record holds so little that it is worth while to try a merge. Said at every eighth record that is
+/// left, and at the last: who empties a leaf beside full ones tries in vain each time, for the price of several removals.
+#[inline]
+pub(crate) fn is_sparse(page: &Page) -> bool {
+    leaf_count(page).is_multiple_of(8) && content_bytes(page) < PAGE / 4
+}
+
 /// Heap bytes of a record in a leaf without a stem.
 #[inline(always)]
 pub(crate) fn record_bytes(suffix_len: usize, value_len: usize) -> usize {

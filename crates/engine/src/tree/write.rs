@@ -127,7 +127,7 @@ fn write_latched(
     let own = if big { super::apply::own_runs(std::slice::from_ref(&op), &seat.image) } else { Vec::new() };
     apply_found(seat, leaf.number, found, &op, epoch.generation, &own);
     seat.set_applied();
-    outcome.sparse = kind == Kind::Remove && page::content_bytes(page) < crate::limits::PAGE / 4;
+    outcome.sparse = kind == Kind::Remove && page::is_sparse(page);
     outcome.changed = true;
     outcome.flush = epoch.flush;
     seat.release(leaf.number, 0);

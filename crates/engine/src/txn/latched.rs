@@ -151,9 +151,10 @@ impl<'a, const N: usize> Latched<'a, N> {
             };
         }
         seat.set_applied();
-        let sparse = ops.iter().zip(&self.of_op).position(|(op, leaf)| {
-            op.kind == Kind::Remove && page::content_bytes(seat.image.page(*leaf)) < crate::limits::PAGE / 4
-        });
+        let sparse = ops
+            .iter()
+            .zip(&self.of_op)
+            .position(|(op, leaf)| op.kind == Kind::Remove && page::is_sparse(seat.image.page(*leaf)));
         for leaf in self.all().iter().rev() {
             seat.release(*leaf, seq);
             seat.forget_latch();
