@@ -81,12 +81,16 @@ impl Stem {
     #[inline]
     fn of(stem: &[u8]) -> Stem {
         let mut hash = stem.len() as u64;
-        let mut chunks = stem.chunks_exact(8);
-        for chunk in &mut chunks {
-            hash = mix(hash ^ u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
+        let (chunks, rest) = stem.as_chunks::<8>();
+        for chunk in chunks {
+            hash = mix(hash ^ u64::from_le_bytes(*chunk));
         }
-        let rest = chunks.remainder();
-        let number = if rest.is_empty() { 0 } else { words::leading(rest) >> (64 - 8 * rest.len()) };
+        let number = match stem.last_chunk::<8>() {
+            _ if rest.is_empty() => 0,
+            // The rest is what these end with.
+            Some(last) => u64::from_be_bytes(*last) & (u64::MAX >> (64 - 8 * rest.len())),
+            None => words::leading(rest) >> (64 - 8 * rest.len()),
+        };
         Stem(mix(hash ^ number))
     }
 
@@ -112,30 +116,62 @@ fn mix(hash: u64) -> u64 {
 }
 
 /// The index of the first zero byte; eight are looked at a time, as each write of a key passes here.
-#[inline]
+#[inline(always)]
 fn first_zero(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 0xff;
-    let mut chunks = bytes.chunks_exact(8);
-    let mut at = 0;
-    for chunk in &mut chunks {
-        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
-        // Of the bits that this sets in bytes, the lowest is that of the first zero byte.
-        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
-        if zeros != 0 {
-            return Some(at + zeros.trailing_zeros() as usize / 8);
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    for (index, chunk) in chunks.iter().enumerate() {
+        if let Some(zero) = zero_in(u64::from_le_bytes(*chunk)) {
+            return Some(8 * index + zero);
         }
-        at += 8;
     }
-    chunks.remainder().iter().position(|byte| *byte == 0).map(|zero| at + zero)
+    match bytes.last_chunk::<8>() {
+        // Of those that are looked at again none is zero.
+        Some(last) => zero_in(u64::from_le_bytes(*last)).map(|zero| bytes.len() - 8 + zero),
+        None => zero_in(words::leading(rest).swap_bytes() | u64::MAX << (8 * rest.len())),
+    }
 }
 
-/// Where the stems of a key end: behind its first zero byte, or 0, and behind its second one, or its last byte.
+/// The index of the first zero byte of a little-endian number.
+#[inline(always)]
+fn zero_in(word: u64) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    // Of the bits that this sets in bytes, the lowest is that of the first zero byte.
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+    (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
+}
+
+/// Where the shorter stem of a key ends: behind its first zero byte, or 0.
+#[inline]
+fn first_end(key: &[u8]) -> usize {
+    first_zero(key).map_or(0, |zero| zero + 1)
+}
+
+/// Where the longer one ends: behind the second zero byte, or the last byte.
+#[inline(always)]
+fn second_end(key: &[u8], first: usize) -> usize {
+    match first {
+        0 => key.len(),
+        first => first_zero(&key[first..]).map_or(key.len(), |zero| first + zero + 1),
+    }
+}
+
+/// Where the stems of a key end.
 #[inline]
 fn stem_ends(key: &[u8]) -> (usize, usize) {
-    let behind_zero = |from: usize| first_zero(&key[from..]).map(|zero| from + zero + 1);
-    match behind_zero(0) {
-        None => (0, key.len()),
-        Some(first) => (first, behind_zero(first).unwrap_or(key.len())),
+    let first = first_end(key);
+    (first, second_end(key, first))
+}
+
+/// Whether a key begins with these bytes, mostly told without a call.
+#[inline]
+fn begins_with(key: &[u8], start: &[u8]) -> bool {
+    let len = start.len();
+    let Some(same) = key.get(..len) else { return false };
+    match (same.last_chunk::<8>(), start.last_chunk::<8>(), same.first_chunk::<4>(), start.first_chunk::<4>())
+    {
+        (Some(one), Some(other), ..) => one == other && (len == 8 || same == start),
+        (_, _, Some(one), Some(other)) => one == other && same.last_chunk::<4>() == start.last_chunk::<4>(),
+        _ => same == start,
     }
 }
 
@@ -185,25 +221,57 @@ fn mask_word(image: &Image, bucket: usize, index: usize) -> &AtomicU64 {
     image.shm.word(WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES + 8 + index * 8)
 }
 
-/// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it). Answers with how many
-/// bytes all keys begin that are watched by nobody either, as their stems are these: 0 if that is not known.
-pub(crate) fn ring(image: &Image, key: &[u8], below: bool) -> usize {
+/// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it).
+pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
     let filter = image.control(control::FILTER).load(Acquire) & FILTER_BITS;
     let (first, second) = stem_ends(key);
-    let is_whole = key[first..second].last() == Some(&0);
-    if below && !is_whole {
+    if below && key[first..second].last() != Some(&0) {
         // What is watched below it has stems of its own.
         if filter != 0 {
             ring_all(image);
         }
-        return 0;
+        return;
     }
     let stems = [Stem::of(&key[..first]), Stem::of(&key[..second])];
-    let is_noted = filter & (stems[0].filter_bit() | stems[1].filter_bit()) != 0;
-    if is_noted && ring_noted(image, key, below, stems, filter == FILTER_BITS) || !is_whole {
-        return 0;
+    if may_note(filter, stems) {
+        ring_noted(image, key, below, stems, filter == FILTER_BITS);
     }
-    second
+}
+
+/// Bumps what watches each of some keys. Those that lie side by side mostly share a stem, which is asked for once, and are
+/// mostly watched by nobody together.
+pub(crate) fn ring_each<'k>(image: &Image, keys: impl Iterator<Item = &'k [u8]>) {
+    let filter = image.control(control::FILTER).load(Acquire) & FILTER_BITS;
+    let (mut component, mut short): (&[u8], Stem) = (&[], Stem::of(&[]));
+    // Nobody watches what begins with these bytes.
+    let mut quiet: &[u8] = &[];
+    let mut before: &[u8] = &[];
+    for key in keys {
+        if !quiet.is_empty() && quiet.len() < key.len() && begins_with(key, quiet) {
+            continue;
+        }
+        // NB: the words of two keys tell only of a component that is no longer.
+        let alike = component.len() <= 8
+            && key.first_chunk::<8>().is_some_and(|word| before.first_chunk() == Some(word))
+            || begins_with(key, component);
+        if component.is_empty() || !alike {
+            component = &key[..first_end(key)];
+            short = Stem::of(component);
+        }
+        before = key;
+        let second = second_end(key, component.len());
+        let stems = [short, Stem::of(&key[..second])];
+        let rings = may_note(filter, stems) && ring_noted(image, key, false, stems, filter == FILTER_BITS);
+        // NB: what begins with less than the longer stem has one of its own.
+        let is_whole = key[component.len()..second].last() == Some(&0);
+        quiet = if is_whole && !rings { &key[..second] } else { &[] };
+    }
+}
+
+/// Whether the filter knows one of the stems.
+#[inline(always)]
+fn may_note(filter: u64, stems: [Stem; 2]) -> bool {
+    filter & (stems[0].filter_bit() | stems[1].filter_bit()) != 0
 }
 
 /// The same where the filter knows a stem. `has_any`: there may be watches without stems. False: nobody watches by them.
@@ -265,4 +333,43 @@ pub(crate) fn ring_bell(image: &Image, slot: usize) {
     let bell = image.shm.word32(PROCESSES_AT + slot * PROCESS_BYTES + PROCESS_BELL);
     bell.fetch_add(1, AcqRel);
     futex::wake(bell, u32::MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bytes_at_a_time_tell_what_single_ones_tell() {
+        for length in 0..40_usize {
+            let plain: Vec<u8> = (1..=length as u8).map(|byte| byte.wrapping_mul(0x4f) | 1).collect();
+            assert_eq!(first_zero(&plain), None, "{plain:?}");
+            for (one, other) in (0..length).flat_map(|one| (0..length).map(move |other| (one, other))) {
+                let mut bytes = plain.clone();
+                (bytes[one], bytes[other]) = (0, 0);
+                let (low, high) = (one.min(other), one.max(other));
+                assert_eq!(first_zero(&bytes), Some(low), "{bytes:?}");
+                let second = if low == high { length } else { high + 1 };
+                assert_eq!(stem_ends(&bytes), (low + 1, second), "{bytes:?}");
+                let longer = [&bytes[..], &[7]].concat();
+                for start in [&plain[..one], &bytes[..one], &bytes[..], &longer] {
+                    assert_eq!(begins_with(&bytes, start), bytes.starts_with(start), "{bytes:?} {start:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stem_is_hashed_as_all_processes_of_a_database_hash_it() {
+        for length in 0..40_u8 {
+            let stem: Vec<u8> = (1..=length).map(|byte| byte.wrapping_mul(0x4f)).collect();
+            let mut hash = stem.len() as u64;
+            for chunk in stem.chunks_exact(8) {
+                hash = mix(hash ^ chunk.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+            }
+            let rest = stem.chunks_exact(8).remainder();
+            hash = mix(hash ^ rest.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+            assert_eq!(Stem::of(&stem).0, hash, "{stem:?}");
+        }
+    }
 }

@@ -206,17 +206,11 @@ impl Seat {
         }
     }
 
-    /// The same for each of some keys; those that lie side by side are mostly watched by nobody together.
+    /// The same for each of some keys.
     #[inline]
     pub(crate) fn notify_each<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
-        if self.image.control(control::FILTER).load(Relaxed) & bell::FILTER_BITS == 0 {
-            return;
-        }
-        let mut quiet: &[u8] = &[];
-        for key in keys {
-            if quiet.is_empty() || !key.starts_with(quiet) {
-                quiet = &key[..bell::ring(&self.image, key, false)];
-            }
+        if self.image.control(control::FILTER).load(Relaxed) & bell::FILTER_BITS != 0 {
+            bell::ring_each(&self.image, keys);
         }
     }
 
