@@ -319,7 +319,17 @@ pub fn put_bytes<const N: usize>(to: &mut [u8; N], at: usize, from: &[u8]) {
                 }
             }
         },
-        _ => to.copy_from_slice(from),
+        _ => match (from.first_chunk::<16>(), from.last_chunk::<16>()) {
+            (Some(first), Some(last)) if from.len() <= 32 => {
+                if let Some(place) = to.first_chunk_mut() {
+                    *place = *first;
+                }
+                if let Some(place) = to.last_chunk_mut() {
+                    *place = *last;
+                }
+            }
+            _ => to.copy_from_slice(from),
+        },
     }
 }
 

@@ -20,6 +20,24 @@ use crate::tree::{self, Pairs, Which};
 /// Why an attempt has failed, and at which operation.
 type Failed = (Stop, usize);
 
+/// Whether one key is below the other: neighbours begin alike, in words that are compared without a call.
+#[inline]
+fn precedes(one: &[u8], other: &[u8]) -> bool {
+    let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    for (one, other) in words {
+        if one != other {
+            return u64::from_be_bytes(*one) < u64::from_be_bytes(*other);
+        }
+    }
+    match (one.last_chunk::<8>(), other.last_chunk::<8>()) {
+        // What stands before these is equal.
+        (Some(one_end), Some(other_end)) if one.len() == other.len() => {
+            u64::from_be_bytes(*one_end) < u64::from_be_bytes(*other_end)
+        }
+        _ => one < other,
+    }
+}
+
 impl Access {
     /// Sets all pairs, if at each key there is a value or no key behind it begins with it; false: that is not so, or
     /// cannot be told from the leaf of the key, or there are many pairs or long ones, or they do not ascend; then
@@ -28,7 +46,7 @@ impl Access {
     /// # Errors
     /// As [`Access::set`].
     pub(crate) fn set_all_if_alone(&self, pairs: &Pairs<'_>) -> Result<bool> {
-        let ascend = pairs.windows(2).all(|two| two[0].0 < two[1].0);
+        let ascend = pairs.windows(2).all(|two| precedes(two[0].0, two[1].0));
         if !ascend || pairs.len() > SEVERAL_WRITES || pairs.iter().any(|(_, value)| value.len() > INLINE_MAX)
         {
             return Ok(false);
@@ -105,5 +123,29 @@ impl Access {
         let generation = crate::session::Epoch::read(&self.seat.image).generation;
         let foreign = |at: &usize| self.seat.image.life(held.leaf_of(*at)).born != generation;
         (0..count).find(foreign).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::precedes;
+
+    #[test]
+    fn words_put_keys_in_the_order_of_their_bytes() {
+        let mut keys: Vec<Vec<u8>> = (0..30).map(|length| vec![b'k'; length]).collect();
+        for at in 0..24 {
+            for byte in [0, 1, b'j', b'l', 0xff] {
+                for length in at + 1..26 {
+                    let mut key = vec![b'k'; length];
+                    key[at] = byte;
+                    keys.push(key);
+                }
+            }
+        }
+        for one in &keys {
+            for other in &keys {
+                assert_eq!(precedes(one, other), one < other, "{one:?} {other:?}");
+            }
+        }
     }
 }
