@@ -6,10 +6,11 @@
 
 use std::fmt;
 
+use crate::append::{append, put};
 use crate::decode::{prefix_ends, validate};
 use crate::encode::{
     encode_int, encode_number, is_plain_string, string_code_len, write_plain_string, write_string,
-    MAX_NUMBER_CODE,
+    MAX_NUMBER_CODE, STRING_END, TAG_STRING,
 };
 use crate::error::KeyError;
 use crate::name::is_name;
@@ -27,6 +28,8 @@ pub const MAX_SUBSCRIPT: usize = 1 << 20;
 pub const MAX_SUBSCRIPTS: usize = 255;
 
 const INLINE: usize = 128;
+/// A key and a subscript of so many bytes each are put together before they are copied.
+const SHORT: usize = 24;
 /// What precedes every end of a range: no tag is 0xFF.
 pub const RANGE_END: u8 = 0xFF;
 
@@ -214,6 +217,47 @@ impl KeyBuf {
             _ => write_string(bytes, self.extend(string_code_len(bytes))?),
         }
         self.depth = deeper;
+        Ok(())
+    }
+
+    /// Appends to `out` the key that [`KeyBuf::push_bytes`] makes of this one; after an error `out` is unchanged.
+    ///
+    /// # Errors
+    /// As [`KeyBuf::push_bytes`].
+    #[inline]
+    pub fn append_child(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let fits = bytes.len() <= MAX_SUBSCRIPT && self.length + bytes.len() + 2 <= self.limit;
+        if !fits
+            || self.depth >= MAX_SUBSCRIPTS
+            || !is_plain_string(bytes)
+            || parse_canonical(bytes).is_some()
+        {
+            return self.append_any_child(bytes, out);
+        }
+        let (key, end) = (self.as_bytes(), out.len() + self.length + bytes.len() + 2);
+        if self.length > SHORT || bytes.len() > SHORT {
+            append(out, key);
+            out.push(TAG_STRING);
+            append(out, bytes);
+            out.push(STRING_END);
+            return Ok(());
+        }
+        // Put together first, and copied by one copy of constant size; behind the bytes are zeros, which end the code.
+        const { assert!(STRING_END == 0) };
+        let mut code = [0; 2 * SHORT + 2];
+        put(&mut code, 0, key);
+        code[key.len()] = TAG_STRING;
+        put(&mut code, key.len() + 1, bytes);
+        out.extend_from_slice(&code);
+        out.truncate(end);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn append_any_child(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let mut child = self.clone();
+        child.push_bytes(bytes)?;
+        out.extend_from_slice(child.as_bytes());
         Ok(())
     }
 

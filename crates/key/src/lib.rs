@@ -19,6 +19,8 @@
 //! This crate has no storage, no state and no unsafe code. Decoders accept hostile bytes.
 #![forbid(unsafe_code)]
 
+mod append;
+
 mod decimal;
 mod number;
 mod numeral;
@@ -41,6 +43,7 @@ mod value;
 mod literal;
 mod zwr;
 
+pub use append::append;
 pub use decimal::{ArithmeticError, Decimal, MAX_DIGITS, MAX_MAGNITUDE, MIN_MAGNITUDE};
 pub use decode::{
     code_len, decode_int, decode_subscript, parent_end, prefix_ends, split_name, subscripts, validate,

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use crate::append::append;
 use crate::decimal::{ArithmeticError, Decimal};
 use crate::number::Number;
 use crate::numeral::parse_canonical;
@@ -152,14 +153,19 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Appends the encoded value.
-    #[inline]
+    #[inline(always)]
     pub fn encode_into(&self, out: &mut Vec<u8>) {
         if let ValueRef::String(bytes) = self {
-            out.reserve(1 + bytes.len());
             out.push(TAG_STRING);
-            out.extend_from_slice(bytes);
+            append(out, bytes);
             return;
         }
+        self.encode_other(out);
+    }
+
+    /// Appends anything but a string.
+    #[inline]
+    fn encode_other(&self, out: &mut Vec<u8>) {
         let mut code = [0; 16];
         let length = self.encode_fixed(&mut code);
         // A copy of constant size, cut, beats one of 1 to 10 bytes.

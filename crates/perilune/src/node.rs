@@ -69,6 +69,10 @@ impl Node {
         Ok(Node { key: KeyBuf::from_encoded(encoded, limit(local))?, local })
     }
 
+    pub(crate) fn key(&self) -> &KeyBuf {
+        &self.key
+    }
+
     pub(crate) fn from_key(key: KeyBuf, local: bool) -> Node {
         Node { key, local }
     }

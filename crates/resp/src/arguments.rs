@@ -43,11 +43,13 @@ impl<'a> Arguments<'a> {
     }
 
     /// All of them, the name first.
+    #[inline]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + Clone + 'a {
         self.spans.iter().map(|&[start, end]| &self.bytes[start..end])
     }
 
     /// Those from `index` on, as if they were all; none if there are fewer.
+    #[inline]
     #[must_use]
     pub fn from(&self, index: usize) -> Arguments<'a> {
         Arguments { bytes: self.bytes, spans: self.spans.get(index..).unwrap_or(&[]) }
@@ -60,6 +62,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Bytes from the start of the first to the end of the last.
+    #[inline]
     #[must_use]
     pub fn extent(&self) -> usize {
         match (self.spans.first(), self.spans.last()) {

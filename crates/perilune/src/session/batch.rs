@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use perilune_key::Value;
+use perilune_key::{append, Value};
 use perilune_store::Session as StoreSession;
 
 use crate::{Error, IntoValue, Node, NodeRef, Result, Session};
@@ -48,20 +48,31 @@ impl Entry {
     }
 }
 
-/// Appends bytes, without a call for the few that most keys have.
-#[inline(always)]
-fn append(to: &mut Vec<u8>, from: &[u8]) {
-    match (from.first_chunk::<8>(), from.last_chunk::<8>()) {
-        (Some(first), Some(last)) if from.len() <= 16 => {
-            let end = to.len() + from.len();
-            let mut both = [0; 16];
-            both[..8].copy_from_slice(first);
-            both[from.len() - 8..from.len()].copy_from_slice(last);
-            to.extend_from_slice(&both);
-            to.truncate(end);
-        }
-        _ => to.extend_from_slice(from),
+/// So many nodes are brought into order by counting.
+const FEW: usize = 24;
+
+/// What a key goes on with behind its first `alike` bytes, up to eight bytes as a number, zeros behind those of fewer: of two
+/// keys that are alike so far the one with the smaller is the smaller.
+#[inline]
+fn head(key: &[u8], alike: usize) -> u64 {
+    let rest = &key[alike..];
+    match (rest.first_chunk::<8>(), key.last_chunk::<8>()) {
+        (Some(first), _) => u64::from_be_bytes(*first),
+        // The rest is what these end with.
+        (None, Some(last)) if !rest.is_empty() => u64::from_be_bytes(*last) << (64 - 8 * rest.len()),
+        _ => rest.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - 8 * at)),
     }
+}
+
+/// Whether two keys are the same one: neighbours in their order mostly differ at their ends.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.last_chunk::<8>() == other.last_chunk::<8>() && one == other
+}
+
+#[cold]
+fn not_local() -> Error {
+    Error::invalid("a batch is for nodes of the database: their names begin with ^")
 }
 
 impl Batch {
@@ -85,10 +96,31 @@ impl Batch {
     pub fn push<'n>(&mut self, node: impl Into<NodeRef<'n>>, value: impl IntoValue) -> Result<()> {
         let node = node.into();
         if node.is_local() {
-            return Err(Error::invalid("a batch is for nodes of the database: their names begin with ^"));
+            return Err(not_local());
         }
         let start = self.bytes.len();
         append(&mut self.bytes, node.encoded());
+        self.finish(start, value)
+    }
+
+    /// Adds the child of a node of the database that these bytes name as its subscript, and its value: as
+    /// [`Batch::push`] of the node, which need not be made.
+    ///
+    /// # Errors
+    /// As [`Batch::push`] and [`Node::child`]. The batch is as it was.
+    #[inline]
+    pub fn push_child(&mut self, parent: &Node, subscript: &[u8], value: impl IntoValue) -> Result<()> {
+        if parent.is_local() {
+            return Err(not_local());
+        }
+        let start = self.bytes.len();
+        parent.key().append_child(subscript, &mut self.bytes)?;
+        self.finish(start, value)
+    }
+
+    /// Adds the value of the node whose key begins at `start`.
+    #[inline]
+    fn finish(&mut self, start: usize, value: impl IntoValue) -> Result<()> {
         let key_end = self.bytes.len();
         if let Err(error) = value.encode_to(&mut self.bytes) {
             self.bytes.truncate(start);
@@ -107,11 +139,54 @@ impl Batch {
 
     /// Brings the nodes into the order of keys; of equal ones the one added last stays last.
     pub fn sort(&mut self) {
-        let key = |entry: &Entry| &self.bytes[entry.start..entry.key_end()];
         // NB: what is loaded is sorted as a rule; then this is one look at it.
-        if !self.entries.is_sorted_by(|a, b| key(a) <= key(b)) {
-            self.entries.sort_by(|a, b| key(a).cmp(key(b)));
+        let is_sorted = self.entries.is_sorted_by(|a, b| self.key(a) <= self.key(b));
+        if is_sorted || self.entries.len() <= FEW && self.sort_few() {
+            return;
         }
+        let key = |entry: &Entry| &self.bytes[entry.start..entry.key_end()];
+        self.entries.sort_by(|a, b| key(a).cmp(key(b)));
+    }
+
+    /// The same of a few, if what their keys go on with behind what all begin with tells them apart: then each place is
+    /// that of as many smaller ones, which no branch has to guess. False: the order is as it was.
+    fn sort_few(&mut self) -> bool {
+        let alike = self.alike();
+        let mut heads = [0; FEW];
+        for (head, entry) in heads.iter_mut().zip(&self.entries) {
+            *head = self::head(self.key(entry), alike);
+        }
+        let count = self.entries.len().min(FEW);
+        let mut sorted = [Entry { start: 0, key_len: 0, value_len: 0 }; FEW];
+        let mut places = 0;
+        for (head, entry) in heads.iter().zip(&self.entries) {
+            let smaller: usize = heads[..count].iter().map(|other| usize::from(other < head)).sum();
+            sorted[smaller] = *entry;
+            places += smaller;
+        }
+        // Of equal ones all have the same place.
+        let differ = places == count * (count - 1) / 2;
+        if differ {
+            self.entries.copy_from_slice(&sorted[..count]);
+        }
+        differ
+    }
+
+    /// With how many bytes all keys begin alike; whole words that all of them have are looked at.
+    fn alike(&self) -> usize {
+        let Some(first) = self.entries.first() else { return 0 };
+        let shortest = self.entries.iter().map(|entry| entry.key_len).min().unwrap_or(0) as usize;
+        let word = |entry: &Entry, at: usize| {
+            self.bytes[entry.start + at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+        };
+        for at in (0..shortest / 8).map(|index| 8 * index) {
+            let own = word(first, at);
+            let differ = self.entries.iter().fold(0, |differ, entry| differ | own ^ word(entry, at));
+            if differ != 0 {
+                return at + differ.trailing_zeros() as usize / 8;
+            }
+        }
+        shortest & !7
     }
 
     /// How many nodes it holds.
@@ -136,6 +211,10 @@ impl Batch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
+    }
+
+    fn key(&self, entry: &Entry) -> &[u8] {
+        &self.bytes[entry.start..entry.key_end()]
     }
 
     fn pair(&self, entry: &Entry) -> (&[u8], &[u8]) {
@@ -212,7 +291,7 @@ impl Session {
         let mut pairs: Vec<(&[u8], &[u8])> = Vec::with_capacity(batch.len());
         for pair in batch.entries.iter().map(|entry| batch.pair(entry)) {
             match pairs.last_mut() {
-                Some(last) if last.0 == pair.0 => *last = pair,
+                Some(last) if is_same(last.0, pair.0) => *last = pair,
                 _ => pairs.push(pair),
             }
         }
@@ -227,5 +306,74 @@ impl Session {
     pub fn get_tree<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Vec<(Node, Value)>> {
         let node = node.into();
         self.at_one_moment(node.is_local(), |session| session.subtree(node).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node;
+
+    fn keys(batch: &Batch) -> Vec<(Vec<u8>, Vec<u8>)> {
+        batch
+            .entries
+            .iter()
+            .map(|entry| batch.pair(entry))
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect()
+    }
+
+    #[test]
+    fn nodes_are_brought_into_order_as_by_comparing_their_keys() -> Result<()> {
+        let root = node!("^redis", 0)?;
+        let names = [
+            "",
+            "k",
+            "key:",
+            "key:00000",
+            "key:000000000000",
+            "a name that is longer than what is looked at",
+        ];
+        let mut state = 1_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        for round in 0..2_000 {
+            let (count, shared) = (random(2 * FEW), names[random(names.len())]);
+            let mut batch = Batch::new();
+            for number in 0..count {
+                let shared = if round % 3 == 0 { names[random(names.len())] } else { shared };
+                let end = ["", "\0", "\0\u{1}", "x", "behind it more than eight bytes"][random(5)];
+                let name = format!("{shared}{}{end}", random(if round % 2 == 0 { 1_000_000 } else { 20 }));
+                batch.push_child(&root, name.as_bytes(), number as i64)?;
+            }
+            let mut expected = keys(&batch);
+            expected.sort_by(|one, other| one.0.cmp(&other.0));
+            batch.sort();
+            assert_eq!(keys(&batch), expected, "round {round}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_child_is_the_node_that_is_made_of_its_parent() -> Result<()> {
+        let long = "x".repeat(100);
+        let deep = (0..30).try_fold(node!("^deep")?, |node, _| node.with(12_345_678_901_i64))?;
+        for parent in [node!("^t")?, node!("^redis", 0)?, node!("^redis", 1, "a list")?, deep] {
+            for name in ["", "a", "7", "-1.5", "007", "key:000000001234", "a\0b", "\u{1}", &long] {
+                let (mut one, mut other) = (Batch::new(), Batch::new());
+                for value in [&b""[..], b"v", b"four", b"value of more bytes than thirty-two"] {
+                    one.push_child(&parent, name.as_bytes(), value)?;
+                    other.push(&parent.child(name)?, value)?;
+                }
+                assert_eq!(keys(&one), keys(&other), "{parent} {name:?}");
+            }
+            let mut batch = Batch::new();
+            assert!(batch.push_child(&parent, &[b'x'; 2_000], 1).is_err(), "too long a key");
+            assert!(batch.is_empty() && batch.bytes() == 0);
+        }
+        assert!(Batch::new().push_child(&node!("local")?, b"x", 1).is_err());
+        Ok(())
     }
 }

@@ -253,7 +253,6 @@ pub(crate) fn mset_quick(
     if pairs.len() % 2 == 1 {
         return Ok(false);
     }
-    let pairs = (0..pairs.len()).step_by(2).map(|index| (&pairs[index], &pairs[index + 1]));
     let Some(mut batch) = keys.batch(pairs)? else { return Ok(false) };
     let done = keys.session.set_all_if_alone(&mut batch)?;
     if done {

@@ -28,6 +28,7 @@ use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use perilune::{Batch, Cursor, IntoValue, Node, NodeRef, Session, ValueRef};
+use perilune_resp::Arguments;
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
@@ -195,23 +196,18 @@ impl<'s> Keys<'s> {
         Ok(Key { name, node, cut: matches!(place, Cow::Owned(_)) })
     }
 
-    /// The nodes of keys and their values, to be set at once; none if a name is cut.
-    pub(crate) fn batch<'n>(
-        &self,
-        pairs: impl Iterator<Item = (&'n [u8], &'n [u8])> + Clone,
-    ) -> Result<Option<Batch>> {
-        let mut node = self.root()?;
-        let mark = node.mark();
-        let longest = |name: &[u8]| node.encoded().len() + name.len() + CODE_BYTES;
-        let (count, bytes) = pairs
-            .clone()
-            .fold((0, 0), |(count, bytes), (name, value)| (count + 1, bytes + longest(name) + value.len()));
+    /// The nodes of keys and their values, which stand side by side, to be set at once; none if a name is cut.
+    pub(crate) fn batch(&self, pairs: Arguments<'_>) -> Result<Option<Batch>> {
+        let root = self.root()?;
+        let count = pairs.len() / 2;
+        let bytes = pairs.extent() + count * (root.encoded().len() + CODE_BYTES);
         let mut batch = Batch::with_capacity(count, bytes);
-        for (name, value) in pairs {
-            let Cow::Borrowed(name) = name::subscript(name, KEY_BYTES) else { return Ok(None) };
-            node.truncate(mark);
-            node.push(name)?;
-            batch.push(&node, value)?;
+        let mut rest = pairs.iter();
+        while let (Some(name), Some(value)) = (rest.next(), rest.next()) {
+            if !name::is_whole(name, KEY_BYTES) {
+                return Ok(None);
+            }
+            batch.push_child(&root, name, value)?;
         }
         Ok(Some(batch))
     }
