@@ -3,7 +3,8 @@
  *
  * Invariants
  * - A script reaches the outside only by the host's function `ask`.
- * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c).
+ * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c), or parts that
+ *   they take out of them (direct.c).
  * - All memory of a script is counted: Lua's by the allocator, ours by buffer_room(); but not the copy of a call's
  *   arguments, which is the host's and goes with the run.
  * - No C function here runs long without looking whether the script is to stop, or is bounded by the
@@ -96,6 +97,22 @@ enum {
     NAMES
 };
 
+/* What scripts are given, as globals. */
+enum { LIST_KEYS, LIST_ARGUMENTS, LISTS };
+
+/* One that all scripts are given that take but its parts. */
+typedef struct shared_list {
+    int reference;
+    size_t filled; /* so many are there */
+} shared_list;
+
+/* What direct.c knows of a script. */
+typedef struct script_traits {
+    unsigned char reach;
+    unsigned char lists[LISTS];
+    unsigned char own; /* bits: the lists of its own that its globals have now */
+} script_traits;
+
 typedef struct json_options {
     int encode_max_depth, decode_max_depth, precision;
     int sparse_convert, sparse_ratio, sparse_safe;
@@ -128,6 +145,10 @@ typedef struct sandbox {
      * is loaded. */
     int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped, redis, registration;
     int names[NAMES];     /* references too */
+    int survey;           /* and this: direct.lua */
+    shared_list lists[LISTS];
+    script_traits *traits; /* by the reference of a script */
+    size_t traits_room;
     const char *stack;    /* where the C stack was when the run began */
     /* By other threads: */
     pthread_mutex_t mutex;
@@ -189,8 +210,20 @@ void load_json(lua_State *L);
 void open_shipped(sandbox *S, int globals);
 int sandbox_shipped(const sandbox *S);
 
+/* direct.c */
+void open_direct(sandbox *S, int globals);
+/* Gives the script at the top its globals for the run. */
+void hand_globals(sandbox *S, lua_State *L);
+/* Pushes the keys and the other arguments. */
+void push_lists(lua_State *L, const sandbox_run *run);
+/* Takes lists of its own from the globals of a script that has run. */
+void take_lists(sandbox *S, int reference);
+/* The reference is that of another script, or none's. */
+void forget_traits(sandbox *S, int reference);
+
 /* shelter.c */
 void open_shelter(sandbox *S);
+int is_proxy(lua_State *L, int index);
 int load_text(lua_State *L, const char *bytes, size_t length, const char *name);
 
 /* chance.c, sorting.c, patterns.c, json.c, msgpack.c, packing.c: functions of libraries */
@@ -206,6 +239,7 @@ enum {
     STEPS_UNCHECKED = 4096,   /* between two looks at the stop flag */
     STACK_BYTES = 512 << 10,  /* of the C stack that functions calling back into Lua may use */
     NESTED_REPLIES = 200,
+    LIST_KEPT = 16,           /* texts in a list that scripts share */
     SCRATCH_KEPT = 64 << 10   /* bytes of a buffer kept between scripts */
 };
 

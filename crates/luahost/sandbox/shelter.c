@@ -431,6 +431,7 @@ void open_shelter(sandbox *S)
     lua_setmetatable(L, 2);
     lua_pushvalue(L, 2);
     S->globals = luaL_ref(L, LUA_REGISTRYINDEX);
+    open_direct(S, 2);
     lua_pushvalue(L, 2);
     shelter(L);
     lua_pushvalue(L, -1);

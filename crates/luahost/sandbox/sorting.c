@@ -6,8 +6,6 @@
  */
 #include "sandbox.h"
 
-int is_proxy(lua_State *L, int index);
-
 static int writable(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);

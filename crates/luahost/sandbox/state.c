@@ -168,6 +168,7 @@ void sandbox_free(sandbox *S)
     free(S->scratch.bytes);
     free(S->words.bytes);
     free(S->spans);
+    free(S->traits);
     free(S);
 }
 
@@ -362,6 +363,7 @@ static int compile(lua_State *L)
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->proxy);
     lua_setfenv(L, -2);
     c->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    forget_traits(S, c->reference);
     return 0;
 }
 
@@ -384,15 +386,7 @@ int sandbox_compile(sandbox *S, text source, const char *name, int *reference, t
 void sandbox_forget(sandbox *S, int reference)
 {
     luaL_unref(S->L, LUA_REGISTRYINDEX, reference);
-}
-
-static void push_texts(lua_State *L, const text *texts, size_t count)
-{
-    lua_createtable(L, (int)count, 0);
-    for (size_t i = 0; i < count; i++) {
-        lua_pushlstring(L, texts[i].bytes, texts[i].length);
-        lua_rawseti(L, -2, (int)i + 1);
-    }
+    forget_traits(S, reference);
 }
 
 /* Runs in protected mode: the function, with what it is given; its first result becomes the reply. */
@@ -411,18 +405,10 @@ static int body(lua_State *L)
     }
     int arguments = 0;
     if (run->function) {
-        push_texts(L, run->keys, run->key_count);
-        push_texts(L, run->arguments, run->argument_count);
+        push_lists(L, run);
         arguments = 2;
     } else if (!run->positional) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
-        push_name(S, L, NAME_KEYS);
-        push_texts(L, run->keys, run->key_count);
-        lua_rawset(L, -3);
-        push_name(S, L, NAME_ARGV);
-        push_texts(L, run->arguments, run->argument_count);
-        lua_rawset(L, -3);
-        lua_pop(L, 1);
+        hand_globals(S, L);
     } else {
         luaL_checkstack(L, (int)run->argument_count, "too many arguments");
         for (size_t i = 0; i < run->argument_count; i++)
@@ -564,6 +550,7 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->body);
     int failed = lua_pcall(L, 0, 0, 1);
     finish(S);
+    take_lists(S, run->reference);
     if (run->loading)
         choose_library(S, S->redis);
     int outcome = RUN_REPLIED;

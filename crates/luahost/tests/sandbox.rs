@@ -150,6 +150,124 @@ fn nothing_leads_out_and_nothing_stays() {
     }
 }
 
+/// Scripts that take their globals apart at once have no proxies between: they were seen to be no different.
+#[test]
+fn globals_that_are_taken_apart_at_once_are_no_different() {
+    let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+    let mut number = 0;
+    let mut run = |source: &str| {
+        number += 1;
+        run_in(&mut sandbox, number, source)
+    };
+    for source in [
+        "redis.call = 1",
+        "redis.call, redis.pcall = redis.pcall, redis.call",
+        "local r = redis r.call = 1",
+        "local r = redis.call and redis r.call = 1",
+        "local r = (ARGV[3] or redis) r.call = 1",
+        "local r = (redis or ARGV[3]) rawset(r, 'call', 1)",
+        "local t = {redis, redis.call} t[1].call = 1",
+        "rawset(math, 'floor', redis.call)",
+        "table.insert(table, redis.call)",
+        "local function f() redis.call('a') return math end f().floor = 1",
+        "local function f(r) r.call = redis.call end f(redis)",
+        "local f = function() return function() redis = redis.call end end f()()",
+        "setmetatable(math, {__index = redis.call})",
+        "for _, t in ipairs({math}) do t.floor = redis.call end",
+        "KEYS = ARGV[1]",
+        "return redis.call('x') .. nothing.at.all",
+        "return nothing",
+        "return nothing[1]",
+        "return #nothing",
+        "return math:floor()",
+    ] {
+        let reply = run(source);
+        assert!(reply.starts_with("-ERR"), "{source}: {reply}");
+    }
+    for (source, reply) in [
+        ("return redis.call('GET', KEYS[1], ARGV[2])", "$11~GET key two~"),
+        ("return math.floor(1.5)", ":1~"),
+        ("return {#KEYS, #ARGV, #redis, #math}", "*4~:1~:2~:0~:0~"),
+        (
+            "return {type(redis), type(redis.call), type(math), type(KEYS)}",
+            "*4~$5~table~$8~function~$5~table~$5~table~",
+        ),
+        ("return {KEYS, ARGV[1]}", "*2~*1~$3~key~$3~one~"),
+        ("return ARGV", "*2~$3~one~$3~two~"),
+        ("return {next(redis) == nil, next(math) == nil, math.huge > 1}", "*3~:1~:1~:1~"),
+        ("return {redis == redis, math == _G.math, redis.call == _G.redis.call}", "*3~:1~:1~:1~"),
+        ("return {rawget(redis, 'call') == nil, redis.call ~= nil}", "*2~:1~:1~"),
+        ("return getmetatable(redis)", "$-1~"),
+        ("return redis.get('a')", "$5~get a~"),
+        ("return redis.nothing == nil", ":1~"),
+        ("return loadstring('return KEYS[1]')()", "$3~key~"),
+        ("return _G.ARGV[2] .. ARGV[1]", "$6~twoone~"),
+        ("local i = 2 return ARGV[i] .. ARGV[i - 1]", "$6~twoone~"),
+        ("local k = KEYS k = k[1] return k", "$3~key~"),
+        ("return (function() return function() return KEYS[1] .. math.min(2, 1) end end)()()", "$4~key1~"),
+        ("return (ARGV[3] or ARGV)[1]", "$3~one~"),
+        ("return tostring(redis):sub(1, 6)", "$6~table:~"),
+        ("redis.call('a') KEYS[1] = 'b' ARGV[3] = 'c' return KEYS[1] .. #ARGV", "$2~b3~"),
+        ("return KEYS[1] .. #ARGV", "$4~key2~"),
+    ] {
+        for _ in 0..3 {
+            assert_eq!(run(source), reply, "{source}");
+        }
+    }
+}
+
+/// Lists that scripts share hold what the run under way was given, and nothing else.
+#[test]
+fn lists_are_filled_anew() {
+    let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+    let texts: Vec<String> = (0..100).map(|text| format!("{text}")).collect();
+    let mut number = 0;
+    for source in [
+        "return {#KEYS, KEYS[1], KEYS[5], KEYS[17], KEYS[100], #ARGV, ARGV[1], ARGV[2]}",
+        "local k, a = KEYS, ARGV return {#k, k[1], k[5], k[17], k[100], #a, a[1], a[2]}",
+        "local k, a = _G.KEYS, _G.ARGV return {#k, k[1], k[5], k[17], k[100], #a, a[1], a[2]}",
+        "if #ARGV == 1 then local k = KEYS end return {#KEYS, KEYS[1], KEYS[5], KEYS[17], KEYS[100], #ARGV, ARGV[1], ARGV[2]}",
+    ] {
+        let code = sandbox.compile(source.as_bytes(), "@user_script").expect("it is Lua");
+        for keys in [3, 100, 0, 16, 5, 17, 1] {
+            for arguments in [1, 0, 100, 2] {
+                number += 1;
+                let given = |count| texts[..count].iter().map(|text| text.as_bytes().into()).collect::<Vec<_>>();
+                let (keys, arguments) = (given(keys), given(arguments));
+                let run = Run {
+                    code,
+                    form: Form::Script,
+                    number,
+                    protocol: 3,
+                    name: "f00",
+                    keys: &keys,
+                    arguments: &arguments,
+                };
+                let Outcome::Replied(reply) = sandbox.run(&run, &mut Echo) else { panic!("{source} replies") };
+                let reply = String::from_utf8_lossy(reply).replace("\r\n", "~");
+                // A table ends at the first nil.
+                let mut parts = vec![format!(":{}~", keys.len())];
+                let mut is_whole = true;
+                for (count, index) in [(keys.len(), 1), (keys.len(), 5), (keys.len(), 17), (keys.len(), 100)] {
+                    is_whole &= count >= index;
+                    if is_whole {
+                        let text = &texts[index - 1];
+                        parts.push(format!("${}~{text}~", text.len()));
+                    }
+                }
+                if is_whole {
+                    parts.push(format!(":{}~", arguments.len()));
+                    let shown = arguments.len().min(2);
+                    parts.extend(texts[..shown].iter().map(|text| format!("${}~{text}~", text.len())));
+                }
+                let wanted = format!("*{}~{}", parts.len(), parts.concat());
+                assert_eq!(reply, wanted, "{source} {} {}", keys.len(), arguments.len());
+            }
+        }
+        sandbox.forget(code);
+    }
+}
+
 /// Scripts that would run for ever, or take all memory, each in its own way.
 const RUNAWAYS: &[&str] = &[
     "while true do end",

@@ -1,0 +1,204 @@
+/*
+ * Globals of scripts without a proxy between.
+ *
+ * A global that is found by way of proxies costs a hundred instructions, and `redis.call(..., KEYS[1])` names three. Most
+ * scripts set no globals and hold none of the tables behind the proxies in their hands: what they get they take a field out of
+ * with their very next instruction. direct.lua reads from a script's bytecode whether it is one. Then its globals are a
+ * table of its own, which has what it names and what is behind the proxies, and KEYS and ARGV are tables that are filled
+ * anew for each run of any script.
+ *
+ * Invariants
+ * - A table that outlives a script is never in a register of a script's when another of its instructions runs but the
+ *   one that takes a part of it and puts that in its place.
+ * - A script that sets a global, or gets hold of all of them, has the proxy.
+ * - Behind a run the globals of no script have a list of its own; those that scripts share hold what the last one got.
+ */
+#include "sandbox.h"
+
+#include <stdlib.h>
+
+static const char direct[] = {
+#include "direct.inc"
+};
+
+/* What is known of the globals of a script. */
+enum { UNKNOWN = 0, BY_PROXY = 1, DIRECT = 2 };
+
+/* What a script does with KEYS or ARGV: nothing; takes parts; more. */
+enum { UNUSED = 0, PARTS = 1, WHOLE = 2 };
+
+static const int list_names[LISTS] = {NAME_KEYS, NAME_ARGV};
+
+/* behind(value): the table behind a proxy, or nothing. */
+static int behind(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (!lua_istable(L, 1) || !is_proxy(L, 1))
+        return 0;
+    return luaL_getmetafield(L, 1, "__index");
+}
+
+void open_direct(sandbox *S, int globals)
+{
+    lua_State *L = S->L;
+    if (luaL_loadbufferx(L, direct, sizeof direct, "=direct", "t") != 0)
+        lua_error(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, "_PRELOAD");
+    lua_getfield(L, -1, LUA_JITLIBNAME ".util");
+    lua_remove(L, -2);
+    lua_call(L, 0, 1);
+    lua_getfield(L, -1, "funcbc");
+    lua_getfield(L, -2, "funck");
+    lua_remove(L, -3);
+    lua_pushvalue(L, globals);
+    lua_pushcfunction(L, behind);
+    lua_call(L, 4, 1);
+    S->survey = luaL_ref(L, LUA_REGISTRYINDEX);
+    for (int i = 0; i < LISTS; i++) {
+        lua_createtable(L, LIST_KEPT, 0);
+        S->lists[i].reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+}
+
+/* What is known of the script; room is made for it. */
+static script_traits *traits_of(sandbox *S, lua_State *L, int reference)
+{
+    size_t index = (size_t)reference;
+    if (index >= S->traits_room) {
+        size_t room = index * 2 + 64;
+        script_traits *traits = realloc(S->traits, room * sizeof *traits);
+        if (traits == NULL)
+            luaL_error(L, "not enough memory");
+        memset(traits + S->traits_room, 0, (room - S->traits_room) * sizeof *traits);
+        S->traits = traits;
+        S->traits_room = room;
+    }
+    return &S->traits[index];
+}
+
+void forget_traits(sandbox *S, int reference)
+{
+    if (reference >= 0 && (size_t)reference < S->traits_room)
+        memset(&S->traits[reference], 0, sizeof *S->traits);
+}
+
+/* Sets the global called NAME_... of the globals at the top to the value above them, which is popped. */
+static void set_global(sandbox *S, lua_State *L, int name)
+{
+    push_name(S, L, name);
+    lua_insert(L, -2);
+    lua_rawset(L, -3);
+}
+
+static void share_list(sandbox *S, lua_State *L, int list)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->lists[list].reference);
+    set_global(S, L, list_names[list]);
+}
+
+/* Learns what the script at the top does with its globals, and gives it those that it may have. */
+static void survey(sandbox *S, lua_State *L, script_traits *traits)
+{
+    int script = lua_gettop(L);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->survey);
+    lua_pushvalue(L, script);
+    lua_call(L, 1, 3);
+    script_traits found = {BY_PROXY, {WHOLE, WHOLE}, 0};
+    if (lua_istable(L, script + 1)) {
+        found.reach = DIRECT;
+        for (int i = 0; i < LISTS; i++)
+            found.lists[i] = (unsigned char)lua_tointeger(L, script + 2 + i);
+        lua_settop(L, script + 1);
+        for (int i = 0; i < LISTS; i++)
+            if (found.lists[i] != UNUSED)
+                share_list(S, L, i);
+        lua_setfenv(L, script);
+    }
+    lua_settop(L, script);
+    *traits = found;
+}
+
+static void push_texts(lua_State *L, const text *texts, size_t count)
+{
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(L, texts[i].bytes, texts[i].length);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
+void push_lists(lua_State *L, const sandbox_run *run)
+{
+    push_texts(L, run->keys, run->key_count);
+    push_texts(L, run->arguments, run->argument_count);
+}
+
+/* Fills the list that scripts share. */
+static void fill(sandbox *S, lua_State *L, int list, const text *texts, size_t count)
+{
+    shared_list *shared = &S->lists[list];
+    size_t before = shared->filled;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, shared->reference);
+    if (count > before)
+        shared->filled = count; /* should there be no memory for all of them */
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(L, texts[i].bytes, texts[i].length);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    for (size_t i = count; i < before; i++) {
+        lua_pushnil(L);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    shared->filled = count;
+    lua_pop(L, 1);
+}
+
+/* The same for the script whose globals are at the top, which gets a list of its own where it must or that is long. */
+static void give_list(sandbox *S, lua_State *L, script_traits *traits, int list, const text *texts, size_t count)
+{
+    if (traits->lists[list] == UNUSED)
+        return;
+    if (traits->lists[list] == PARTS && count <= LIST_KEPT) {
+        fill(S, L, list, texts, count);
+        return;
+    }
+    push_texts(L, texts, count);
+    traits->own |= (unsigned char)(1 << list);
+    set_global(S, L, list_names[list]);
+}
+
+void hand_globals(sandbox *S, lua_State *L)
+{
+    const sandbox_run *run = S->run;
+    script_traits *traits = run->loading ? NULL : traits_of(S, L, run->reference);
+    if (traits != NULL && traits->reach == UNKNOWN)
+        survey(S, L, traits);
+    if (traits != NULL && traits->reach == DIRECT) {
+        lua_getfenv(L, -1);
+        give_list(S, L, traits, LIST_KEYS, run->keys, run->key_count);
+        give_list(S, L, traits, LIST_ARGUMENTS, run->arguments, run->argument_count);
+    } else {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
+        push_lists(L, run);
+        push_name(S, L, NAME_ARGV);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+        set_global(S, L, NAME_KEYS);
+    }
+    lua_pop(L, 1);
+}
+
+/* NB: outside of protected mode: the names are there, so that nothing is allocated. */
+void take_lists(sandbox *S, int reference)
+{
+    lua_State *L = S->L;
+    if ((size_t)reference >= S->traits_room || S->traits[reference].own == 0)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
+    lua_getfenv(L, -1);
+    for (int i = 0; i < LISTS; i++)
+        if (S->traits[reference].own & 1 << i)
+            share_list(S, L, i);
+    lua_pop(L, 2);
+    S->traits[reference].own = 0;
+}
