@@ -6,7 +6,7 @@
  * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c), or parts that
  *   they take out of them (direct.c).
  * - All memory of a script is counted: Lua's by the allocator, ours by buffer_room(); but not the copy of a call's
- *   arguments, which is the host's and goes with the run.
+ *   arguments, which is the host's and goes with the run, nor SMALL_KEPT bytes that are free.
  * - No C function here runs long without looking whether the script is to stop, or is bounded by the
  *   memory that a script may have.
  * - Functions of the host are left before a Lua error is raised: no frame of theirs is ever jumped over.
@@ -113,6 +113,17 @@ typedef struct script_traits {
     unsigned char own; /* bits: the lists of its own that its globals have now */
 } script_traits;
 
+/* Memory of Lua's that is free. */
+typedef struct free_block {
+    struct free_block *next;
+} free_block;
+
+enum {
+    SMALL_STEP = 16,        /* bytes: between one kind of blocks kept free and the next */
+    SMALL_KINDS = 16,       /* up to 256 bytes */
+    SMALL_KEPT = 256 << 10  /* bytes of all of them */
+};
+
 typedef struct json_options {
     int encode_max_depth, decode_max_depth, precision;
     int sparse_convert, sparse_ratio, sparse_safe;
@@ -121,8 +132,11 @@ typedef struct json_options {
 
 typedef struct sandbox {
     lua_State *L;
+    lua_State *owner;   /* of what `allocate` gives */
     lua_Alloc allocate; /* LuaJIT's own */
     void *allocator;
+    free_block *free[SMALL_KINDS];
+    size_t free_bytes;
     size_t used; /* bytes, of Lua and of buffers */
     size_t limit;
     const sandbox_run *run;

@@ -15,14 +15,49 @@
 
 static __thread sandbox *volatile on_this_thread;
 
-/* Counts what LuaJIT's own allocator gives. */
+/* Which blocks kept free have room for so many bytes: their number, and their size. */
+static size_t kind_of(size_t size)
+{
+    return (size - 1) / SMALL_STEP;
+}
+
+static size_t size_of(size_t kind)
+{
+    return (kind + 1) * SMALL_STEP;
+}
+
+/* Counts what LuaJIT's own allocator gives, and keeps small blocks that are given back: most live for one script. No
+ * block that it has ever given is smaller than its kind. */
 static void *counted(void *ud, void *block, size_t old_size, size_t new_size)
 {
     sandbox *S = ud;
+    if (new_size == 0) {
+        S->used -= old_size;
+        size_t kind = kind_of(old_size);
+        if (kind < SMALL_KINDS && S->free_bytes < SMALL_KEPT) {
+            free_block *freed = block;
+            freed->next = S->free[kind];
+            S->free[kind] = freed;
+            S->free_bytes += size_of(kind);
+            return NULL;
+        }
+        return S->allocate(S->allocator, block, old_size, 0);
+    }
     if (new_size > old_size && S->used + (new_size - old_size) > S->limit)
         return NULL;
-    void *given = S->allocate(S->allocator, block, old_size, new_size);
-    if (given != NULL || new_size == 0)
+    size_t kind = kind_of(new_size), size = new_size;
+    if (kind < SMALL_KINDS) {
+        free_block *found = S->free[kind];
+        if (block == NULL && found != NULL) {
+            S->free[kind] = found->next;
+            S->free_bytes -= size_of(kind);
+            S->used += new_size;
+            return found;
+        }
+        size = size_of(kind);
+    }
+    void *given = S->allocate(S->allocator, block, old_size, size);
+    if (given != NULL)
         S->used += new_size - old_size;
     return given;
 }
@@ -140,17 +175,20 @@ sandbox *sandbox_new(size_t limit)
     sandbox *S = calloc(1, sizeof *S);
     if (S == NULL)
         return NULL;
-    lua_State *L = luaL_newstate();
+    S->limit = limit;
+    /* NB: no block may come from anywhere but counted(): so LuaJIT's allocator is that of another state. */
+    S->owner = luaL_newstate();
+    if (S->owner != NULL)
+        S->allocate = lua_getallocf(S->owner, &S->allocator);
+    lua_State *L = S->owner != NULL ? lua_newstate(counted, S) : NULL;
     if (L == NULL) {
+        if (S->owner != NULL)
+            lua_close(S->owner);
         free(S);
         return NULL;
     }
     S->L = L;
-    S->limit = limit;
-    S->used = (size_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024;
-    S->allocate = lua_getallocf(L, &S->allocator);
     pthread_mutex_init(&S->mutex, NULL);
-    lua_setallocf(L, counted, S);
     lua_pushcfunction(L, furnish);
     if (lua_pcall(L, 0, 0, 0) != 0) {
         sandbox_free(S);
@@ -161,8 +199,8 @@ sandbox *sandbox_new(size_t limit)
 
 void sandbox_free(sandbox *S)
 {
-    lua_setallocf(S->L, S->allocate, S->allocator);
     lua_close(S->L);
+    lua_close(S->owner);
     pthread_mutex_destroy(&S->mutex);
     free(S->out.bytes);
     free(S->scratch.bytes);

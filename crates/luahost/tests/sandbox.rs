@@ -268,6 +268,22 @@ fn lists_are_filled_anew() {
     }
 }
 
+/// Small blocks that are free are kept apart: they are given again as they were counted, whatever their sizes.
+#[test]
+fn memory_is_counted_whatever_is_kept() {
+    let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+    let source = "local t = {} for i = 1, 20000 do local s = ('x'):rep(i % 300) t[i] = {s .. i, n = i} t[i - 7] = nil end \
+                  for i = 19994, 20000 do assert(#t[i][1] == i % 300 + 5 and t[i].n == i) end t = nil \
+                  collectgarbage() collectgarbage() return 'fine'";
+    assert_eq!(run_in(&mut sandbox, 1, source), "$4~fine~");
+    let after = sandbox.memory();
+    for number in 2..20 {
+        assert_eq!(run_in(&mut sandbox, number, source), "$4~fine~");
+    }
+    let more = sandbox.memory().abs_diff(after);
+    assert!(more < 64 << 10, "{more} bytes in 18 runs");
+}
+
 /// Scripts that would run for ever, or take all memory, each in its own way.
 const RUNAWAYS: &[&str] = &[
     "while true do end",
