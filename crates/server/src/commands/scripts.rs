@@ -14,6 +14,7 @@ use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
 use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
 use crate::gate::{wrong_number, Context};
+use crate::limits::BRIEF_TRIES;
 use crate::memory;
 use crate::numbers::lower;
 use crate::scripts::calls::Caller;
@@ -199,7 +200,8 @@ struct Traits {
     now: i64,
 }
 
-/// Runs a script once in a brief transaction, at a fraction of the cost; none if it takes a whole one.
+/// Runs a script in a brief transaction, at a fraction of the cost, and again while it meets others at the same nodes; none
+/// if it takes a whole one.
 fn run_briefly(
     context: &mut Context<'_>,
     state: &mut State,
@@ -214,42 +216,49 @@ fn run_briefly(
         return None;
     }
     let (start, before, database) = (replies.position(), effects.mark(), client.database);
-    let (mut is_stopped, mut is_done) = (false, false);
-    let attempt = session.attempt(|session| {
-        let mut caller = Caller::new(server, session, client, effects, traits.now);
-        caller.read_only = traits.read_only;
-        caller.is_full = traits.is_full;
-        caller.brief = true;
-        caller.in_place = traits.in_place;
-        match state.sandbox.run(run, &mut caller) {
-            // Clients that wait for keys are served in a whole one.
-            Outcome::Replied(_) if effects.is_unfinished() => Err(perilune::Error::Conflict),
-            Outcome::Replied(bytes) => {
-                is_done = true;
-                replies.raw(bytes);
-                Ok(())
+    let (mut is_stopped, mut is_done, mut has_met) = (false, false, false);
+    for _ in 0..BRIEF_TRIES {
+        is_done = false;
+        let attempt = session.attempt(|session| {
+            let mut caller = Caller::new(server, session, client, effects, traits.now);
+            caller.read_only = traits.read_only;
+            caller.is_full = traits.is_full;
+            caller.brief = true;
+            caller.in_place = traits.in_place;
+            match state.sandbox.run(run, &mut caller) {
+                // Clients that wait for keys are served in a whole one.
+                Outcome::Replied(_) if effects.is_unfinished() => Err(perilune::Error::Conflict),
+                Outcome::Replied(bytes) => {
+                    is_done = true;
+                    replies.raw(bytes);
+                    Ok(())
+                }
+                Outcome::Ended => Err(perilune::Error::Conflict),
+                Outcome::Stopped => {
+                    is_stopped = true;
+                    Err(perilune::Error::Conflict)
+                }
             }
-            Outcome::Ended => Err(perilune::Error::Conflict),
-            Outcome::Stopped => {
-                is_stopped = true;
-                Err(perilune::Error::Conflict)
-            }
+        });
+        match attempt {
+            Ok(Some(())) => return Some(Ok(())),
+            Err(error) if !error.is_retry() => return Some(Err(error)),
+            _ => {}
         }
-    });
-    match attempt {
-        Ok(Some(())) => return Some(Ok(())),
-        Err(error) if !error.is_retry() => return Some(Err(error)),
-        _ => {}
+        effects.rewind(before);
+        effects.tally.clear();
+        replies.rewind(start);
+        client.database = database;
+        if is_stopped {
+            return Some(Err(stopped(state, run.name).into()));
+        }
+        has_met = session.has_met();
+        if !has_met {
+            break;
+        }
     }
-    effects.rewind(before);
-    effects.tally.clear();
-    replies.rewind(start);
-    client.database = database;
-    if is_stopped {
-        return Some(Err(stopped(state, run.name).into()));
-    }
-    // One that came to its end met others, or a page without room: that says nothing of the next run.
-    match (is_done, traits.in_place) {
+    // One that met others, or came to its end at a page without room: that says nothing of the next run.
+    match (has_met || is_done, traits.in_place) {
         (true, _) => {}
         (_, true) => state.stays_aside(run.code),
         (_, false) => state.is_not_brief(run.code),
