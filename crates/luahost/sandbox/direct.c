@@ -11,7 +11,7 @@
  * - A table that outlives a script is never in a register of a script's when another of its instructions runs but the
  *   one that takes a part of it and puts that in its place.
  * - A script that sets a global, or gets hold of all of them, has the proxy.
- * - Behind a run the globals of no script have a list of its own; those that scripts share hold what the last one got.
+ * - Behind a run no globals have a list but those that scripts share, which hold what the last one got.
  */
 #include "sandbox.h"
 
@@ -170,10 +170,10 @@ static void give_list(sandbox *S, lua_State *L, script_traits *traits, int list,
 void hand_globals(sandbox *S, lua_State *L)
 {
     const sandbox_run *run = S->run;
-    script_traits *traits = run->loading ? NULL : traits_of(S, L, run->reference);
-    if (traits != NULL && traits->reach == UNKNOWN)
+    script_traits *traits = traits_of(S, L, run->reference);
+    if (traits->reach == UNKNOWN)
         survey(S, L, traits);
-    if (traits != NULL && traits->reach == DIRECT) {
+    if (traits->reach == DIRECT) {
         lua_getfenv(L, -1);
         give_list(S, L, traits, LIST_KEYS, run->keys, run->key_count);
         give_list(S, L, traits, LIST_ARGUMENTS, run->arguments, run->argument_count);
@@ -188,17 +188,44 @@ void hand_globals(sandbox *S, lua_State *L)
     lua_pop(L, 1);
 }
 
-/* NB: outside of protected mode: the names are there, so that nothing is allocated. */
+/* NB: both have their places before either is set to nothing, and no global is added later, so that they keep them. */
+void place_lists(sandbox *S)
+{
+    lua_State *L = S->L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
+    for (int set = 1; set >= 0; set--) {
+        for (int i = 0; i < LISTS; i++) {
+            if (set)
+                lua_pushboolean(L, 1);
+            else
+                lua_pushnil(L);
+            set_global(S, L, list_names[i]);
+        }
+    }
+    lua_pop(L, 1);
+}
+
+/* NB: outside of protected mode: what is set to nothing, or to what is there, has its place, so that nothing is allocated. */
 void take_lists(sandbox *S, int reference)
 {
     lua_State *L = S->L;
-    if ((size_t)reference >= S->traits_room || S->traits[reference].own == 0)
+    if ((size_t)reference >= S->traits_room)
         return;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
-    lua_getfenv(L, -1);
-    for (int i = 0; i < LISTS; i++)
-        if (S->traits[reference].own & 1 << i)
-            share_list(S, L, i);
-    lua_pop(L, 2);
-    S->traits[reference].own = 0;
+    script_traits *traits = &S->traits[reference];
+    if (traits->reach == BY_PROXY) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
+        for (int i = 0; i < LISTS; i++) {
+            lua_pushnil(L);
+            set_global(S, L, list_names[i]);
+        }
+        lua_pop(L, 1);
+    } else if (traits->own != 0) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
+        lua_getfenv(L, -1);
+        for (int i = 0; i < LISTS; i++)
+            if (traits->own & 1 << i)
+                share_list(S, L, i);
+        lua_pop(L, 2);
+        traits->own = 0;
+    }
 }

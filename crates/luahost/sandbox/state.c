@@ -165,6 +165,7 @@ static int furnish(lua_State *L)
         lua_pushstring(L, names[i]);
         S->names[i] = luaL_ref(L, LUA_REGISTRYINDEX);
     }
+    place_lists(S);
     return 0;
 }
 
@@ -427,6 +428,12 @@ void sandbox_forget(sandbox *S, int reference)
     forget_traits(S, reference);
 }
 
+/* Whether keys and arguments are globals. */
+static int has_lists(const sandbox_run *run)
+{
+    return !run->function && !run->positional && !run->loading;
+}
+
 /* Runs in protected mode: the function, with what it is given; its first result becomes the reply. */
 static int body(lua_State *L)
 {
@@ -445,9 +452,9 @@ static int body(lua_State *L)
     if (run->function) {
         push_lists(L, run);
         arguments = 2;
-    } else if (!run->positional) {
+    } else if (has_lists(run)) {
         hand_globals(S, L);
-    } else {
+    } else if (run->positional) {
         luaL_checkstack(L, (int)run->argument_count, "too many arguments");
         for (size_t i = 0; i < run->argument_count; i++)
             lua_pushlstring(L, run->arguments[i].bytes, run->arguments[i].length);
@@ -588,7 +595,8 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->body);
     int failed = lua_pcall(L, 0, 0, 1);
     finish(S);
-    take_lists(S, run->reference);
+    if (has_lists(run))
+        take_lists(S, run->reference);
     if (run->loading)
         choose_library(S, S->redis);
     int outcome = RUN_REPLIED;

@@ -268,6 +268,41 @@ fn lists_are_filled_anew() {
     }
 }
 
+/// Functions and libraries saw the keys and arguments of the script that had run before them.
+#[test]
+fn functions_see_no_keys_of_scripts() {
+    let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+    let mut number = 0;
+    for script in [
+        "return _G.KEYS[1]",
+        "return KEYS[1]",
+        "return {unpack(KEYS)}",
+        "error(loadstring('return ARGV[1]')())",
+    ] {
+        for form in [Form::Function, Form::Library, Form::Positional] {
+            number += 3;
+            let reply = run_in(&mut sandbox, number, script);
+            assert!(reply.contains("key") || reply.contains("one"), "{script}: {reply}");
+            for (name, next) in [("KEYS", 1), ("ARGV", 2)] {
+                let source = format!("assert(pcall(function() return {name} end) == false) return 'none'");
+                let code = sandbox.compile(source.as_bytes(), "@user_function").expect("it is Lua");
+                let run = Run {
+                    code,
+                    form,
+                    number: number + next,
+                    protocol: 2,
+                    name: "f00",
+                    keys: &[],
+                    arguments: &[],
+                };
+                let outcome = sandbox.run(&run, &mut Echo);
+                let wanted = if form == Form::Library { &b""[..] } else { &b"$4\r\nnone\r\n"[..] };
+                assert_eq!(outcome, Outcome::Replied(wanted), "{name} behind {script}, {form:?}");
+            }
+        }
+    }
+}
+
 /// Small blocks that are free are kept apart: they are given again as they were counted, whatever their sizes.
 #[test]
 fn memory_is_counted_whatever_is_kept() {
