@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use perilune::Database;
-use perilune_server::{import_rdb, ImportError};
+use perilune_server::{import_rdb, ImportError, Streams};
 
 use crate::exchange::Progress;
 use crate::failure::{doing, environment, found, Failure, Result};
@@ -23,6 +23,9 @@ pub(crate) struct ImportOptions {
     /// The database, instead of --db; made if it is missing
     #[arg(value_hint = ValueHint::FilePath)]
     path: Option<PathBuf>,
+    /// Leave streams out and count them, instead of ending at the first
+    #[arg(long)]
+    without_streams: bool,
 }
 
 impl From<ImportError> for Failure {
@@ -49,10 +52,14 @@ pub(crate) fn run(options: &ImportOptions, default: Option<&Path>) -> Result<()>
     };
     let bar = Progress::of_bytes(&name, metadata.is_file().then_some(metadata.len()));
     let reader = BufReader::with_capacity(READ_BYTES, file);
-    let outcome = import_rdb(&database, reader, |done| bar.at(done.bytes));
+    let streams = if options.without_streams { Streams::LeftOut } else { Streams::Refused };
+    let outcome = import_rdb(&database, reader, streams, |done| bar.at(done.bytes));
     bar.end();
     let done = outcome?;
     eprintln!("{name}: {} keys imported, {} had expired", done.keys, done.expired);
+    if done.streams > 0 {
+        eprintln!("{name}: {} streams left out", done.streams);
+    }
     if done.functions > 0 {
         eprintln!("{name}: {} libraries of functions left out: load them with FUNCTION LOAD", done.functions);
     }

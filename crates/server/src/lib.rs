@@ -60,7 +60,7 @@ mod watched;
 mod weights;
 mod worker;
 
-pub use crate::rdb::{import_rdb, ImportError, Imported};
+pub use crate::rdb::{import_rdb, ImportError, Imported, Streams};
 pub use crate::server::{Running, Stopper};
 pub use crate::settings::{
     find, nearest, FileError, Kind, Name, Parsed, Scope, Setting, SettingError, Settings, SETTINGS,

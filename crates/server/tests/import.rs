@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use peer::{Client, Ours, Place, Redis};
 use perilune_resp::Answer;
-use perilune_server::{import_rdb, ImportError, Settings};
+use perilune_server::{import_rdb, ImportError, Settings, Streams};
 
 /// Commands that make the same key in as many encodings as there are.
 fn fill(client: &mut Client, large: bool) {
@@ -108,7 +108,8 @@ fn dumps_of_redis_become_the_same_keys() {
         fill(&mut there, true);
         let bytes = dump(&redis, &place);
         let mut reports = 0;
-        let done = import_rdb(&ours.database, Cursor::new(&bytes), |_| reports += 1).expect("a good dump");
+        let done = import_rdb(&ours.database, Cursor::new(&bytes), Streams::Refused, |_| reports += 1)
+            .expect("a good dump");
         assert_eq!(done.bytes, bytes.len() as u64);
         let Answer::Array(keys) = there.line("keys *") else { panic!("keys") };
         assert_eq!(done.keys, keys.len() as u64 + 1, "{encoding}");
@@ -137,7 +138,7 @@ fn damaged_dumps_are_refused() {
     fill(&mut Client::connect(&redis.socket), false);
     let bytes = dump(&redis, &place);
     for end in 0..bytes.len() {
-        let outcome = import_rdb(&ours.database, Cursor::new(&bytes[..end]), |_| {});
+        let outcome = import_rdb(&ours.database, Cursor::new(&bytes[..end]), Streams::Refused, |_| {});
         let Err(ImportError::Damaged { at, .. }) = outcome else { panic!("cut at {end}: {outcome:?}") };
         assert!(at <= end as u64);
     }
@@ -145,7 +146,10 @@ fn damaged_dumps_are_refused() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x81;
         // The checksum sees every change, if nothing does before.
-        assert!(import_rdb(&ours.database, Cursor::new(&damaged), |_| {}).is_err(), "byte {at}");
+        assert!(
+            import_rdb(&ours.database, Cursor::new(&damaged), Streams::Refused, |_| {}).is_err(),
+            "byte {at}"
+        );
     }
     // What claims much gets no memory for it.
     for claim in [
@@ -153,9 +157,57 @@ fn damaged_dumps_are_refused() {
         b"\x01\x01k\x81\x7f\xff\xff\xff\xff\xff\xff\xff",
     ] {
         let hostile = [b"REDIS0010", claim].concat();
-        assert!(import_rdb(&ours.database, Cursor::new(&hostile), |_| {}).is_err());
+        assert!(import_rdb(&ours.database, Cursor::new(&hostile), Streams::Refused, |_| {}).is_err());
     }
-    let text =
-        import_rdb(&ours.database, Cursor::new(b"not a dump"), |_| {}).expect_err("no dump").to_string();
+    let text = import_rdb(&ours.database, Cursor::new(b"not a dump"), Streams::Refused, |_| {})
+        .expect_err("no dump")
+        .to_string();
     assert!(text.contains("no dump of Redis"), "{text}");
+}
+
+#[test]
+fn streams_are_refused_or_left_out() {
+    let place = Place::new();
+    let (ours, redis) =
+        (Ours::start(&place, Settings { threads: 1, ..Settings::default() }), Redis::start(&place));
+    let (mut here, mut there) = (Client::connect(&ours.socket), Client::connect(&redis.socket));
+    let lines = [
+        "set before 1",
+        "xadd empty 1-1 f v",
+        "xdel empty 1-1",
+        "xadd read 1-1 f v g w",
+        "xadd read 2-1 f other",
+        "xgroup create read readers 0",
+        "xgroup create read nobody $",
+        "xreadgroup group readers ada count 1 streams read >",
+        "xreadgroup group readers bob streams read >",
+        "xreadgroup group readers bob streams read 0",
+        "xack read readers 1-1",
+        "pexpire read 100000000",
+        "rpush behind 2 3",
+    ];
+    for line in lines {
+        assert!(!there.line(line).is_error(), "{line}");
+    }
+    for number in 0..500 {
+        there.call(["XADD", "long", &format!("{}-0", number + 1), "number", &number.to_string()]);
+    }
+    let bytes = dump(&redis, &place);
+    let refused = import_rdb(&ours.database, Cursor::new(&bytes), Streams::Refused, |_| {});
+    let text = refused.expect_err("a stream").to_string();
+    assert!(text.contains("holds a stream (--without-streams"), "{text}");
+    let done = import_rdb(&ours.database, Cursor::new(&bytes), Streams::LeftOut, |_| {}).expect("the rest");
+    assert_eq!((done.keys, done.streams, done.bytes), (2, 3, bytes.len() as u64));
+    assert_eq!(here.line("get before"), Answer::Bulk(b"1".to_vec()));
+    assert_eq!(here.line("llen behind"), Answer::Integer(2));
+    assert_eq!(here.line("dbsize"), Answer::Integer(2));
+    // The key behind a stream that expires does not.
+    assert_eq!(
+        (here.line("ttl before"), here.line("ttl behind")),
+        (Answer::Integer(-1), Answer::Integer(-1))
+    );
+    for end in 0..bytes.len() {
+        let outcome = import_rdb(&ours.database, Cursor::new(&bytes[..end]), Streams::LeftOut, |_| {});
+        assert!(matches!(outcome, Err(ImportError::Damaged { .. })), "cut at {end}: {outcome:?}");
+    }
 }

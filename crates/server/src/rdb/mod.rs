@@ -4,13 +4,14 @@
 //! - The bytes are hostile: every length is compared with what is there before memory is taken for it.
 //! - A key is put down whole, in place of what lay there; keys before a damaged one stay, so that the same file can
 //!   be imported again.
-//! - Nothing is left out in silence: streams and modules are an error that names the key; functions, which the dump
-//!   holds as source, are counted.
+//! - Nothing is left out in silence: modules are an error that names the key, and streams, unless they are to be left out; those
+//!   are counted then, and so are functions, which the dump holds as source.
 //!
 //! Deliberately absent: writing such files; what a replica is sent.
 
 mod compact;
 mod reader;
+mod stream;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -30,6 +31,16 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Keys between two reports of progress.
 const KEYS_A_LOOK: u64 = 256;
 
+/// What becomes of streams, of which there are none here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Streams {
+    /// The import ends with an error that names the key.
+    #[default]
+    Refused,
+    /// They are counted and left out.
+    LeftOut,
+}
+
 /// What an import has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
@@ -37,6 +48,8 @@ pub struct Imported {
     pub keys: u64,
     /// Keys whose time had passed, which were left out.
     pub expired: u64,
+    /// Streams that were left out.
+    pub streams: u64,
     /// Libraries of functions in the file, which were left out: load them with FUNCTION LOAD.
     pub functions: u64,
     /// Bytes of the file that were read.
@@ -106,11 +119,13 @@ type Result<T> = std::result::Result<T, ImportError>;
 pub fn import_rdb(
     database: &Database,
     input: impl Read,
+    streams: Streams,
     mut progress: impl FnMut(&Imported),
 ) -> std::result::Result<Imported, ImportError> {
     let mut session = database.session()?;
     let mut import = Import {
         reader: Reader::new(input),
+        streams,
         session: &mut session,
         effects: Effects::default(),
         batch: Batch::new(),
@@ -129,6 +144,7 @@ pub fn import_rdb(
 
 struct Import<'s, R> {
     reader: Reader<R>,
+    streams: Streams,
     session: &'s mut Session,
     effects: Effects,
     batch: Batch,
@@ -197,6 +213,11 @@ impl<R: Read> Import<'_, R> {
 
     fn key(&mut self, kind: u8, expires: Option<i64>) -> reader::Result<()> {
         let name = self.reader.string()?;
+        if stream::is_one(kind) && self.streams == Streams::LeftOut {
+            stream::pass(&mut self.reader, kind)?;
+            self.done.streams += 1;
+            return Ok(());
+        }
         let contents = self.contents(kind, &name)?;
         if !contents.is_sound() {
             return Err(Wrong::Damaged("a key that holds nothing, or the same twice"));
@@ -242,9 +263,12 @@ impl<R: Read> Import<'_, R> {
                     .concat(),
             ),
             20 => Contents::Set(listpack(&reader.string()?)?),
-            6 | 7 | 15 | 19 | 21 => {
-                let what = if kind < 15 { "a module's value" } else { "a stream" };
-                return unsupported(format!("the key `{}` holds {what}", name.escape_ascii()));
+            6 | 7 => return unsupported(format!("the key `{}` holds a module's value", name.escape_ascii())),
+            _ if stream::is_one(kind) => {
+                return unsupported(format!(
+                    "the key `{}` holds a stream (--without-streams leaves them all out)",
+                    name.escape_ascii()
+                ));
             }
             _ => return Err(Wrong::Damaged("a value of an unknown kind")),
         })
