@@ -308,23 +308,34 @@ fn put_score(
     new: impl Fn(Option<f64>) -> Option<f64>,
 ) -> Result<Option<(Option<f64>, f64)>> {
     let Some(element) = Element::of(keys, name, Kind::Zset, member)? else { return Ok(None) };
-    // The place of the old score is to be looked at, too: so it has to be known before.
-    let old = match keys.session.get_ref(element.node())? {
-        None => None,
-        Some(value) => match score(value) {
-            None => return Ok(None),
-            old => old,
-        },
-    };
-    let Some(new) = new(old) else { return Ok(None) };
+    // The place of the old score is to be looked at, too: so it has to be known before. And mostly nothing changes, if it is
+    // the new one.
+    let mut old = None;
+    let is_seen = keys.session.look_few(&element.probes(), |few| {
+        let has_score = match few.sight(ELEMENT) {
+            Sight::Record => {
+                old = few.value(ELEMENT).and_then(score);
+                old.is_some()
+            }
+            sight => {
+                old = None;
+                sight == Sight::Nothing
+            }
+        };
+        has_score && element.count(few).is_some()
+    })?;
+    let Some(new) = new(old).filter(|_| is_seen) else { return Ok(None) };
+    if old == Some(new) {
+        return Ok(Some((old, new)));
+    }
     let place = element.place(keys, name, new, member)?;
     let old_place = match old {
-        Some(old) if old != new => element.place(keys, name, old, member)?,
-        _ => place.clone(),
+        Some(old) => element.place(keys, name, old, member)?,
+        None => place.clone(),
     };
     let [head, at] = element.probes();
     let probes = [head, at, Probe::at(&place), Probe::at(&old_place)];
-    let is_moved = old.is_some() && old != Some(new);
+    let is_moved = old.is_some();
     let probes = if is_moved { &probes[..] } else { &probes[..3] };
     let done = keys.session.change_few(probes, |few| {
         let mut put = || {
@@ -332,9 +343,6 @@ fn put_score(
             let found = few.sight(ELEMENT) == Sight::Record;
             if found != old.is_some() || found && few.value(ELEMENT).and_then(score) != old {
                 return None;
-            }
-            if old == Some(new) {
-                return Some(());
             }
             if !found {
                 few.set(HEAD, element.part(), count.checked_add(1)?);
