@@ -1,16 +1,29 @@
-# BIN [names]: like the bench: 1000 collections, over TCP; ours then redis; REDIS=0 leaves it out
-BIN=$1; shift
-V=value-0123456789
-for t in ${*:-lpush lpop sadd hset zadd mset}; do
-case $t in
-lpush) A="lpush list:__rand_int__ $V"; N=600000;; lpop) A="lpop list:__rand_int__"; N=600000;;
-sadd) A="sadd set:__rand_int__ member:__rand_int__"; N=600000;; hset) A="hset hash:__rand_int__ member:__rand_int__ $V"; N=600000;;
-zadd) A="zadd zset:__rand_int__ __rand_int__ member:__rand_int__"; N=600000;;
-set) A="set key:__rand_int__ $V"; N=1000000;;
-mset) A="mset k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V k:__rand_int__ $V"; N=100000;; esac
-R=1000; [ $t = mset -o $t = set ] && R=10000
-PRE=; [ $t = lpop ] && PRE="lpush list:__rand_int__ $V"
-export PRE
-[ "$SIX_OURS" = 0 ] || bash "$(dirname "$0")/pt.sh" $BIN $t $N -r $R $A
-[ "$REDIS" = 0 ] || bash "$(dirname "$0")/pt.sh" redis $t $N -r $R $A
+#!/usr/bin/env bash
+# six.sh BINARY [NAMES]: commands on 1,000 collections, by pt.sh; BINARY `redis` is redis-server.
+binary=$1
+shift
+value=value-0123456789
+here=$(dirname "$0")
+for name in ${*:-lpush lpop sadd hset zadd mset}; do
+    count=600000
+    range=1000
+    before=
+    case $name in
+        lpush) words="lpush list:__rand_int__ $value" ;;
+        lpop)
+            words="lpop list:__rand_int__"
+            before="lpush list:__rand_int__ $value"
+            ;;
+        sadd) words="sadd set:__rand_int__ member:__rand_int__" ;;
+        hset) words="hset hash:__rand_int__ member:__rand_int__ $value" ;;
+        zadd) words="zadd zset:__rand_int__ __rand_int__ member:__rand_int__" ;;
+        mset)
+            words=mset
+            for _ in $(seq 10); do words="$words k:__rand_int__ $value"; done
+            count=100000
+            range=10000
+            ;;
+    esac
+    # shellcheck disable=SC2086
+    BEFORE=$before bash "$here/pt.sh" "$binary" "$name" $count -r $range $words
 done
