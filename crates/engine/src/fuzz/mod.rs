@@ -110,8 +110,14 @@ fn run(name: &str, rounds: u64, mut round: impl FnMut(&mut Random) -> u64) {
 fn good_leaf(random: &mut Random) -> Box<Page> {
     let mut leaf = empty_leaf(0);
     let mut last = Vec::new();
+    // What most keys of some leaves begin with, so that their halves have stems.
+    let start = if random.below(3) == 0 { &b"most begin so,"[..] } else { &[] };
     for _ in 0..random.below(160) {
-        let key = random.key();
+        let mut key = random.key();
+        if random.below(8) > 0 {
+            key = [start, &key].concat();
+            key.truncate(USER_KEY_MAX);
+        }
         let longest = if random.below(20) == 0 { INLINE_MAX } else { 24 };
         let value = vec![random.next() as u8; random.below(longest + 1)];
         let found = find(&leaf, &key);

@@ -85,14 +85,14 @@ pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Opt
 /// Bytes that a leaf takes for records with these lengths of key and value, at most, its fences being `lo`
 /// and one that is not longer than `last`, the last key.
 pub(crate) fn leaf_bytes(lo: &[u8], last: &[u8], records: impl Iterator<Item = (usize, usize)>) -> usize {
-    let prefix = lo.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let prefix = stem::common(lo, last);
     let each = records.map(|(key, value)| LeafSlots::SIZE + record_bytes(key - prefix.min(key), value));
     PAGE_HEAD + lo.len() + last.len() + 3 + each.sum::<usize>()
 }
 
 /// Bytes that an inner page takes for separators of these lengths, the last of which is its upper fence.
 pub(crate) fn inner_bytes(lo: &[u8], last: &[u8], separators: impl Iterator<Item = usize>) -> usize {
-    let prefix = lo.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let prefix = stem::common(lo, last);
     let each = separators.map(|key| InnerSlots::SIZE + separator_bytes(key - prefix.min(key)));
     PAGE_HEAD + lo.len() + last.len() + 3 + each.sum::<usize>()
 }
@@ -321,7 +321,7 @@ fn between_groups(source: &Page, slots: usize, middle: usize) -> usize {
 
 /// The shortest key `s` with `last <= s < first` that is easily had.
 pub(crate) fn separator_between(last: &[u8], first: &[u8]) -> Vec<u8> {
-    let common = last.iter().zip(first).take_while(|(a, b)| a == b).count();
+    let common = stem::common(last, first);
     if last.len() <= common + 1 {
         return last.to_vec();
     }

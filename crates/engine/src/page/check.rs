@@ -34,7 +34,7 @@ fn check_slots<S: Slots>(page: &Page) -> Result<(), String> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(page, &mut lo);
     hi_fence(page, &mut hi);
-    let common = lo.iter().zip(&hi).take_while(|(a, b)| a == b).count();
+    let common = stem::common(&lo, &hi);
     if prefix_len(page) != common {
         return Err(format!("the prefix has {} bytes, the fences share {common}", prefix_len(page)));
     }

@@ -42,6 +42,7 @@ pub(crate) use search::is_gap;
 
 use perilune_shm::words::{self, u16_at, u32_at, u64_at, u8_at, Block};
 
+pub(crate) use stem::common;
 use stem::Sought;
 
 use crate::limits::{PAGE, PAGE_HEAD, PAGE_WORDS};

@@ -136,7 +136,7 @@ pub(super) fn base_of(page: &Page) -> Vec<u8> {
 }
 
 /// How many bytes two keys have in common.
-pub(super) fn common(one: &[u8], other: &[u8]) -> usize {
+pub(crate) fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 

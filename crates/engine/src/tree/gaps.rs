@@ -4,8 +4,8 @@
 //! Invariants
 //! - What is remembered is a guess: the leaf's own records and fences say whether it still holds, under the word that
 //!   the answer is checked with.
-//! - A place that fails is looked for in its leaf, as long as that covers the key; then the guess is forgotten. One of
-//!   another key in the same slot is told by its tag, without a look at its leaf.
+//! - A guess of another key in the same slot is told by its tag, without a look at its leaf. Where others have moved a
+//!   place it is looked for in its leaf; a guess whose leaf no longer covers the key is forgotten.
 //!
 //! Deliberately absent: keys that are read or written themselves, which come at random; `Fingers` has the last ones.
 
@@ -58,7 +58,7 @@ impl Gaps {
         guesses[slot].set(Guess { leaf, below: below as u16, tag });
     }
 
-    /// The leaf that covers `key`, and how many of its records are below it, if the guess was good, or one off.
+    /// The leaf that covers `key`, and how many of its records are below it, if the leaf was guessed right.
     #[inline]
     pub(super) fn find(&self, image: &Image, which: Which, key: &[u8]) -> Option<(Seen, usize)> {
         let guesses = self.0.get()?;

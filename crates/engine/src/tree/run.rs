@@ -214,7 +214,7 @@ fn many(pairs: &Pairs<'_>) -> bool {
 /// How many of the pairs fill an empty leaf whose upper fence is put right behind them.
 fn fill(page: &Page, pairs: &Pairs<'_>, lo: &mut Vec<u8>) -> usize {
     page::lo_fence(page, lo);
-    let shared = |key: &[u8]| key.iter().zip(&lo[..]).take_while(|(a, b)| a == b).count();
+    let shared = |key: &[u8]| page::common(key, lo);
     // About as many of the first one's size, so that the first guess is good as a rule.
     let about =
         pairs.first().map_or(0, |(key, value)| PAGE / (page::record_bytes(key.len(), value.len()) + 8));
