@@ -322,6 +322,12 @@ impl Connection {
         };
     }
 
+    /// Whether nothing of it is under way, so that another loop can go on with it.
+    pub(crate) fn is_movable(&self) -> bool {
+        let is_quiet = self.held.is_none() && !self.unrun && self.pending() == 0;
+        is_quiet && !self.hung_up && !self.client.closing && !self.is_slow() && self.client.is_movable()
+    }
+
     /// Replies that wait to be sent, in bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.pending()

@@ -5,11 +5,12 @@
 //!
 //! Invariants
 //! - No loop waits: a question is a letter, an answer is a letter or a message.
+//! - A client that moves from one loop to another is asked once (`worker::moves`).
 //! - A server that does not answer within [`ANSWERED`] is left out.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use perilune::Session;
@@ -111,6 +112,8 @@ struct Pending {
 pub(crate) struct Inquiries {
     newest: AtomicU64,
     pending: Mutex<HashMap<u64, Pending>>,
+    /// Held by who sends a question to the loops, or a client from one to another.
+    order: Mutex<()>,
 }
 
 impl Pending {
@@ -124,6 +127,11 @@ impl Pending {
 }
 
 impl Inquiries {
+    /// While this is held, nobody else sends questions to loops or clients from one to another.
+    pub(crate) fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a server's answer; the last one makes the reply.
     pub(crate) fn answered(&self, number: u64, answer: &Answer) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,6 +200,7 @@ pub(crate) fn hear_question(server: &Server, words: Arguments<'_>) {
     let words = words.from(1);
     let number = |index: usize| words.get(index).and_then(parse_integer).unwrap_or(0);
     let asker = Seat { thread: usize::MAX, token: usize::MAX, client: number(2) };
+    let _order = server.inquiries.order();
     for (thread, letter) in letters(server, words.from(3).to_owned(), asker, (number(0), number(1) as u64)) {
         server.mailboxes[thread].post(letter);
     }

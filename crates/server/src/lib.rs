@@ -16,6 +16,7 @@
 
 mod acl;
 mod aside;
+mod awake;
 mod census;
 mod client;
 mod commands;
@@ -38,6 +39,7 @@ mod numbers;
 mod pattern;
 mod peers;
 mod permits;
+mod processor;
 mod queue;
 mod random;
 mod rdb;

@@ -6,13 +6,14 @@
 //!   connection is left hanging.
 //! - Who posts never waits: a mailbox takes everything, and is emptied before its loop sleeps.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mio::Waker;
 
 use crate::aside::Done;
 use crate::client::Client;
+use crate::connection::Connection;
 use crate::inquiry::Inquiry;
 use crate::server::Server;
 use crate::stream::Stream;
@@ -36,6 +37,10 @@ pub(crate) struct Seat {
 pub(crate) enum Letter {
     /// A new connection.
     Arrived(Box<(Stream, Client)>),
+    /// A connection that another loop has had.
+    Moved(Box<Connection>),
+    /// Another loop is to get some of this one's connections.
+    Share { with: usize },
     /// The reply that a parked connection waits for.
     Reply { seat: Seat, ticket: u64, bytes: Vec<u8> },
     /// A command that ran aside has ended.
@@ -66,6 +71,8 @@ pub(crate) struct Mailbox {
     waiting: AtomicBool,
     /// Connections that the thread has, or is about to.
     pub(crate) load: AtomicUsize,
+    /// Nanoseconds that the loop has used of a processor, as far as it has said so.
+    pub(crate) used: AtomicU64,
 }
 
 impl Mailbox {

@@ -13,6 +13,7 @@ use perilune_luahost::sandbox::SCRIPT_STACK;
 
 use crate::acl::{hashed, Acl};
 use crate::aside::{self, Loops, Vital};
+use crate::awake::Awake;
 use crate::commands;
 use crate::commands::nodes::Waiters;
 use crate::effects::Effects;
@@ -72,6 +73,8 @@ pub(crate) struct Server {
     /// One for each event loop.
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) scripts: Scripts,
+    /// How many loops have clients.
+    pub(crate) awake: Awake,
     /// Loops whose threads run something long.
     pub(crate) aside: Loops,
     /// Wakes the thread that follows changes of settings and users.
@@ -251,6 +254,7 @@ impl Running {
             mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
             scripts: Scripts::default(),
             aside: Loops::new(settings.threads.max(1)),
+            awake: Awake::new(settings.threads.max(1), settings.number(Name::ThreadsAwake) == 1),
             follower_waker,
             inquiries: Inquiries::default(),
             monitors: Monitors::default(),

@@ -1,8 +1,8 @@
 //! A thread of the server: an event loop over its connections, with its own session of the database.
 //!
 //! Invariants
-//! - A connection stays with its thread. The first thread accepts, and gives each one to the thread that
-//!   has fewest.
+//! - The first thread accepts, and gives each connection to the thread that has fewest of those awake. It stays there until
+//!   another thread wakes or this one rests (`awake`, `moves`).
 //! - Replies and letters leave when what they tell is durable: at level `fsync` the commands of a round share one
 //!   sync. A reply of a command that ran aside, on a session of its own, has waited for its own.
 //! - Other replies wait for those of the same round, up to [`SAID`] connections and about a millisecond: a client of
@@ -14,6 +14,7 @@ mod admission;
 mod desk;
 mod inquiries;
 mod messages;
+mod moves;
 mod overdue;
 mod pauses;
 mod rights;
@@ -31,6 +32,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::Session;
 
 pub(crate) use self::desk::Desk;
+use self::moves::Duty;
 use crate::aside::{Aside, Done};
 use crate::client::Client;
 use crate::connection::{Connection, Lent, Outcome};
@@ -85,6 +87,7 @@ pub(crate) struct Worker {
     rules: u64,
     /// What its connections take is counted.
     weighs: bool,
+    duty: Duty,
 }
 
 impl Worker {
@@ -132,12 +135,14 @@ impl Worker {
             held: Vec::new(),
             said: Vec::new(),
             said_at: Instant::now(),
-            seconds: 0,
+            // One that comes from another loop may have been idle for longer than this one counts.
+            seconds: 1 << 40,
             second: Instant::now(),
             rules: 0,
             weighs: false,
             asides: VecDeque::new(),
             slow: Vec::new(),
+            duty: Duty::new(thread, server.mailboxes.len()),
         })
     }
 
@@ -198,6 +203,7 @@ impl Worker {
         self.tell_changes();
         self.speak();
         self.settle();
+        self.attend();
         true
     }
 
@@ -379,6 +385,8 @@ impl Worker {
         for letter in letters {
             match letter {
                 Letter::Arrived(arrived) => self.arrive(*arrived),
+                Letter::Moved(connection) => self.take_over(*connection),
+                Letter::Share { with } => self.bequeath(with),
                 Letter::Reply { seat, ticket, bytes } => {
                     let parked = self.at(seat).and_then(|connection| connection.answer(ticket, bytes));
                     if let Some(parked) = parked {

@@ -8,7 +8,8 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::{refuse, refuse_with, Result, NO_KEY};
 use crate::gate::{wrong_number, Context};
 use crate::keyspace::{clock, Keys};
-use crate::numbers::{double, lower};
+use crate::mailbox::{Letter, Mailbox};
+use crate::numbers::{double, integer, lower};
 
 const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -18,6 +19,8 @@ const HELP: &[&str] = &[
     "    Do nothing: there is nothing of the kind, and nothing to load.",
     "ERROR <string>",
     "    Return <string> as an error.",
+    "LOOPS [count]",
+    "    Let so many event loops of this server have clients from now on; show how many do, and how many clients each has.",
     "OBJECT <key>",
     "    Show how a key lies in the tree.",
     "PANIC",
@@ -59,6 +62,7 @@ pub(crate) fn debug(
             context.server.expires.store(on, Ordering::Relaxed);
             replies.simple("OK");
         }
+        (b"loops", 2 | 3) => return loops(context, arguments.get(2), replies),
         (b"object", 3) => return object(context, &arguments[2], replies),
         (b"error", 3) => return refuse_with(String::from_utf8_lossy(&arguments[2]).into_owned()),
         (b"panic", 2) => panic!("DEBUG PANIC"),
@@ -69,6 +73,23 @@ pub(crate) fn debug(
         (b"help", 2) => super::help(HELP, replies),
         (b"jmap", _) => return refuse("ERR there is no Java here"),
         (word, _) => return refuse_with(wrong_number(&format!("debug|{}", String::from_utf8_lossy(word)))),
+    }
+    Ok(())
+}
+
+fn loops(context: &mut Context<'_>, count: Option<&[u8]>, replies: &mut Replies<'_>) -> Result<()> {
+    let server = context.server;
+    if let Some(count) = count {
+        let before = server.awake.fix(integer(count)?.clamp(1, 1_024) as usize);
+        for with in before..server.awake.count() {
+            server.mailboxes[..before].iter().for_each(|mailbox| mailbox.post(Letter::Share { with }));
+        }
+        server.mailboxes.iter().for_each(Mailbox::wake);
+    }
+    replies.array(1 + server.mailboxes.len());
+    replies.integer(server.awake.count() as i64);
+    for mailbox in &server.mailboxes {
+        replies.integer(mailbox.load.load(Ordering::Relaxed) as i64);
     }
     Ok(())
 }

@@ -130,6 +130,7 @@ fn server_fields(context: &Context<'_>) -> Fields {
         ("uptime_in_seconds", seconds.to_string()),
         ("uptime_in_days", (seconds / 86_400).to_string()),
         ("io_threads", server.settings.threads.to_string()),
+        ("threads_awake", server.awake.count().to_string()),
         ("executable", program),
         (
             "config_file",

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::time::{clock_gettime, ClockId};
+use crate::processor::thread_time;
 
 /// So many times as long as the loop was held up.
 const TIMES: u32 = 128;
@@ -55,12 +55,6 @@ pub(crate) fn sampled_thread_time(now: Instant) -> Duration {
             time
         }
     }
-}
-
-/// The processor's time that this thread has taken.
-pub(crate) fn thread_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 #[cfg(test)]

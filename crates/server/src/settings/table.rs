@@ -136,6 +136,8 @@ settings! {
         "Seconds after which a silent client is asked whether it is there; 0: never";
     "threads" Threads, Server, Kind::Integer { least: 0, most: 1_024 }, "0",
         "Threads that serve clients; 0: one for each core";
+    "threads-awake" ThreadsAwake, Server, Kind::Choice(&["as-needed", "all"]), "as-needed",
+        "Whether one thread serves all clients until it is busy and a processor idle, or all threads share them always";
     "timeout" Timeout, Database, Kind::Integer { least: 0, most: 1 << 31 }, "0",
         "Seconds after which an idle client is disconnected; 0: never";
     "tls-auth-clients" TlsAuthClients, Server, Kind::Choice(&["no", "optional", "yes"]), "yes",

@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, a page at a time")
         .quick(keys::keys_quick),
     on_connection("debug", -2, ADMIN | NOSCRIPT, "server", debug::debug, "What suites of tests ask for")
-        .with(&["change-repl-id", "error", "help", "jmap", "listpack", "loadaof", "object", "panic", "protocol",
+        .with(&["change-repl-id", "error", "help", "jmap", "listpack", "loadaof", "loops", "object", "panic", "protocol",
             "quicklist-packed-threshold", "reload", "replicate", "set-active-expire", "set-disable-deny-scripts", "sleep",
             "stringmatch-len"]),
     on_keys("flushall", -1, WRITE | DANGEROUS | KEYSPACE, NONE, "server", keys::flush, "Removes the keys of all databases"),

@@ -1,11 +1,10 @@
-//! How clients come to a loop: accepted by the first thread, refused or given to the one that has fewest.
+//! How clients come to a loop: accepted by the first thread, refused or given to the one of those awake that has fewest.
 
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use mio::net::TcpStream;
-use mio::{Interest, Token};
 use perilune::{node, Session};
 
 use super::Worker;
@@ -87,25 +86,14 @@ impl Worker {
             server.note(Level::Verbose, "client connected", &[("addr", &address), ("id", &id.to_string())]);
         }
         let client = Client::new(id, (address, here), local, server.is_open());
-        let Some(target) = server.mailboxes.iter().min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed))
-        else {
-            return;
-        };
+        let awake = server.mailboxes.iter().take(server.awake.count());
+        let Some(target) = awake.min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed)) else { return };
         target.load.fetch_add(1, Ordering::Relaxed);
         target.post(Letter::Arrived(Box::new((stream, client))));
     }
 
     pub(super) fn arrive(&mut self, (mut stream, mut client): (Stream, Client)) {
-        let token = self.free.pop().unwrap_or_else(|| {
-            self.connections.push(None);
-            self.connections.len() - 1
-        });
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if self.poll.registry().register(stream.source(), Token(token), interest).is_err() {
-            self.free.push(token);
-            self.forget_one();
-            return;
-        }
+        let Some(token) = self.register(stream.source()) else { return self.forget_one() };
         client.seat = Seat { thread: self.desk.thread, token, client: client.id };
         self.connections[token] = Some(Connection::new(stream, client, self.desk.server.bulk_bytes));
         self.serve(token);

@@ -11,6 +11,7 @@ use crate::connection::Lent;
 use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
+use crate::mailbox::Letter;
 use crate::queue;
 use crate::server::Server;
 use crate::subscribers;
@@ -162,6 +163,8 @@ impl Desk {
         }
         // What others are told is as durable as what the client is told itself.
         self.settle();
+        let is_question = |(_, letter): &(usize, Letter)| matches!(letter, Letter::Ask(_));
+        let _order = self.effects.letters.iter().any(is_question).then(|| self.server.inquiries.order());
         for (thread, letter) in self.effects.letters.drain(..) {
             match self.server.mailboxes.get(thread) {
                 Some(mailbox) if thread == self.thread => mailbox.keep(letter),

@@ -49,12 +49,13 @@ impl Worker {
     }
 
     /// Where the client is that one wants to redirect to, if it is here.
-    fn find(&self, words: Arguments<'_>) -> Answer {
+    fn find(&mut self, words: Arguments<'_>) -> Answer {
         let id = target(words);
-        let is_meant = |connection: &&Connection| Some(connection.client.id) == id;
-        match self.connections.iter().flatten().find(is_meant) {
+        let is_meant = |connection: &&mut Connection| Some(connection.client.id) == id;
+        match self.connections.iter_mut().flatten().find(is_meant) {
             None => Answer::default(),
             Some(connection) => {
+                connection.client.is_found = true;
                 let place = Place { server: self.desk.server.number, seat: connection.client.seat };
                 Answer { lines: place.to_text().into_bytes(), count: 1 }
             }

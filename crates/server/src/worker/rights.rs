@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::subscribers::Topic;
 
 /// Whether a client's user is gone, or may not have what the client is subscribed to.
-fn is_refused(client: &Client, acl: &Acl) -> bool {
+pub(super) fn is_refused(client: &Client, acl: &Acl) -> bool {
     if !client.authenticated {
         return false;
     }

@@ -14,7 +14,7 @@ use std::{env, fs, process, thread};
 
 use perilune::Database;
 use perilune_resp::{Answer, ArgumentsBuf};
-use perilune_server::{Running, Settings, Stopper};
+use perilune_server::{Name, Running, Settings, Stopper};
 
 /// A directory of a test, gone with it.
 pub struct Place(PathBuf);
@@ -52,7 +52,7 @@ impl Ours {
     pub fn start(place: &Place, settings: Settings) -> Ours {
         let database = Database::open(place.path().join("test.db")).expect("a database for the test");
         let socket = place.path().join("ours.sock");
-        let settings = Settings { port: 0, unix_socket: Some(socket.clone()), ..settings };
+        let settings = Settings { port: 0, unix_socket: Some(socket.clone()), ..shared_out(settings) };
         let running = Running::start(&database, settings).expect("our server starts");
         let port = running.addresses().first().map_or(0, |address| address.port());
         Ours { database, socket, port, stopper: running.stopper(), running: Some(running) }
@@ -61,11 +61,20 @@ impl Ours {
     /// Another server of the same database.
     pub fn beside(&self, place: &Place) -> Ours {
         let socket = place.path().join("beside.sock");
-        let settings = Settings { port: 0, unix_socket: Some(socket.clone()), ..Settings::default() };
+        let settings =
+            Settings { port: 0, unix_socket: Some(socket.clone()), ..shared_out(Settings::default()) };
         let running = Running::start(&self.database, settings).expect("another server starts");
         let database = self.database.clone();
         Ours { database, socket, port: 0, stopper: running.stopper(), running: Some(running) }
     }
+}
+
+/// With clients on all threads, unless the test has said otherwise: so they meet each other there.
+fn shared_out(settings: Settings) -> Settings {
+    if settings.is_given(Name::ThreadsAwake) {
+        return settings;
+    }
+    settings.with("threads-awake", "all").expect("a setting")
 }
 
 impl Drop for Ours {

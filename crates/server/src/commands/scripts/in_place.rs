@@ -16,7 +16,8 @@ use perilune_resp::{Arguments, Replies};
 use super::{run_briefly, script_work, split, Traits};
 use crate::gate::Context;
 use crate::memory;
-use crate::scripts::rest::{sampled_thread_time, thread_time};
+use crate::processor::thread_time;
+use crate::scripts::rest::sampled_thread_time;
 use crate::scripts::watch::IN_PLACE;
 use crate::table::Command;
 

@@ -1,0 +1,214 @@
+//! How clients go from one loop to another, when one wakes or rests (`awake`).
+//!
+//! Invariants
+//! - A client moves while nothing of it is under way, and nobody else knows its place: it waits for nothing, is subscribed to
+//!   nothing, is told of nothing. Others stay where they are.
+//! - A question to all clients (`inquiry`) meets each one once: questions and clients come to a loop in one order, and no
+//!   client leaves a loop that has a question in its mailbox.
+
+use std::sync::atomic::Ordering;
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use mio::event::Source;
+use mio::{Interest, Token};
+
+use super::rights::is_refused;
+use super::Worker;
+use crate::awake::{Advice, Steward, Used};
+use crate::connection::Connection;
+use crate::mailbox::{Letter, Mailbox, Seat};
+use crate::processor::{idle_time, thread_time};
+
+/// How often a loop says what it has used, and one at rest looks for clients that can leave.
+const TOLD: Duration = Duration::from_millis(20);
+
+/// What a loop knows of its own work.
+#[derive(Debug)]
+pub(super) struct Duty {
+    /// The thread that it was with, and what that one had taken, when it said so last.
+    said: Option<(ThreadId, Duration)>,
+    at: Instant,
+    /// Only the first loop has one.
+    steward: Option<Steward>,
+    /// Who is to get some of its clients.
+    heirs: Vec<usize>,
+}
+
+impl Duty {
+    pub(super) fn new(thread: usize, loops: usize) -> Duty {
+        let now = Instant::now();
+        let steward = (thread == 0).then(|| Steward::new(now, loops));
+        Duty { said: None, at: now, steward, heirs: Vec::new() }
+    }
+}
+
+impl Worker {
+    /// Sees to it that as many loops are awake as there is work for, at the end of a round.
+    pub(super) fn attend(&mut self) {
+        let server = &self.desk.server;
+        if server.mailboxes.len() < 2 {
+            return;
+        }
+        let now = Instant::now();
+        if now.saturating_duration_since(self.duty.at) >= TOLD {
+            self.duty.at = now;
+            if server.awake.follows() {
+                self.tell_use();
+                self.decide(now);
+            }
+            if !self.desk.server.awake.has(self.desk.thread) {
+                self.give_all_away();
+            }
+        }
+        if !self.duty.heirs.is_empty() && !self.is_asked() {
+            for heir in std::mem::take(&mut self.duty.heirs) {
+                self.share_with(heir);
+            }
+        }
+    }
+
+    fn tell_use(&mut self) {
+        let (thread, time) = (thread::current().id(), thread_time());
+        // A thread that has taken the loop over has worked for others before.
+        if let Some((_, before)) = self.duty.said.filter(|(before, _)| *before == thread) {
+            let used = time.saturating_sub(before).as_nanos() as u64;
+            self.desk.server.mailboxes[self.desk.thread].used.fetch_add(used, Ordering::Relaxed);
+        }
+        self.duty.said = Some((thread, time));
+    }
+
+    fn decide(&mut self, now: Instant) {
+        let Some(steward) = self.duty.steward.as_mut().filter(|steward| steward.is_due(now)) else { return };
+        let server = &self.desk.server;
+        let used = |mailbox: &Mailbox| Used {
+            time: Duration::from_nanos(mailbox.used.load(Ordering::Relaxed)),
+            clients: mailbox.load.load(Ordering::Relaxed),
+        };
+        let used: Vec<Used> = server.mailboxes.iter().map(used).collect();
+        let awake = server.awake.count();
+        match steward.advise(now, awake, &used, idle_time) {
+            Advice::Stay => {}
+            Advice::Share(busiest) => {
+                server.awake.wake();
+                server.mailboxes[busiest].post(Letter::Share { with: awake });
+            }
+            Advice::Rest => {
+                server.awake.rest();
+                server.mailboxes[awake - 1].wake();
+            }
+        }
+    }
+
+    /// Another loop is to get some of its clients.
+    pub(super) fn bequeath(&mut self, heir: usize) {
+        self.duty.heirs.push(heir);
+    }
+
+    /// Whether a question may wait that its clients are to be asked.
+    fn is_asked(&self) -> bool {
+        self.desk.server.mailboxes[self.desk.thread].is_waiting()
+    }
+
+    fn load_of(&self, thread: usize) -> usize {
+        self.desk.server.mailboxes.get(thread).map_or(0, |mailbox| mailbox.load.load(Ordering::Relaxed))
+    }
+
+    /// Gives so many clients to another loop that both have as many, each second one beginning with the busiest.
+    fn share_with(&mut self, heir: usize) {
+        let more = self.load_of(self.desk.thread).saturating_sub(self.load_of(heir)) / 2;
+        let mut movable: Vec<(Instant, usize)> = self.movable().collect();
+        movable.sort_unstable_by_key(|(active, token)| (std::cmp::Reverse(*active), *token));
+        let tokens: Vec<usize> =
+            movable.into_iter().skip(1).step_by(2).take(more).map(|(_, token)| token).collect();
+        for token in tokens {
+            self.give_away(token, heir);
+        }
+    }
+
+    /// Gives those that can be moved to loops that are awake.
+    fn give_all_away(&mut self) {
+        if self.load_of(self.desk.thread) == 0 {
+            return;
+        }
+        let tokens: Vec<usize> = self.movable().map(|(_, token)| token).collect();
+        for token in tokens {
+            let awake = self.desk.server.awake.count();
+            if let Some(heir) = (0..awake).min_by_key(|thread| self.load_of(*thread)) {
+                self.give_away(token, heir);
+            }
+        }
+    }
+
+    /// Clients that can be moved now, and when they have asked for something last.
+    fn movable(&self) -> impl Iterator<Item = (Instant, usize)> + '_ {
+        let connections = self.connections.iter().enumerate();
+        connections.filter_map(|(token, connection)| {
+            let connection = connection.as_ref().filter(|connection| connection.is_movable())?;
+            Some((connection.client.active, token))
+        })
+    }
+
+    fn give_away(&mut self, token: usize, heir: usize) {
+        let server = &self.desk.server;
+        let _order = server.inquiries.order();
+        if self.is_asked() || heir == self.desk.thread {
+            return;
+        }
+        let Some(slot) = self.connections.get_mut(token) else { return };
+        let Some(mut connection) = slot.take() else { return };
+        if self.poll.registry().deregister(connection.stream.source()).is_err() {
+            *slot = Some(connection);
+            return;
+        }
+        self.free.push(token);
+        // How long it has been idle, in the seconds of its next loop, is told by how long it has been here.
+        connection.served = self.seconds - connection.served;
+        server.mailboxes[self.desk.thread].load.fetch_sub(1, Ordering::Relaxed);
+        server.mailboxes[heir].load.fetch_add(1, Ordering::Relaxed);
+        server.mailboxes[heir].post(Letter::Moved(Box::new(connection)));
+    }
+
+    /// Takes a client over from another loop.
+    pub(super) fn take_over(&mut self, mut connection: Connection) {
+        let Some(token) = self.register(connection.stream.source()) else {
+            self.desk.server.weights.change(connection.weight.take(), None);
+            if let Some(nodes) = &mut connection.client.nodes {
+                nodes.end(&mut self.desk.session);
+            }
+            return self.forget_one();
+        };
+        let client = &mut connection.client;
+        client.seat = Seat { thread: self.desk.thread, token, client: client.id };
+        let idle = self.seconds - connection.served;
+        // What has come to it on the way is told by no event that this loop has seen.
+        (connection.readable, connection.writable) = (true, true);
+        if !self.weighs {
+            self.desk.server.weights.change(connection.weight.take(), None);
+        }
+        // Rules may have changed while it was with neither loop.
+        let is_refused = is_refused(&connection.client, &self.desk.server.acl);
+        self.connections[token] = Some(connection);
+        if is_refused {
+            return self.end(token);
+        }
+        self.serve(token);
+        if let Some(Some(connection)) = self.connections.get_mut(token) {
+            connection.served = idle;
+        }
+    }
+
+    /// A token under which the loop hears of a socket; none where the kernel has no room for it.
+    pub(super) fn register(&mut self, socket: &mut dyn Source) -> Option<usize> {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if self.poll.registry().register(socket, Token(token), interest).is_err() {
+            self.free.push(token);
+            return None;
+        }
+        Some(token)
+    }
+}
