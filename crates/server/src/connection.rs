@@ -19,6 +19,7 @@ use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
 use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, SAID, SAID_BYTES, TURNS};
 use crate::settings::Name;
+use crate::statistics::Traffic;
 use crate::stream::Stream;
 use crate::weights::Weight;
 use crate::worker::Desk;
@@ -46,11 +47,13 @@ pub(crate) struct Lent {
     input: Vec<u8>,
     /// For replies.
     outputs: Vec<Vec<u8>>,
+    /// What connections have read and written, until it is counted.
+    pub(crate) traffic: Traffic,
 }
 
 impl Lent {
     pub(crate) fn new() -> Lent {
-        Lent { input: vec![0; READ_BYTES], outputs: Vec::new() }
+        Lent { input: vec![0; READ_BYTES], outputs: Vec::new(), traffic: Traffic::default() }
     }
 }
 
@@ -67,6 +70,8 @@ pub(crate) struct Connection {
     /// Replies that the kernel has not taken yet, from `sent` on.
     output: Vec<u8>,
     sent: usize,
+    /// What the kernel has taken and is not counted yet.
+    went: u64,
     /// Replies from here on are not sent before the loop has seen to it that what they tell is durable.
     held: Option<usize>,
     /// The kernel may have more to read, or room to write.
@@ -93,6 +98,7 @@ impl Connection {
             unrun: false,
             output: Vec::new(),
             sent: 0,
+            went: 0,
             held: None,
             readable: true,
             writable: true,
@@ -207,6 +213,7 @@ impl Connection {
                 // end has come, too: that is told once, with the bytes before it.
                 let has_ended = self.hung_up || self.stream.has_ended();
                 self.readable = start + came == buffer.len() || has_ended;
+                lent.traffic.came += came as u64;
                 came
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -427,7 +434,10 @@ impl Connection {
         while self.writable && self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(taken) => self.sent += taken,
+                Ok(taken) => {
+                    self.sent += taken;
+                    self.went += taken as u64;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -440,8 +450,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives the buffer of replies back when it is empty.
+    /// Gives the buffer of replies back when it is empty, and tells what has been sent.
     pub(crate) fn settle(&mut self, lent: &mut Lent) {
+        lent.traffic.went += std::mem::take(&mut self.went);
         if self.output.is_empty() && self.output.capacity() > 0 {
             let mut output = std::mem::take(&mut self.output);
             if lent.outputs.len() < SAID {

@@ -10,7 +10,7 @@ use perilune::{Durability, Session, TransactionOptions};
 
 use crate::peers;
 use crate::server::Server;
-use crate::statistics::Looks;
+use crate::statistics::{Looks, Traffic};
 
 /// Counters of this server; each thread adds to them, so that nothing that commands read lies in their lines of
 /// the cache.
@@ -28,8 +28,10 @@ pub(crate) struct Figures {
     pub(crate) tracked_keys: AtomicU64,
     pub(crate) tracked_items: AtomicU64,
     pub(crate) tracked_prefixes: AtomicU64,
-    /// Commands in the last second.
+    /// Commands in the last second, and bytes that came and went.
     pub(crate) commands_each_second: AtomicU64,
+    pub(crate) came_each_second: AtomicU64,
+    pub(crate) went_each_second: AtomicU64,
 }
 
 /// One server's figures, or the sum of several.
@@ -55,6 +57,10 @@ pub(crate) struct Published {
     pub(crate) tracked_prefixes: u64,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
+    pub(crate) traffic: Traffic,
+    pub(crate) traffic_each_second: Traffic,
+    /// Bytes of the database that were in use at most, as this server has seen it.
+    pub(crate) peak: u64,
 }
 
 impl Published {
@@ -84,10 +90,16 @@ impl Published {
             tracked_prefixes: read(&figures.tracked_prefixes),
             hits,
             misses,
+            traffic: server.statistics.traffic(),
+            traffic_each_second: Traffic {
+                came: read(&figures.came_each_second),
+                went: read(&figures.went_each_second),
+            },
+            peak: server.memory.peak(),
         }
     }
 
-    fn fields(&mut self) -> [&mut u64; 18] {
+    fn fields(&mut self) -> [&mut u64; 23] {
         [
             &mut self.process,
             &mut self.port,
@@ -107,6 +119,11 @@ impl Published {
             &mut self.tracked_prefixes,
             &mut self.hits,
             &mut self.misses,
+            &mut self.traffic.came,
+            &mut self.traffic.went,
+            &mut self.traffic_each_second.came,
+            &mut self.traffic_each_second.went,
+            &mut self.peak,
         ]
     }
 
@@ -140,6 +157,11 @@ impl Published {
         self.tracked_prefixes += other.tracked_prefixes;
         self.hits += other.hits;
         self.misses += other.misses;
+        self.traffic.came += other.traffic.came;
+        self.traffic.went += other.traffic.went;
+        self.traffic_each_second.came += other.traffic_each_second.came;
+        self.traffic_each_second.went += other.traffic_each_second.went;
+        self.peak = self.peak.max(other.peak);
     }
 }
 
@@ -158,11 +180,19 @@ impl Publisher {
     /// Publishes this server's figures, if they have changed. A database that takes no writes has none.
     pub(crate) fn publish(&mut self, server: &Server, session: &mut Session) {
         let figures = &server.figures;
-        let commands = server.statistics.commands();
         let seconds = self.at.elapsed().as_secs_f64().max(0.001);
-        let rate = (commands.saturating_sub(self.last.commands) as f64 / seconds).round() as u64;
         self.at = Instant::now();
-        figures.commands_each_second.store(rate, Ordering::Relaxed);
+        // What it takes between is not seen; where that fails, the next second tells.
+        let _ = server.memory.used(&server.database);
+        let (traffic, before) = (server.statistics.traffic(), self.last.traffic);
+        for (rate, now, before) in [
+            (&figures.commands_each_second, server.statistics.commands(), self.last.commands),
+            (&figures.came_each_second, traffic.came, before.came),
+            (&figures.went_each_second, traffic.went, before.went),
+        ] {
+            let each = (now.saturating_sub(before) as f64 / seconds).round() as u64;
+            rate.store(each, Ordering::Relaxed);
+        }
         let now = Published::now(server);
         if now == self.last || server.number == 0 {
             return;

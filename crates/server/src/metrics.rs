@@ -117,6 +117,8 @@ fn text(server: &Server) -> String {
         ("connections_total", "counter", "clients that have come", now.connections),
         ("rejected_connections_total", "counter", "clients that were refused", now.rejected),
         ("commands_total", "counter", "commands", now.commands),
+        ("received_bytes_total", "counter", "bytes that clients have sent", now.traffic.came),
+        ("sent_bytes_total", "counter", "bytes that clients have been sent", now.traffic.went),
         ("expired_keys_total", "counter", "expired keys that this server has removed", now.swept),
         ("keyspace_hits_total", "counter", "keys that commands which only read have found", now.hits),
         ("keyspace_misses_total", "counter", "keys that they have not found", now.misses),

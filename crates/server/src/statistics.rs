@@ -48,6 +48,21 @@ struct Commands {
     count: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
+    came: AtomicU64,
+    went: AtomicU64,
+}
+
+impl Commands {
+    fn all(&self) -> [&AtomicU64; 5] {
+        [&self.count, &self.hits, &self.misses, &self.came, &self.went]
+    }
+}
+
+/// Bytes of requests that have come, and of replies that have gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) came: u64,
+    pub(crate) went: u64,
 }
 
 /// Keys that were looked for to be read.
@@ -238,17 +253,36 @@ impl Statistics {
         }
     }
 
+    /// Counts bytes of clients of event loop `thread`, and forgets them.
+    #[inline]
+    pub(crate) fn count_traffic(&self, thread: usize, traffic: &mut Traffic) {
+        let Traffic { came, went } = std::mem::take(traffic);
+        if came + went > 0 {
+            if let Some(counters) = self.commands.get(thread) {
+                add(&counters.came, came);
+                add(&counters.went, went);
+            }
+        }
+    }
+
+    /// The sum of one counter over all loops.
+    fn sum(&self, counter: fn(&Commands) -> &AtomicU64) -> u64 {
+        self.commands.iter().map(|each| counter(each).load(Ordering::Relaxed)).sum()
+    }
+
+    /// What clients have sent and have been sent.
+    pub(crate) fn traffic(&self) -> Traffic {
+        Traffic { came: self.sum(|each| &each.came), went: self.sum(|each| &each.went) }
+    }
+
     /// What commands have looked for.
     pub(crate) fn looks(&self) -> Looks {
-        let sum = |counter: fn(&Commands) -> &AtomicU64| {
-            self.commands.iter().map(|each| counter(each).load(Ordering::Relaxed)).sum()
-        };
-        Looks { hits: sum(|each| &each.hits), misses: sum(|each| &each.misses) }
+        Looks { hits: self.sum(|each| &each.hits), misses: self.sum(|each| &each.misses) }
     }
 
     /// How many commands clients have sent.
     pub(crate) fn commands(&self) -> u64 {
-        self.commands.iter().map(|each| each.count.load(Ordering::Relaxed)).sum()
+        self.sum(|each| &each.count)
     }
 
     /// Counts a command of this number that ran in event loop `thread` for so many nanoseconds.
@@ -374,7 +408,7 @@ impl Statistics {
     /// As if the server had just started.
     pub(crate) fn reset(&self) {
         locked(&self.errors).clear();
-        let loops = self.commands.iter().flat_map(|each| [&each.count, &each.hits, &each.misses]);
+        let loops = self.commands.iter().flat_map(Commands::all);
         loops.for_each(|counter| counter.store(0, Ordering::Relaxed));
         for counters in self.loops.iter().flatten().filter_map(OnceLock::get) {
             let single = [&counters.calls, &counters.nanoseconds, &counters.failed, &counters.rejected];

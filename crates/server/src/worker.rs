@@ -203,6 +203,8 @@ impl Worker {
         self.tell_changes();
         self.speak();
         self.settle();
+        let Desk { server, lent, thread, .. } = &mut self.desk;
+        server.statistics.count_traffic(*thread, &mut lent.traffic);
         self.attend();
         true
     }
@@ -349,6 +351,7 @@ impl Worker {
         if let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) {
             self.desk.server.weights.change(connection.weight.take(), None);
             connection.finish();
+            connection.settle(&mut self.desk.lent);
             if let Some(parked) = connection.client.parked.take() {
                 self.desk.cancel(parked.queued.as_ref());
                 self.desk.leave(&parked);

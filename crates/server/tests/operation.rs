@@ -65,11 +65,29 @@ fn info_counts_what_happened() {
     let default = info(&mut client, "default");
     assert!(default.contains_key("role") && !default.contains_key("cmdstat_set"));
     assert_eq!(info(&mut client, "persistence").get("role"), None);
+    let number = |all: &HashMap<String, String>, name: &str| all[name].parse::<u64>().unwrap();
+    assert!(number(&all, "used_memory_peak") >= number(&all, "used_memory"));
+    // What is asked and answered in between is counted, to the byte: the answer that tells of it has not left.
+    let before = info(&mut client, "stats");
+    let reply = client.line("echo 1234567890");
+    assert_eq!(reply, Answer::Bulk(b"1234567890".to_vec()));
+    client.line("ping");
+    let after = info(&mut client, "stats");
+    let came = number(&after, "total_net_input_bytes") - number(&before, "total_net_input_bytes");
+    assert_eq!(came, request(&["echo", "1234567890"]) + request(&["ping"]) + request(&["info", "stats"]));
+    assert!(number(&after, "total_net_output_bytes") - number(&before, "total_net_output_bytes") > 24);
     let histogram = array(client.line("latency histogram set"));
     assert_eq!(histogram[0], Answer::Bulk(b"set".to_vec()));
     assert_eq!(array(histogram[1].clone())[1], Answer::Integer(5));
     assert_eq!(client.line("config resetstat"), ok());
     assert!(!info(&mut client, "commandstats").contains_key("cmdstat_set"));
+}
+
+/// Bytes of a request.
+fn request(words: &[&str]) -> u64 {
+    let mut bytes = Vec::new();
+    words.iter().collect::<ArgumentsBuf>().write_request(&mut bytes);
+    bytes.len() as u64
 }
 
 /// What INFO counts of commands and errors: names with calls, rejected and failed ones, and codes.

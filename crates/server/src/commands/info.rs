@@ -65,12 +65,16 @@ fn fields(context: &mut Context<'_>, section: &str, servers: &[Published]) -> Re
             ("maxclients", context.server.live.text(Name::MaxClients)),
             ("connected_clients_of_this_server", servers[0].connected.to_string()),
         ]),
-        "Memory" => memory_fields(context)?,
+        "Memory" => memory_fields(context, sum.peak)?,
         "Persistence" => persistence_fields(context)?,
         "Stats" => own(vec![
             ("total_connections_received", sum.connections.to_string()),
             ("total_commands_processed", sum.commands.to_string()),
             ("instantaneous_ops_per_sec", sum.commands_each_second.to_string()),
+            ("total_net_input_bytes", sum.traffic.came.to_string()),
+            ("total_net_output_bytes", sum.traffic.went.to_string()),
+            ("instantaneous_input_kbps", kilobytes(sum.traffic_each_second.came)),
+            ("instantaneous_output_kbps", kilobytes(sum.traffic_each_second.went)),
             ("rejected_connections", sum.rejected.to_string()),
             ("expired_keys", sum.swept.to_string()),
             ("evicted_keys", sum.evicted.to_string()),
@@ -141,6 +145,11 @@ fn server_fields(context: &Context<'_>) -> Fields {
     ])
 }
 
+/// A number of bytes as Redis tells a rate.
+fn kilobytes(bytes: u64) -> String {
+    format!("{:.2}", bytes as f64 / 1_024.0)
+}
+
 /// A number of bytes for people.
 pub(crate) fn human(bytes: u64) -> String {
     let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
@@ -177,14 +186,17 @@ fn count_below(context: &mut Context<'_>, name: &str) -> Result<u64> {
     Ok(count)
 }
 
-fn memory_fields(context: &mut Context<'_>) -> Result<Fields> {
+fn memory_fields(context: &mut Context<'_>, peak: u64) -> Result<Fields> {
     let (scripts, libraries) = (count_below(context, "script")?, count_below(context, "function")?);
     let used = used(context)?;
+    let peak = peak.max(context.server.memory.peak());
     let (resident, private) = resident();
     let most = context.server.live.number(Name::MaxMemory).max(0) as u64;
     Ok(own(vec![
         ("used_memory", used.to_string()),
         ("used_memory_human", human(used)),
+        ("used_memory_peak", peak.to_string()),
+        ("used_memory_peak_human", human(peak)),
         ("used_memory_rss", resident.to_string()),
         ("used_memory_rss_human", human(resident)),
         ("used_memory_dataset", used.to_string()),

@@ -48,6 +48,8 @@ const PART: u64 = 64;
 pub(crate) struct Memory {
     /// Bytes, as measured last.
     used: AtomicU64,
+    /// The most that has been measured.
+    peak: AtomicU64,
     /// Bytes that commands have brought since.
     brought: AtomicU64,
     measured: Mutex<Measured>,
@@ -70,6 +72,7 @@ impl Memory {
     pub(crate) fn new() -> Memory {
         Memory {
             used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
             brought: AtomicU64::new(0),
             measured: Mutex::new(Measured { at: None, took: Duration::ZERO }),
             pool: Mutex::default(),
@@ -86,7 +89,9 @@ impl Memory {
         if let Ok(mut measured) = self.measured.try_lock() {
             if measured.at.is_none_or(|at| at.elapsed() > FRESH + measured.took * SPARING) {
                 let begun = Instant::now();
-                self.used.store(measure(database)?, Ordering::Relaxed);
+                let used = measure(database)?;
+                self.used.store(used, Ordering::Relaxed);
+                self.peak.fetch_max(used, Ordering::Relaxed);
                 self.brought.store(0, Ordering::Relaxed);
                 *measured = Measured { at: Some(begun), took: begun.elapsed() };
             }
@@ -98,6 +103,11 @@ impl Memory {
     fn used_now(&self, database: &Database) -> perilune::Result<u64> {
         lock(&self.measured).at = None;
         self.used(database)
+    }
+
+    /// The most that this server has seen in use.
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
     }
 }
 
