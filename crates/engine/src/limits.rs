@@ -105,6 +105,8 @@ pub(crate) const BRIEF_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 
 pub(crate) const SEVERAL_WRITES: usize = HELD;
 /// Tries of that, each of which may copy or split a leaf.
 pub(crate) const SEVERAL_TRIES: usize = 4 * SEVERAL_WRITES;
+/// Pauses that somebody is waited for at a leaf in the midst of that, before all are given back: he mostly takes fewer.
+pub(crate) const LATCH_PAUSES: usize = 100;
 /// Keys that are looked at, and written, at most where few are changed at once.
 pub(crate) const FEW: usize = 8;
 /// Leaves of that: of each key its own and the one beside it.

@@ -127,7 +127,12 @@ pub(crate) fn leaf_replace(
 ) -> bool {
     let (offset, _) = LeafSlots::place(page, index);
     let tail_len = tail_len(page, index);
-    let (value_offset, old_len, _) = value_place(page, index);
+    let (value_offset, old_len, old_flags) = value_place(page, index);
+    if (value.len(), flags) == (old_len, old_flags) {
+        save.save(value_offset, old_len);
+        words::write(page, value_offset, value);
+        return true;
+    }
     let old_bytes = body_bytes(tail_len, old_len);
     let new_bytes = body_bytes(tail_len, value.len());
     if new_bytes <= old_bytes {

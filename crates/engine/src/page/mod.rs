@@ -289,6 +289,19 @@ pub(crate) fn need(page: &Page, key: &[u8], value_len: usize) -> usize {
     body_bytes(Sought::of::<LeafSlots>(page, key).tail().len(), value_len)
 }
 
+/// Heap bytes that record `index` takes more with a value of this length.
+#[inline]
+pub(crate) fn growth(page: &Page, index: usize, value_len: usize) -> usize {
+    let tail_len = tail_len(page, index);
+    body_bytes(tail_len, value_len).saturating_sub(body_bytes(tail_len, value_place(page, index).1))
+}
+
+/// Asks for what every search in a page begins with.
+#[inline(always)]
+pub(crate) fn expect(page: &Page) {
+    words::prefetch(page, HINTS);
+}
+
 /// Heap bytes that record `index` takes.
 #[inline]
 pub(crate) fn taken(page: &Page, index: usize) -> usize {

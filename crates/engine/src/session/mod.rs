@@ -198,6 +198,13 @@ impl Seat {
         self.put(session::HELD_COUNT, self.get(session::HELD_COUNT).saturating_sub(1));
     }
 
+    /// Forgets so many latches noted last, all of which have been released.
+    #[inline(always)]
+    pub(crate) fn forget_latches(&self, count: usize) {
+        ordered();
+        self.put(session::HELD_COUNT, self.get(session::HELD_COUNT).saturating_sub(count as u64));
+    }
+
     /// Wakes those who watch `key` (and, if `below`, what lies below it), if anybody watches anything.
     #[inline(always)]
     pub(crate) fn notify(&self, key: &[u8], below: bool) {
@@ -226,6 +233,12 @@ impl Seat {
         let word = self.image.latch(number);
         let version = latch::load(word).version().max(least);
         latch::release(word, State::Tree, version + 1);
+    }
+
+    /// Releases a tree page with this version, which is above the one it had.
+    #[inline]
+    pub(crate) fn release_at(&self, number: u32, version: u64) {
+        latch::release(self.image.latch(number), State::Tree, version);
     }
 
     /// Releases a tree page that was not changed.

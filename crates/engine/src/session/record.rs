@@ -129,31 +129,53 @@ impl Seat {
     /// Answers the bytes it takes in the ring.
     #[inline]
     pub(crate) fn write_record(&self, generation: u32, flush: u64, ops: &[Op<'_>], runs: &[Run]) -> u64 {
+        if runs.is_empty() {
+            let len = self.write_ops(ops);
+            self.write_heading(generation, flush, ops, len);
+            return len;
+        }
+        self.write_long(ops, runs);
+        let mut at = self.head() as usize + HEADING;
+        for run in runs {
+            words::put_u64(self.ring_words(), at & (RING - 1), run.to_word());
+            at += 8;
+        }
+        let len = at as u64 - self.head();
+        self.put_heading((generation, flush), ops.len(), LONG | MIXED, len);
+        len
+    }
+
+    /// Writes the operations of a record that is not long where it will stand, before its heading. Answers the bytes that
+    /// it takes in the ring.
+    #[inline]
+    pub(crate) fn write_ops(&self, ops: &[Op<'_>]) -> u64 {
         let ring = self.ring_words();
         let start = self.head() as usize;
         let mut at = start + HEADING;
-        if runs.is_empty() {
-            for op in ops {
-                words::put_u64(ring, at & (RING - 1), op.heading());
-                words::write_pair(ring, (at + 8) & (RING - 1), op.key, op.value);
-                at += op.bytes();
-            }
-        } else {
-            self.write_long(ops, runs);
-            for run in runs {
-                words::put_u64(ring, at & (RING - 1), run.to_word());
-                at += 8;
-            }
+        for op in ops {
+            words::put_u64(ring, at & (RING - 1), op.heading());
+            words::write_pair(ring, (at + 8) & (RING - 1), op.key, op.value);
+            at += op.bytes();
         }
-        let len = (at - start) as u64;
-        self.note_epoch(generation, flush);
+        (at - start) as u64
+    }
+
+    /// Writes the heading of a record whose operations are written.
+    #[inline]
+    pub(crate) fn write_heading(&self, generation: u32, flush: u64, ops: &[Op<'_>], len: u64) {
         let mixed = if ops.iter().all(Op::is_plain) { 0 } else { MIXED };
-        let flags = if runs.is_empty() { mixed } else { LONG | MIXED };
+        self.put_heading((generation, flush), ops.len(), mixed, len);
+    }
+
+    #[inline]
+    fn put_heading(&self, (generation, flush): (u32, u64), ops: usize, flags: u64, len: u64) {
+        let ring = self.ring_words();
+        let start = self.head() as usize;
+        self.note_epoch(generation, flush);
         words::put_u64(ring, start & (RING - 1), len | u64::from(generation) << 32);
         words::put_u64(ring, (start + 8) & (RING - 1), flush);
         words::put_u64(ring, (start + 16) & (RING - 1), self.seq());
-        words::put_u64(ring, (start + 24) & (RING - 1), ops.len() as u64 | flags << 32);
-        len
+        words::put_u64(ring, (start + 24) & (RING - 1), ops as u64 | flags << 32);
     }
 
     fn write_long(&self, ops: &[Op<'_>], runs: &[Run]) {

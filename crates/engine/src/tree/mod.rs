@@ -270,6 +270,48 @@ pub(crate) fn locate(image: &Image, fingers: &Fingers, which: Which, key: &[u8],
     Ok(seen)
 }
 
+/// Descents for several keys of the main tree from a root that is met once.
+pub(crate) struct Descents<'a> {
+    image: &'a Image,
+    fingers: &'a Fingers,
+    root: Seen,
+    /// It is no leaf.
+    is_inner: bool,
+}
+
+impl<'a> Descents<'a> {
+    /// Meets the root.
+    ///
+    /// # Errors
+    /// `Busy`, `Restart`.
+    #[inline]
+    pub(crate) fn new(image: &'a Image, fingers: &'a Fingers) -> Attempt<Descents<'a>> {
+        let root = meet_root(image, Which::Main, 0)?;
+        Ok(Descents { image, fingers, root, is_inner: page::kind(image.page(root.number)) == INNER })
+    }
+
+    /// The leaf that covers `key`.
+    ///
+    /// # Errors
+    /// As [`Descents::new`]: also where the root has changed since.
+    #[inline]
+    pub(crate) fn leaf_of(&self, key: &[u8]) -> Attempt<Seen> {
+        if !self.is_inner {
+            return Ok(self.root);
+        }
+        // NB: as long as its word is the same, the root covers all keys: who makes another changes it.
+        let child = self.fingers.root.child(self.image, self.root, key);
+        let from = meet_child(self.image, self.root, child, 0)?;
+        descend_from(self.image, from, key, 0)
+    }
+}
+
+/// Whether a page is a leaf of the tree that covers `key`.
+#[inline(always)]
+pub(crate) fn covers(page: &Page, which: Which, key: &[u8]) -> bool {
+    page::kind(page) == LEAF && page::flags(page) == which.page_flags() && contains(page, key)
+}
+
 /// The page `number`, if it is a leaf of the tree that covers `key` and nobody else has latched it.
 #[inline(always)]
 fn covering(image: &Image, which: Which, number: u32, key: &[u8], me: u16) -> Option<Seen> {
@@ -280,7 +322,5 @@ fn covering(image: &Image, which: Which, number: u32, key: &[u8], me: u16) -> Op
     if word.state() != State::Tree || word.locked() && !(me != 0 && word.is_locked_by(me)) {
         return None;
     }
-    let page = image.page(number);
-    let covers = page::kind(page) == LEAF && page::flags(page) == which.page_flags() && contains(page, key);
-    covers.then_some(Seen { number, word })
+    covers(image.page(number), which, key).then_some(Seen { number, word })
 }

@@ -462,20 +462,26 @@ impl Access {
     ) -> std::result::Result<(), Refusal> {
         for (at, op) in ops.iter().enumerate() {
             let leaf = self.leaf_for(brief, &brief.writes[at], op.key).ok_or(Refusal::Changed)?;
-            if !held.try_latch(at, leaf) {
+            if !held.has(leaf.number) && !held.try_latch(leaf) {
                 return Err(Refusal::Changed);
             }
+            held.assign(at, leaf.number);
         }
         let epoch = held.epoch().map_err(|_| Refusal::Barred)?;
         // NB: that what was read is still so makes the places that reads have told good.
         if !brief.holds(&self.seat, held) {
             return Err(Refusal::Changed);
         }
-        if let Some(at) = held.find_places(ops, |at| brief.writes[at].place) {
+        for (at, (op, write)) in ops.iter().zip(&brief.writes).enumerate() {
+            let leaf = held.leaf_of(at);
+            held.put(at, write.place.unwrap_or_else(|| page::find(self.seat.image.page(leaf), op.key)));
+        }
+        if let Some(at) = held.short_of_room(ops) {
             let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
             return Err(Refusal::Short { at, beside });
         }
-        let sparse = held.publish(ops, epoch).map_err(|_| Refusal::Barred)?;
+        let len = self.seat.write_ops(ops);
+        let sparse = held.publish(ops, len, epoch).map_err(|_| Refusal::Barred)?;
         if let Some(at) = sparse {
             self.tidy(Which::Main, ops[at].key);
         }

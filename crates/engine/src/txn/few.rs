@@ -314,17 +314,14 @@ impl Access {
         held: &mut Latched<'_, FEW_LEAVES>,
     ) -> std::result::Result<Outcome, Failed> {
         self.meet_probes(probes, draft)?;
-        for (at, leaf) in draft.leaves.iter().enumerate() {
-            if !held.try_latch(at, *leaf) {
-                return Err((Stop::Restart, 0));
-            }
+        if !draft.leaves.iter().all(|leaf| held.try_latch(*leaf)) {
+            return Err((Stop::Restart, 0));
         }
         let mut view = View { image: &self.seat.image, draft, probes };
         let is_wanted = change(&mut view).map_err(|error| (Stop::Fail(error), 0))?;
         if !is_wanted || draft.failed || draft.writes.is_empty() {
             return Ok(Outcome::Nothing(is_wanted && !draft.failed));
         }
-        let mut places = [Found { index: 0, equal: false }; FEW];
         let mut last: &[u8] = &[];
         let mut start = 0;
         for (at, write) in draft.writes.iter_mut().enumerate() {
@@ -332,8 +329,9 @@ impl Access {
             let (probe, met) = (&probes[write.probe], &draft.met[write.probe]);
             let place = self.place_of(probe, met, key).filter(|_| last < key);
             let Some((leaf, place)) = place else { return Ok(Outcome::Nothing(false)) };
-            (write.leaf, places[at]) = (leaf, place);
+            write.leaf = leaf;
             held.assign(at, leaf);
+            held.put(at, place);
             (last, start) = (key, write.value);
         }
         let nothing = Op { kind: Kind::Remove, volatile: false, big: false, key: &[], value: &[] };
@@ -344,10 +342,11 @@ impl Access {
             return Ok(Outcome::Nothing(false));
         }
         let epoch = held.epoch().map_err(|stop| (stop, self.first_foreign_met(draft)))?;
-        if let Some(at) = held.find_places(ops, |at| Some(places[at])) {
+        if let Some(at) = held.short_of_room(ops) {
             return Err((Stop::Split, at));
         }
-        let sparse = held.publish(ops, epoch).map_err(|stop| (stop, self.first_foreign_met(draft)))?;
+        let len = self.seat.write_ops(ops);
+        let sparse = held.publish(ops, len, epoch).map_err(|stop| (stop, self.first_foreign_met(draft)))?;
         Ok(Outcome::Published(sparse))
     }
 

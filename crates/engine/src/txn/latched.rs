@@ -1,24 +1,34 @@
-//! Few leaves, latched by trying, and one record published over them.
+//! Few leaves, latched after they were met, and one record published over them.
 //!
 //! Invariants
-//! - Latches are only tried, never waited for, so that their order means nothing.
+//! - Leaves are latched with the words under which they were met, so what was found in them before is true; one that has
+//!   changed since is latched if it still covers its operations, whose places are then found again.
+//! - Who is waited for with latches held is waited for in the order of keys, and briefly; else latches are only tried.
 //! - Operations are given in the order of their keys: those of one leaf stand side by side.
+//! - The latched leaves are the first ones of those met.
 //!
 //! What if we are killed? Before the record is published nothing has happened, after that repair applies it whole.
 
-use perilune_shm::latch;
+use perilune_shm::latch::{self, LatchWord, State};
+use perilune_shm::platform;
 
 use crate::error::{Attempt, Stop};
+use crate::limits::LATCH_PAUSES;
 use crate::page::{self, find, Found};
 use crate::session::record::{Kind, Op};
 use crate::session::{Epoch, Seat};
-use crate::tree::{self, Seen};
+use crate::tree::{self, Seen, Which};
 
-/// Leaves latched so far, and for each of up to `N` operations its leaf and its place there.
+/// Leaves met and latched so far, and for each of up to `N` operations its leaf and its place there.
 pub(super) struct Latched<'a, const N: usize> {
     seat: &'a Seat,
+    /// Leaves that were met, and the words under which that was or, once they are latched, those before that.
     leaves: [u32; N],
-    count: usize,
+    words: [LatchWord; N],
+    met: usize,
+    latched: usize,
+    /// The generation in which those latched were born; none if they are of several.
+    born: Option<u32>,
     of_op: [u32; N],
     places: [Found; N],
 }
@@ -26,11 +36,13 @@ pub(super) struct Latched<'a, const N: usize> {
 impl<'a, const N: usize> Latched<'a, N> {
     pub(super) fn new(seat: &'a Seat) -> Latched<'a, N> {
         let nowhere = Found { index: 0, equal: false };
-        Latched { seat, leaves: [0; N], count: 0, of_op: [0; N], places: [nowhere; N] }
+        let word = LatchWord::from_raw(0);
+        let (leaves, words, of_op, places) = ([0; N], [word; N], [0; N], [nowhere; N]);
+        Latched { seat, leaves, words, met: 0, latched: 0, born: None, of_op, places }
     }
 
     fn all(&self) -> &[u32] {
-        &self.leaves[..self.count]
+        &self.leaves[..self.latched]
     }
 
     pub(super) fn has(&self, leaf: u32) -> bool {
@@ -47,18 +59,15 @@ impl<'a, const N: usize> Latched<'a, N> {
         self.places[at]
     }
 
-    /// Latches the leaf of operation `at`, unless it is held; false: somebody was faster.
-    pub(super) fn try_latch(&mut self, at: usize, leaf: Seen) -> bool {
+    /// Says that operation `at` is one of this leaf, and those before it are of this or others.
+    #[inline]
+    pub(super) fn meet(&mut self, at: usize, leaf: Seen) {
         self.of_op[at] = leaf.number;
-        if self.has(leaf.number) {
-            return true;
+        // NB: if it has changed since it was met for another, it is not latched by that word, and all places are found again.
+        if self.met == 0 || self.leaves[self.met - 1] != leaf.number {
+            (self.leaves[self.met], self.words[self.met]) = (leaf.number, leaf.word);
+            self.met += 1;
         }
-        let latched = !Seat::version_exhausted(leaf.word) && self.seat.try_latch(leaf.number, leaf.word);
-        if latched {
-            self.leaves[self.count] = leaf.number;
-            self.count += 1;
-        }
-        latched
     }
 
     /// Says that operation `at` is one of this leaf, which is held.
@@ -68,12 +77,83 @@ impl<'a, const N: usize> Latched<'a, N> {
         self.of_op[at] = leaf;
     }
 
+    /// Says that operation `at` stands, or would, at this place of its leaf, by the word under which that was met.
+    #[inline]
+    pub(super) fn put(&mut self, at: usize, place: Found) {
+        self.places[at] = place;
+    }
+
+    /// Tries to latch the next leaf that was met, with this word.
+    #[inline]
+    fn try_next(&mut self, word: LatchWord) -> bool {
+        let number = self.leaves[self.latched];
+        if Seat::version_exhausted(word) || !self.seat.try_latch(number, word) {
+            return false;
+        }
+        let born = self.seat.image.life(number).born;
+        self.born = Some(born).filter(|born| self.latched == 0 || self.born == Some(*born));
+        self.words[self.latched] = word;
+        self.latched += 1;
+        true
+    }
+
+    /// Latches one more leaf, which is not held, with the word under which it was met; false: somebody was faster.
+    #[inline]
+    pub(super) fn try_latch(&mut self, leaf: Seen) -> bool {
+        debug_assert!(self.met == self.latched && !self.has(leaf.number));
+        self.leaves[self.met] = leaf.number;
+        self.met += 1;
+        self.try_next(leaf.word)
+    }
+
+    /// Latches all leaves that were met; in those that have changed since, finds the places anew.
+    ///
+    /// # Errors
+    /// `Busy`, `Restart`: those before are latched.
+    #[inline]
+    pub(super) fn latch_met(&mut self, ops: &[Op<'_>]) -> Attempt<()> {
+        while self.latched < self.met {
+            if !self.try_next(self.words[self.latched]) {
+                self.latch_changed(ops)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Latches the next leaf that was met, which has changed or is latched by somebody.
+    #[cold]
+    fn latch_changed(&mut self, ops: &[Op<'_>]) -> Attempt<()> {
+        let (image, number) = (&self.seat.image, self.leaves[self.latched]);
+        let of_leaf = |at: &usize| self.of_op[*at] == number;
+        let Some(first) = (0..ops.len()).find(of_leaf) else { return Err(Stop::Restart) };
+        let last = (first..ops.len()).take_while(of_leaf).last().unwrap_or(first);
+        for _ in 0..LATCH_PAUSES {
+            let word = latch::load(image.latch(number));
+            if word.locked() {
+                platform::spin_pause();
+                continue;
+            }
+            // NB: what is seen here is true if the word can be latched.
+            let covers = |at: usize| tree::covers(image.page(number), Which::Main, ops[at].key);
+            if word.state() != State::Tree || !covers(first) || !covers(last) {
+                return Err(Stop::Restart);
+            }
+            if self.try_next(word) {
+                for (op, place) in ops[first..=last].iter().zip(&mut self.places[first..=last]) {
+                    *place = find(image.page(number), op.key);
+                }
+                return Ok(());
+            }
+        }
+        Err(Stop::Busy(number))
+    }
+
     /// Gives everything back as it was.
     pub(super) fn release_unchanged(&self) {
         for leaf in self.all().iter().rev() {
             self.seat.release_unchanged(*leaf);
-            self.seat.forget_latch();
         }
+        self.seat.forget_latches(self.latched);
     }
 
     /// The epoch.
@@ -84,52 +164,49 @@ impl<'a, const N: usize> Latched<'a, N> {
         let image = &self.seat.image;
         let epoch = Epoch::read(image);
         epoch.admits(image, self.seat.id)?;
-        match self.all().iter().all(|leaf| image.life(*leaf).born == epoch.generation) {
+        match self.born == Some(epoch.generation) || self.latched == 0 {
             true => Ok(epoch),
             false => Err(Stop::Copy),
         }
     }
 
-    /// Finds the place of each operation, where `known` does not say it; the first one whose leaf has no room for it and
-    /// those before it, if any.
-    pub(super) fn find_places(
-        &mut self,
-        ops: &[Op<'_>],
-        known: impl Fn(usize) -> Option<Found>,
-    ) -> Option<usize> {
+    /// The first operation whose leaf has no room for it and those before it, if any. All leaves are latched, and all
+    /// places known.
+    pub(super) fn short_of_room(&self, ops: &[Op<'_>]) -> Option<usize> {
         let (mut leaf, mut need) = (0, 0);
         for (at, op) in ops.iter().enumerate() {
             if self.of_op[at] != leaf {
                 (leaf, need) = (self.of_op[at], 0);
             }
-            let page = self.seat.image.page(leaf);
-            let found = known(at).unwrap_or_else(|| find(page, op.key));
+            let (page, found) = (self.seat.image.page(leaf), self.places[at]);
             debug_assert_eq!(found, find(page, op.key));
-            self.places[at] = found;
             if op.kind != Kind::Set {
                 continue;
             }
-            let new = page::need(page, op.key, op.value.len());
-            need += if found.equal { new.saturating_sub(page::taken(page, found.index)) } else { new + 8 };
-            if need > page::leaf_free(page) {
+            need += if found.equal {
+                page::growth(page, found.index, op.value.len())
+            } else {
+                page::need(page, op.key, op.value.len()) + 8
+            };
+            if need > 0 && need > page::leaf_free(page) {
                 return Some(at);
             }
         }
         None
     }
 
-    /// Publishes the record, applies it, releases the leaves. Answers which operation has left its leaf sparse, if one
-    /// has. The places have been found.
+    /// Publishes the record, whose operations [`Seat::write_ops`] has written in `len` bytes, applies it, releases the
+    /// leaves. Answers which operation has left its leaf sparse, if one has. The places are known.
     ///
     /// # Errors
     /// As [`Latched::epoch`]: nothing has happened, and the leaves are still held.
-    pub(super) fn publish(&self, ops: &[Op<'_>], mut epoch: Epoch) -> Attempt<Option<usize>> {
+    pub(super) fn publish(&self, ops: &[Op<'_>], len: u64, mut epoch: Epoch) -> Attempt<Option<usize>> {
         let seat = self.seat;
-        let version = |leaf: &u32| latch::load(seat.image.latch(*leaf)).version();
-        let seq = self.all().iter().map(version).max().unwrap_or(0);
+        let versions = self.words[..self.latched].iter().map(|word| word.version());
+        let seq = versions.max().unwrap_or(0);
         seat.set_seq(seq);
         loop {
-            let len = seat.write_record(epoch.generation, epoch.flush, ops, &[]);
+            seat.write_heading(epoch.generation, epoch.flush, ops, len);
             if seat.publish(len) {
                 break;
             }
@@ -156,9 +233,10 @@ impl<'a, const N: usize> Latched<'a, N> {
             .zip(&self.of_op)
             .position(|(op, leaf)| op.kind == Kind::Remove && page::is_sparse(seat.image.page(*leaf)));
         for leaf in self.all().iter().rev() {
-            seat.release(*leaf, seq);
-            seat.forget_latch();
+            // The next version of the newest of them is one of each.
+            seat.release_at(*leaf, seq + 1);
         }
+        seat.forget_latches(self.latched);
         seat.notify_each(ops.iter().map(|op| op.key));
         Ok(sparse)
     }

@@ -20,6 +20,8 @@ mod commit;
 mod count;
 mod few;
 mod latched;
+#[cfg(test)]
+mod latched_tests;
 mod overlay;
 mod reads;
 mod room;

@@ -1,21 +1,23 @@
 //! Several values set at once where each may stand: what needs no body, since all it asks can be asked under the latches.
 //!
-//! Nothing is read before the leaves are latched, so nothing has to be checked again, and whoever writes beside it in the
-//! same leaves makes it wait, not fail.
+//! All leaves and places are found before the first leaf is latched, and are true if it is latched with the word under
+//! which it was met. So latches are held only while the record is applied, and whoever writes beside it in the same leaves
+//! makes it wait for that leaf, not fail.
 //!
 //! What if we are killed? As in a commit.
 
+use perilune_shm::platform;
 use perilune_store::Result;
 
 use super::latched::Latched;
 use crate::access::Access;
-use crate::error::Stop;
-use crate::limits::{INLINE_MAX, RECORD_INLINE_MAX, SEVERAL_TRIES, SEVERAL_WRITES};
+use crate::error::{Attempt, Stop};
+use crate::limits::{INLINE_MAX, LATCH_PAUSES, RECORD_INLINE_MAX, SEVERAL_TRIES, SEVERAL_WRITES};
 use crate::page;
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::Counter;
-use crate::tree::{self, Pairs, Which};
+use crate::tree::{self, Descents, Pairs, Seen, Which};
 
 /// Why an attempt has failed, and at which operation.
 type Failed = (Stop, usize);
@@ -36,6 +38,18 @@ fn precedes(one: &[u8], other: &[u8]) -> bool {
         }
         _ => one < other,
     }
+}
+
+/// The leaf of a key, once whoever has latched it has gone on; no latch is held, and he mostly does soon.
+#[inline]
+fn meet(from: &Descents<'_>, key: &[u8]) -> Attempt<Seen> {
+    for _ in 0..LATCH_PAUSES {
+        match from.leaf_of(key) {
+            Err(Stop::Busy(_)) => platform::spin_pause(),
+            answer => return answer,
+        }
+    }
+    from.leaf_of(key)
 }
 
 impl Access {
@@ -97,24 +111,31 @@ impl Access {
         held: &mut Latched<'_, SEVERAL_WRITES>,
     ) -> std::result::Result<bool, Failed> {
         let image = &self.seat.image;
-        for (at, op) in ops.iter().enumerate() {
-            let leaf = tree::locate(image, &self.fingers, Which::Main, op.key, self.seat.id);
-            let leaf = leaf.map_err(|stop| (stop, at))?;
-            if !held.try_latch(at, leaf) {
-                return Err((Stop::Restart, at));
-            }
+        let keys = || ops.iter().map(|op| op.key).enumerate();
+        let from = Descents::new(image, &self.fingers).map_err(|stop| (stop, 0))?;
+        for (at, key) in keys() {
+            let leaf = meet(&from, key).map_err(|stop| (stop, at))?;
+            page::expect(image.page(leaf.number));
+            held.meet(at, leaf);
         }
+        // NB: what takes time is done before the latches are taken, for which others wait.
+        for (at, key) in keys() {
+            let leaf = held.leaf_of(at);
+            held.put(at, page::find(image.page(leaf), key));
+        }
+        let len = self.seat.write_ops(ops);
+        held.latch_met(ops).map_err(|stop| (stop, 0))?;
         let epoch = held.epoch().map_err(|stop| (stop, self.first_foreign(ops.len(), held)))?;
-        if let Some(at) = held.find_places(ops, |_| None) {
+        if let Some(at) = held.short_of_room(ops) {
             return Err((Stop::Split, at));
         }
-        for (at, op) in ops.iter().enumerate() {
-            let (page, found) = (image.page(held.leaf_of(at)), held.place_of(at));
-            if !found.equal && page::leads(page, found.index, op.key) != Some(false) {
+        for (at, key) in keys() {
+            let (leaf, found) = (held.leaf_of(at), held.place_of(at));
+            if !found.equal && page::leads(image.page(leaf), found.index, key) != Some(false) {
                 return Ok(false);
             }
         }
-        held.publish(ops, epoch).map_err(|stop| (stop, self.first_foreign(ops.len(), held)))?;
+        held.publish(ops, len, epoch).map_err(|stop| (stop, self.first_foreign(ops.len(), held)))?;
         Ok(true)
     }
 
