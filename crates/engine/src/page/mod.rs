@@ -34,7 +34,8 @@ pub(crate) use edit::{
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
 pub(crate) use search::{
-    contains, find, find_child, find_far, find_near, gap_near, is_key, leads, next_is, previous_is, Found,
+    contains, find, find_child, find_far, find_near, gap_near, is_key, leads, lines_near, next_is,
+    prefetch_near, previous_is, Found, Lines,
 };
 
 #[cfg(test)]

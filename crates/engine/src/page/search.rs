@@ -72,6 +72,33 @@ pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     }
 }
 
+/// Lines of a leaf, by their numbers, where these lay: the base, the record behind a place and the one before it.
+pub(crate) type Lines = [u8; 3];
+
+/// Bytes of a line of memory.
+const LINE: usize = 64;
+
+/// The lines that are read where a place in a leaf is looked at.
+#[inline]
+pub(crate) fn lines_near(page: &Page, index: usize) -> Lines {
+    let record = |index| LeafSlots::place(page, index).0;
+    // NB: any numbers do, they are only guesses.
+    [stem::base(page).0, record(index), record(index.saturating_sub(1))].map(|at| (at / LINE) as u8)
+}
+
+/// Asks for what is read where a place in a leaf is looked at, and changed there, which was about here.
+#[inline]
+pub(crate) fn prefetch_near(page: &Page, index: usize, [base, next, before]: Lines) {
+    let slot = PAGE_HEAD + index * LeafSlots::SIZE;
+    // Who works at an end has put a record beside that one, or has taken it away.
+    let [base, next, before] = [base, next, before].map(|line| usize::from(line) * LINE);
+    for at in
+        [0, HINTS, slot - LeafSlots::SIZE, slot, base, next.wrapping_sub(LINE), next, next + LINE, before]
+    {
+        words::prefetch(page, at);
+    }
+}
+
 /// Whether `key` lies in the page's fences.
 #[inline]
 pub(crate) fn contains(page: &Page, key: &[u8]) -> bool {

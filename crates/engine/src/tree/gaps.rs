@@ -6,6 +6,8 @@
 //!   the answer is checked with.
 //! - A guess of another key in the same slot is told by its tag, without a look at its leaf. Where others have moved a
 //!   place it is looked for in its leaf; a guess whose leaf no longer covers the key is forgotten.
+//! - Who is about to find several keys takes aim at all of them first: what will be read of each leaf comes from memory
+//!   meanwhile, all of it at once, instead of line by line as one leads to the next.
 //!
 //! Deliberately absent: keys that are read or written themselves, which come at random; `Fingers` has the last ones.
 
@@ -15,9 +17,9 @@ use perilune_shm::latch::{self, State};
 
 use super::{Seen, Which};
 use crate::image::Image;
-use crate::page::{self, LEAF};
+use crate::page::{self, Lines, LEAF};
 
-/// So many guesses, by the hash of the key: 64 KiB for each session that asks for neighbours.
+/// So many guesses, by the hash of the key: 96 KiB for each session that asks for neighbours.
 const SLOTS: usize = 8192;
 
 /// A guess.
@@ -29,6 +31,15 @@ struct Guess {
     below: u16,
     /// What of the key's hash does not say its slot.
     tag: u16,
+    /// What was read of the leaf there.
+    lines: Lines,
+}
+
+/// Which guess a key has, if any.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Aim {
+    slot: u16,
+    tag: u16,
 }
 
 /// Guesses; there is none at all before the first one is noted.
@@ -36,9 +47,9 @@ struct Guess {
 pub(crate) struct Gaps(OnceCell<Box<[Cell<Guess>]>>);
 
 impl Gaps {
-    /// The slot of a key, and its tag.
+    /// Which guess a key has.
     #[inline]
-    fn place(key: &[u8]) -> (usize, u16) {
+    pub(super) fn place(key: &[u8]) -> Aim {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let add =
             |hash: u64, bytes: [u8; 8]| (hash.rotate_left(23) ^ u64::from_le_bytes(bytes)).wrapping_mul(ODD);
@@ -47,25 +58,41 @@ impl Gaps {
             Some(last) => key.as_chunks::<8>().0.iter().fold(add(0, *last), |hash, chunk| add(hash, *chunk)),
             None => key.iter().fold(0, |hash, byte| add(hash, u64::from(*byte).to_le_bytes())),
         };
-        ((hash >> 32) as usize % SLOTS, (hash >> 48) as u16)
+        Aim { slot: ((hash >> 32) as usize % SLOTS) as u16, tag: (hash >> 48) as u16 }
     }
 
-    /// Remembers that `below` records of the leaf that covers `key` are below it.
+    /// Takes aim at a key: what a right guess leads to is asked for, to be there when it is found.
     #[inline]
-    pub(super) fn note(&self, key: &[u8], leaf: u32, below: usize) {
-        let (slot, tag) = Gaps::place(key);
+    pub(crate) fn aim(&self, image: &Image, key: &[u8]) -> Aim {
+        let aim = Gaps::place(key);
+        if let Some(guess) = self.guess(aim).map(Cell::get) {
+            if guess.leaf != 0 && guess.tag == aim.tag {
+                page::prefetch_near(image.page(guess.leaf), usize::from(guess.below), guess.lines);
+            }
+        }
+        aim
+    }
+
+    #[inline(always)]
+    fn guess(&self, aim: Aim) -> Option<&Cell<Guess>> {
+        self.0.get()?.get(usize::from(aim.slot))
+    }
+
+    /// Remembers that `below` records of `leaf`, which covers the key aimed at, are below that.
+    #[inline]
+    pub(super) fn note(&self, image: &Image, aim: Aim, leaf: u32, below: usize) {
         let guesses = self.0.get_or_init(|| vec![Cell::default(); SLOTS].into());
-        guesses[slot].set(Guess { leaf, below: below as u16, tag });
+        let lines = page::lines_near(image.page(leaf), below);
+        guesses[usize::from(aim.slot)].set(Guess { leaf, below: below as u16, tag: aim.tag, lines });
     }
 
-    /// The leaf that covers `key`, and how many of its records are below it, if the leaf was guessed right.
+    /// The leaf that covers `key`, at which `aim` was taken, and how many of its records are below it, if the leaf was
+    /// guessed right.
     #[inline]
-    pub(super) fn find(&self, image: &Image, which: Which, key: &[u8]) -> Option<(Seen, usize)> {
-        let guesses = self.0.get()?;
-        let (slot, own) = Gaps::place(key);
-        let slot = &guesses[slot];
-        let Guess { leaf: number, below, tag } = slot.get();
-        if number == 0 || tag != own {
+    pub(super) fn find(&self, image: &Image, which: Which, key: &[u8], aim: Aim) -> Option<(Seen, usize)> {
+        let slot = self.guess(aim)?;
+        let Guess { leaf: number, below, tag, .. } = slot.get();
+        if number == 0 || tag != aim.tag {
             return None;
         }
         let word = latch::load(image.latch(number));
@@ -78,7 +105,8 @@ impl Gaps {
             let found = page::gap_near(page, usize::from(below), key)
                 .or_else(|| page::contains(page, key).then(|| page::find(page, key).index));
             if let Some(below) = found {
-                slot.set(Guess { leaf: number, below: below as u16, tag });
+                let lines = page::lines_near(page, below);
+                slot.set(Guess { leaf: number, below: below as u16, tag, lines });
                 return Some((Seen { number, word }, below));
             }
         }

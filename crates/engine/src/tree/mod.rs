@@ -36,8 +36,9 @@ use crate::page::{
 
 pub(crate) use apply::{apply, apply_found, apply_removal, apply_to, own_runs, removal_end};
 pub(crate) use count::count;
+pub(crate) use gaps::Aim;
 pub(crate) use groups::Groups;
-pub(crate) use probe::{meet_beside, meet_probe};
+pub(crate) use probe::{aim_probe, meet_beside, meet_probe};
 pub(crate) use read::{get, has_value, neighbour, place, presence, value_at, Neighbour, Visit};
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
 pub(crate) use structure::{copy_one, lower_root, merge, split, Halves, Merge};

@@ -4,16 +4,32 @@
 
 use perilune_store::{Look, Probe};
 
+use super::gaps::Aim;
 use super::read::key_beyond;
 use super::{locate, Fingers, Neighbour, Seen, Which};
 use crate::error::Attempt;
 use crate::image::Image;
 use crate::page::{find, leaf_count, Found};
 
-/// The leaf that covers the probe's key, and the place of that there; where a neighbour is looked for, `equal` means
-/// nothing.
+/// Takes aim at a probe that is to be met.
 #[inline]
-pub(crate) fn meet_probe(image: &Image, fingers: &Fingers, probe: &Probe<'_>) -> Attempt<(Seen, Found)> {
+pub(crate) fn aim_probe(image: &Image, fingers: &Fingers, probe: &Probe<'_>) -> Aim {
+    match probe.look {
+        // It comes at random: nothing is known of it.
+        Look::At => Aim::default(),
+        Look::AtOrNext | Look::Previous => fingers.gaps.aim(image, probe.key),
+    }
+}
+
+/// The leaf that covers the probe's key, at which `aim` was taken, and the place of that there; where a neighbour is looked
+/// for, `equal` means nothing.
+#[inline]
+pub(crate) fn meet_probe(
+    image: &Image,
+    fingers: &Fingers,
+    probe: &Probe<'_>,
+    aim: Aim,
+) -> Attempt<(Seen, Found)> {
     let which = Which::Main;
     if probe.look == Look::At {
         let leaf = locate(image, fingers, which, probe.key, 0)?;
@@ -21,12 +37,12 @@ pub(crate) fn meet_probe(image: &Image, fingers: &Fingers, probe: &Probe<'_>) ->
     }
     // Mostly the head of a subtree, or its end, that has been asked for before.
     // NB: the fingers stay where they are: it is as a rule another leaf that is asked for next.
-    if let Some((leaf, below)) = fingers.gaps.find(image, which, probe.key) {
+    if let Some((leaf, below)) = fingers.gaps.find(image, which, probe.key, aim) {
         return Ok((leaf, Found { index: below, equal: false }));
     }
     let leaf = locate(image, fingers, which, probe.key, 0)?;
     let found = find(image.page(leaf.number), probe.key);
-    fingers.gaps.note(probe.key, leaf.number, found.index);
+    fingers.gaps.note(image, aim, leaf.number, found.index);
     Ok((leaf, found))
 }
 

@@ -6,6 +6,7 @@
 use perilune_shm::latch;
 use perilune_store::Presence;
 
+use super::gaps::Gaps;
 use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
@@ -199,7 +200,8 @@ pub(crate) fn neighbour(
     let mut leaf = locate(image, fingers, which, from, me)?;
     let mut index = place(image.page(leaf.number), from, side);
     if let Some(index) = index.filter(|_| side != Neighbour::Next) {
-        fingers.gaps.note(from, leaf.number, index + usize::from(side == Neighbour::Previous));
+        let below = index + usize::from(side == Neighbour::Previous);
+        fingers.gaps.note(image, Gaps::place(from), leaf.number, below);
     }
     let mut passed: Vec<Seen> = Vec::new();
     loop {
@@ -299,7 +301,8 @@ fn recalled(
     side: Neighbour,
 ) -> Option<(Seen, usize)> {
     let again = || {
-        let (leaf, below) = fingers.gaps.find(image, which, from)?;
+        let aim = fingers.gaps.aim(image, from);
+        let (leaf, below) = fingers.gaps.find(image, which, from, aim)?;
         let index = if side == Neighbour::Previous { below.checked_sub(1)? } else { below };
         let is_there = index < leaf_count(image.page(leaf.number));
         is_there.then(|| {

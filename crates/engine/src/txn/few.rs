@@ -25,7 +25,7 @@ use crate::page::{self, Found, RECORD_BIG};
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::Counter;
-use crate::tree::{self, Seen, Which};
+use crate::tree::{self, Aim, Seen, Which};
 
 /// Where a probe has led.
 #[derive(Clone, Copy)]
@@ -355,8 +355,12 @@ impl Access {
     fn meet_probes(&self, probes: &[Probe<'_>], draft: &mut FewDraft) -> std::result::Result<(), Failed> {
         let (image, fingers) = (&self.seat.image, &self.fingers);
         draft.clear();
-        for (at, probe) in probes.iter().enumerate() {
-            let (leaf, place) = tree::meet_probe(image, fingers, probe).map_err(|stop| (stop, at))?;
+        let mut aims = [Aim::default(); FEW];
+        for (aim, probe) in aims.iter_mut().zip(probes) {
+            *aim = tree::aim_probe(image, fingers, probe);
+        }
+        for (at, (probe, aim)) in probes.iter().zip(aims).enumerate() {
+            let (leaf, place) = tree::meet_probe(image, fingers, probe, aim).map_err(|stop| (stop, at))?;
             let first = match probe.look {
                 Look::At => place.equal.then_some(place.index),
                 Look::AtOrNext => {
