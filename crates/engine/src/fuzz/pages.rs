@@ -5,8 +5,8 @@ use crate::limits::{KEY_MAX, PAGE};
 use crate::page::{
     append_value, check, child, compacted, contains, content_bytes, find, find_child, find_far, find_near,
     flags, has_hi_fence, has_lo_fence, hi_fence, inner_count, is_gap, key_into, kind, leads, leaf_count,
-    leaf_free, leaf_key, level, lines_near, lo_fence, next_is, prefetch_near, prefix_len, previous_is,
-    self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
+    leaf_free, leaf_key, level, lines_near, lo_fence, next_is, place_near, prefetch_near, prefix_len,
+    previous_is, self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
 };
 
 /// Calls everything that reads a page. Answers whether `check` is content.
@@ -37,6 +37,7 @@ fn read_everything(page: &Page, key: &[u8]) -> bool {
         let _ = (is_gap(page, index, key), is_gap(page, index, &out));
         let _ = (leads(page, index, key), leads(page, index, &out));
         assert!(find_near(page, key, index).is_none_or(|found| found.index <= slots));
+        assert!(place_near(page, key, index).is_none_or(|found| found.index <= slots));
         prefetch_near(page, index, lines_near(page, index));
         key_into::<LeafSlots>(page, index, &mut out);
         key_into::<InnerSlots>(page, index, &mut out);

@@ -35,7 +35,7 @@ pub(crate) use edit::{
 };
 pub(crate) use search::{
     contains, find, find_child, find_far, find_near, gap_near, is_key, leads, lines_near, next_is,
-    prefetch_near, previous_is, Found, Lines,
+    place_near, prefetch_near, previous_is, Found, Lines,
 };
 
 #[cfg(test)]
@@ -365,13 +365,16 @@ pub(crate) fn key_behind(page: &Page, index: usize, start: &[u8], out: &mut Vec<
     let tail = offset + LeafSlots::BEFORE_TAIL;
     let tail_len = (len & !APART).saturating_sub(in_slot).min(PAGE);
     let (base, base_len) = (base.0, base.1.min(PAGE));
-    // In the base, in the slot, in the heap.
+    // In the base, in the slot, in the heap; mostly all in the base.
     let (first, rest) = start.split_at(start.len().min(base_len));
     let (second, third) = rest.split_at(rest.len().min(in_slot));
+    let goes_on = |(second, third): (&[u8], &[u8])| {
+        head[..in_slot].starts_with(second)
+            && third.len() <= tail_len
+            && words::compare(page, tail, third.len(), third).is_eq()
+    };
     let begins = words::compare(page, base, first.len(), first).is_eq()
-        && head[..in_slot].starts_with(second)
-        && third.len() <= tail_len
-        && words::compare(page, tail, third.len(), third).is_eq();
+        && (rest.is_empty() || goes_on((second, third)));
     if begins {
         words::append(page, base + first.len(), base_len - first.len(), out);
         out.extend_from_slice(&head[second.len()..in_slot]);

@@ -72,6 +72,41 @@ pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     }
 }
 
+/// Finds `key` by record `at` of a leaf: if it is that one, or lies between that and what is beside it, be it a fence. So the
+/// leaf covers it, which need not be known. None: search.
+#[inline]
+pub(crate) fn place_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
+    let slots = count::<LeafSlots>(page);
+    let (start, _) = key.split_at_checked(prefix_len(page).min(PAGE))?;
+    if at >= slots || words::compare(page, stem::base(page).0, start.len(), start).is_ne() {
+        return None;
+    }
+    let sought = Sought::of::<LeafSlots>(page, key);
+    let compare = |index| compare_record(page, index, &sought);
+    let next = at + 1;
+    let (index, equal, is_there) = match compare(at) {
+        Ordering::Equal => (at, true, true),
+        Ordering::Greater if at == 0 => (0, false, fence(page, LO_OFF, key).is_none_or(Ordering::is_lt)),
+        Ordering::Greater => (at, false, compare(at - 1).is_lt()),
+        Ordering::Less if next == slots => {
+            (next, false, fence(page, HI_OFF, key).is_none_or(Ordering::is_ge))
+        }
+        Ordering::Less => {
+            let order = compare(next);
+            (next, order.is_eq(), order.is_ge())
+        }
+    };
+    is_there.then_some(Found { index, equal })
+}
+
+/// Compares a fence, by where the page's head tells its place, with `key`; none: there is no such fence.
+#[inline]
+fn fence(page: &Page, place: usize, key: &[u8]) -> Option<Ordering> {
+    // Its length is told right behind.
+    let (at, len) = (usize::from(u16_at(page, place)), usize::from(u16_at(page, place + 2)).min(PAGE));
+    (len > 0).then(|| words::compare(page, at, len, key))
+}
+
 /// Lines of a leaf, by their numbers, where these lay: the base, the record behind a place and the one before it.
 pub(crate) type Lines = [u8; 3];
 
@@ -362,18 +397,14 @@ fn gap_of<'a>(page: &'a Page, key: &'a [u8]) -> Option<impl Fn(usize) -> bool + 
     let (start, _) = key.split_at_checked(prefix_len(page).min(PAGE))?;
     let sought = Sought::of::<LeafSlots>(page, key);
     let compare = move |index| compare_record(page, index, &sought);
-    let fence = move |offset: usize, len: usize| {
-        let (offset, len) = (usize::from(u16_at(page, offset)), usize::from(u16_at(page, len)).min(PAGE));
-        (len > 0).then(|| words::compare(page, offset, len, key))
-    };
     Some(move |below: usize| {
         // What begins with the prefix is told by the suffixes beside it; a fence where there is none.
         below <= records
             && (below == 0 || compare(below - 1) == Ordering::Less)
             && (below == records || compare(below) != Ordering::Less)
             && words::compare(page, stem::base(page).0, start.len(), start) == Ordering::Equal
-            && (below > 0 || fence(LO_OFF, LO_LEN).is_none_or(Ordering::is_lt))
-            && (below < records || fence(HI_OFF, HI_LEN).is_none_or(Ordering::is_ge))
+            && (below > 0 || fence(page, LO_OFF, key).is_none_or(Ordering::is_lt))
+            && (below < records || fence(page, HI_OFF, key).is_none_or(Ordering::is_ge))
     })
 }
 

@@ -17,8 +17,8 @@ use super::{
     find_near, gap_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert,
     inner_remove, inner_room, inner_set_child, is_gap, key_behind, key_into, kind, leaf_count, leaf_free,
     leaf_insert, leaf_key, leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, need,
-    new_root, next_is, previous_is, put_identity, split, stem, taken, Found, InnerSlots, LeafSlots, NoSave,
-    Page, Save, Slots, INNER, LEAF,
+    new_root, next_is, place_near, previous_is, put_identity, split, stem, taken, Found, InnerSlots,
+    LeafSlots, NoSave, Page, Save, Slots, INNER, LEAF,
 };
 use crate::limits::{INLINE_MAX, PAGE, PAGE_HEAD, USER_KEY_MAX};
 
@@ -328,6 +328,7 @@ impl FlatTree {
             let behind_all = at + 1 == found.index && found.index == leaf_count(page);
             let is_near = at == found.index && at < leaf_count(page) || at + 1 == found.index || behind_all;
             assert_eq!(near, is_near.then_some(found), "from {at}");
+            assert_eq!(place_near(page, key, at), is_near.then_some(found), "from {at}");
             assert_eq!(is_gap(page, at, key), at == found.index, "{at} of {found:?}");
             let is_near = at.abs_diff(found.index) <= 1;
             assert_eq!(gap_near(page, at, key), is_near.then_some(found.index), "{at} of {found:?}");
@@ -340,6 +341,8 @@ impl FlatTree {
             assert_eq!(contains(leaf, key), covers);
             let has_place = (0..=leaf_count(leaf) + 1).any(|below| is_gap(leaf, below, key));
             assert_eq!(has_place, covers, "only the leaf of a key has a place for it");
+            let has_place = (0..leaf_count(leaf)).any(|at| place_near(leaf, key, at).is_some());
+            assert_eq!(has_place, covers && leaf_count(leaf) > 0, "nor is it beside a record of another");
         }
         let mut beside = Vec::new();
         let at = (found.index < leaf_count(page)).then(|| leaf_key(page, found.index, &mut beside));

@@ -392,13 +392,12 @@ impl Access {
             return Some((met.home, met.place));
         }
         let page = self.seat.image.page(met.leaf);
-        if let Some(index) = met.first.filter(|index| page::is_key(page, *index, key)) {
-            return Some((met.leaf, Found { index, equal: true }));
+        // Mostly it is the record that the probe has stood at, or would stand beside it.
+        if let Some(found) = page::place_near(page, key, met.first.unwrap_or(met.place.index)) {
+            return Some((met.leaf, found));
         }
         if page::contains(page, key) {
-            let near = met.first.unwrap_or(met.place.index);
-            let found = page::find_near(page, key, near).unwrap_or_else(|| page::find(page, key));
-            return Some((met.leaf, found));
+            return Some((met.leaf, page::find(page, key)));
         }
         let home = self.seat.image.page(met.home);
         (met.home != met.leaf && page::contains(home, key)).then(|| (met.home, page::find(home, key)))
