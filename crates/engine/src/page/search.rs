@@ -113,6 +113,8 @@ pub(crate) type Lines = [u8; 3];
 /// Bytes of a line of memory.
 const LINE: usize = 64;
 
+const _: () = assert!(PAGE / LINE <= 256, "a byte tells a line");
+
 /// The lines that are read where a place in a leaf is looked at.
 #[inline]
 pub(crate) fn lines_near(page: &Page, index: usize) -> Lines {

@@ -16,8 +16,8 @@ use super::{
     append_value, check, child, compacted, contains, content_bytes, count, empty_leaf, find, find_child,
     find_near, gap_near, has_hi_fence, has_lo_fence, heap_top, hi_fence, inner_count, inner_insert,
     inner_remove, inner_room, inner_set_child, is_gap, key_behind, key_into, kind, leaf_count, leaf_free,
-    leaf_insert, leaf_key, leaf_remove, leaf_remove_range, leaf_replace, level, lo_fence, merged, need,
-    new_root, next_is, place_near, previous_is, put_identity, split, stem, taken, Found, InnerSlots,
+    leaf_insert, leaf_key, leaf_remove, leaf_remove_range, leaf_replace, level, lines_near, lo_fence, merged,
+    need, new_root, next_is, place_near, previous_is, put_identity, split, stem, taken, Found, InnerSlots,
     LeafSlots, NoSave, Page, Save, Slots, INNER, LEAF,
 };
 use crate::limits::{INLINE_MAX, PAGE, PAGE_HEAD, USER_KEY_MAX};
@@ -586,4 +586,20 @@ fn inner_pages_with_the_longest_separators_split_and_merge() {
     let again = merged(&halves.left, &halves.right, &halves.separator).unwrap();
     check(&again, TOP).unwrap();
     assert_eq!((0..3).map(|index| child(&again, index)).collect::<Vec<_>>(), [1, 3, 2]);
+}
+
+#[test]
+fn lines_are_those_of_the_base_and_of_the_records_beside_a_place() {
+    let page = empty_leaf(0);
+    for index in 0..60u8 {
+        let key = [b"list a", &[index; 9][..]].concat();
+        assert!(leaf_insert(&page, &mut NoSave, index.into(), &key, 0, &[1; 21]));
+    }
+    let line = |at: usize| (at / 64) as u8;
+    let record = |index| line(LeafSlots::place(&page, index).0);
+    for index in [1, 30, 59] {
+        assert_eq!(lines_near(&page, index), [line(PAGE), record(index), record(index - 1)]);
+    }
+    assert_eq!(lines_near(&page, 0)[1..], [record(0), record(0)]);
+    assert_ne!(record(59), record(0));
 }
