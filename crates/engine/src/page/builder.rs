@@ -8,7 +8,7 @@ use perilune_shm::words;
 
 use super::stem::{self, Sought};
 use super::{
-    body_bytes, child, head_of, key_into, kind, put_hints, separator_bytes, value_place, InnerSlots,
+    body_bytes, child, head_of, key_into, kind, prefix_len, put_hints, separator_bytes, InnerSlots,
     LeafSlots, Page, Slots, APART, BASE_OFF, COUNT, FLAGS, HEAP_TOP, HI_LEN, HI_OFF, KIND, LEAF, LEVEL,
     LO_LEN, LO_OFF, PREFIX_LEN, STEM_LEN,
 };
@@ -120,33 +120,36 @@ impl Builder {
 
     /// The same of a leaf.
     fn push_records(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
-        let base = stem::base_of(source);
-        let Some(more) = self.base.strip_prefix(&base[..]).map(<[u8]>::to_vec) else {
-            return self.push_keys(source, from, to);
-        };
-        let start = Start::of(&more);
+        let (prefix_len, base) = (prefix_len(source), stem::base_of(source));
+        let more = self.base.strip_prefix(&base[..]).map(<[u8]>::to_vec);
+        let start = more.as_deref().map(Start::of);
         // NB: one copy of all of it, for words are dear one by one.
         let mut whole = [[0; 8]; PAGE_WORDS];
         words::read_words(source, 0, &mut whole);
         let whole = whole.as_flattened();
+        let mut key = Vec::with_capacity(KEY_MAX);
         for index in from..to {
             let slot = PAGE_HEAD + index * LeafSlots::SIZE;
             let slot = u64::from_le_bytes(*whole.get(slot..)?.first_chunk()?);
             let (place, len) = ((slot >> 32 & 0xffff) as usize, (slot >> 48) as usize);
-            if len & APART != 0 {
-                self.push_keys(source, index, index + 1)?;
-                continue;
-            }
             let record = whole.get(place..)?;
             let heading = u32::from_le_bytes(*record.first_chunk()?);
             let value_len = ((heading & 0xffff) as usize).min(INLINE_MAX);
-            let tail_len = len.saturating_sub(LeafSlots::HEAD);
+            let (is_apart, len) = (len & APART != 0, len & !APART);
+            let in_slot = if is_apart { 0 } else { len.min(LeafSlots::HEAD) };
+            let tail_len = len - in_slot;
             let body = record.get(4..4 + tail_len + value_len)?;
-            if start.begins(slot as u32, len, &body[..tail_len]) {
-                self.push_body((slot as u32, len, more.len()), heading, body)?;
-            } else {
-                self.push_keys(source, index, index + 1)?;
+            if let Some(start) = start.as_ref().filter(|_| !is_apart) {
+                if start.begins(slot as u32, len, &body[..tail_len]) {
+                    self.push_body((slot as u32, len, start.len), heading, body)?;
+                    continue;
+                }
             }
+            key.clear();
+            key.extend_from_slice(if is_apart { base.get(..prefix_len)? } else { &base });
+            key.extend_from_slice(&(slot as u32).to_be_bytes()[..in_slot]);
+            key.extend_from_slice(&body[..tail_len]);
+            self.push_record(&key, (heading >> 16) as u16, &body[tail_len..])?;
         }
         Some(())
     }
@@ -173,19 +176,6 @@ impl Builder {
         self.put(offset + 4, body);
         let len = suffix_len.checked_sub(more)? as u64;
         self.put_array(slot, (u64::from(new_head) | (offset as u64) << 32 | len << 48).to_le_bytes());
-        Some(())
-    }
-
-    /// Adds records by their keys.
-    fn push_keys(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
-        let (mut key, mut value) = (Vec::with_capacity(KEY_MAX), Vec::new());
-        for index in from..to {
-            let (offset, len, flags) = value_place(source, index);
-            key_into::<LeafSlots>(source, index, &mut key);
-            value.clear();
-            words::append(source, offset, len.min(INLINE_MAX), &mut value);
-            self.push_record(&key, flags, &value)?;
-        }
         Some(())
     }
 
