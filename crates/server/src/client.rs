@@ -70,8 +70,8 @@ pub(crate) struct Client {
     pub(crate) broken_redirect: i64,
     /// What it has of PERILUNE.*: locks and watches, released when it ends.
     pub(crate) nodes: Option<Box<Nodes>>,
-    /// Others know its place: it stays there.
-    pub(crate) is_found: bool,
+    /// Others may redirect what they are to be told to its place: it stays there.
+    pub(crate) is_target: bool,
     /// A script of its command under way has taken locks.
     pub(crate) locked: bool,
     /// No further command is read, and the connection ends when its replies are sent.
@@ -180,7 +180,7 @@ impl Client {
             tracking: None,
             broken_redirect: 0,
             nodes: None,
-            is_found: false,
+            is_target: false,
             locked: false,
             closing: false,
             parked: None,
@@ -317,7 +317,7 @@ impl Client {
             topics: self.topics.clone(),
             tracking: self.tracking.take(),
             broken_redirect: self.broken_redirect,
-            is_found: self.is_found,
+            is_target: self.is_target,
             locked: false,
             is_local: self.is_local,
             nodes: self.nodes.take(),
@@ -370,7 +370,7 @@ impl Client {
 
     /// Whether nothing that it waits for or is to be told names its place.
     pub(crate) fn is_movable(&self) -> bool {
-        let is_told = self.topics.is_some() || self.tracking.is_some() || self.monitors || self.is_found;
+        let is_told = self.topics.is_some() || self.tracking.is_some() || self.monitors || self.is_target;
         let waits = self.parked.is_some() || self.aside.is_some() || self.locked;
         !is_told && !waits && self.kept.is_empty() && self.own.is_empty()
     }

@@ -320,8 +320,12 @@ impl Worker {
 
     fn serve(&mut self, token: usize) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
-        connection.served = self.seconds;
+        let before = (connection.client.active, connection.waiting());
         let outcome = connection.serve(&mut self.desk);
+        // NB: the kernel also tells of sockets at which nothing has happened, new ones of the loop.
+        if before != (connection.client.active, connection.waiting()) {
+            connection.served = self.seconds;
+        }
         connection.settle(&mut self.desk.lent);
         self.desk.session.shrink();
         if connection.client.aside.is_some() {

@@ -6,37 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use peer::loops::{loops, settled};
 use peer::{Client, Ours, Place, Text};
 use perilune_resp::Answer;
 use perilune_server::Settings;
 
 fn settings() -> Settings {
     Settings { threads: 3, ..Settings::default() }
-}
-
-/// How many loops are awake, and how many clients each has.
-fn loops(client: &mut Client, line: &str) -> Vec<i64> {
-    let answer = client.line(line);
-    let Answer::Array(numbers) = answer else { panic!("{answer:?}") };
-    let number = |answer| match answer {
-        Answer::Integer(number) => number,
-        other => panic!("{other:?}"),
-    };
-    numbers.into_iter().map(number).collect()
-}
-
-/// Waits until the clients are spread as is wanted, and tells how.
-fn settled(client: &mut Client, wanted: impl Fn(&[i64]) -> bool) -> Vec<i64> {
-    let begun = Instant::now();
-    loop {
-        let now = loops(client, "debug loops");
-        if wanted(&now[1..]) {
-            return now;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "they stay as {now:?}");
-        // A loop at rest looks around as it is woken.
-        loops(client, &format!("debug loops {}", now[0]));
-    }
 }
 
 #[test]
@@ -219,6 +195,28 @@ fn nothing_is_lost_on_the_way() {
         }
         drop(ends);
         assert!(mover.join().expect("who moves them ends") > 3);
+    });
+}
+
+/// Who moves is no less idle for that.
+#[test]
+fn idle_clients_end_however_often_they_move() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut admin, mut idle) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    assert_eq!(idle.line("ping").to_text(), "PONG");
+    admin.line("config set timeout 1");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let ends = Ends(&done);
+        let mover = scope.spawn(|| {
+            for count in (1..=3).cycle().take_while(|_| !done.load(Ordering::Relaxed)) {
+                loops(&mut admin, &format!("debug loops {count}"));
+            }
+        });
+        assert_eq!(idle.receive(), None, "it has been idle for more than a second");
+        drop(ends);
+        mover.join().expect("who moves it was not idle");
     });
 }
 

@@ -787,6 +787,7 @@ fn tls_is_spoken_with_a_server_that_proves_itself() {
     assert_eq!(near.get_str(&node!("^n").unwrap()).unwrap(), Some(long.as_str()));
     assert_eq!(far.get_str(&node!("^n").unwrap()).unwrap(), Some(long.as_str()));
     assert_eq!(near.get_int(&node!("^count").unwrap()).unwrap(), Some(2));
+    peer::loops::move_with_lock(&ours, &mut far);
     for wrong in [address("stranger.pem"), address("missing.pem"), format!("tcp://localhost:{port}")] {
         let start = Instant::now();
         let options = Database::options().timeout(Duration::from_secs(2));

@@ -80,7 +80,7 @@ pub(crate) fn debug(
 fn loops(context: &mut Context<'_>, count: Option<&[u8]>, replies: &mut Replies<'_>) -> Result<()> {
     let server = context.server;
     if let Some(count) = count {
-        let before = server.awake.fix(integer(count)?.clamp(1, 1_024) as usize);
+        let before = server.awake.fix(usize::try_from(integer(count)?).unwrap_or(1));
         for with in before..server.awake.count() {
             server.mailboxes[..before].iter().for_each(|mailbox| mailbox.post(Letter::Share { with }));
         }

@@ -93,9 +93,15 @@ impl Worker {
     }
 
     pub(super) fn arrive(&mut self, (mut stream, mut client): (Stream, Client)) {
-        let Some(token) = self.register(stream.source()) else { return self.forget_one() };
+        let token = self.free_token();
+        if !self.register(stream.source(), token) {
+            self.free.push(token);
+            return self.forget_one();
+        }
         client.seat = Seat { thread: self.desk.thread, token, client: client.id };
-        self.connections[token] = Some(Connection::new(stream, client, self.desk.server.bulk_bytes));
+        let mut connection = Connection::new(stream, client, self.desk.server.bulk_bytes);
+        connection.served = self.seconds;
+        self.connections[token] = Some(connection);
         self.serve(token);
     }
 }

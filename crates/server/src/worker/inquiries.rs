@@ -55,7 +55,7 @@ impl Worker {
         match self.connections.iter_mut().flatten().find(is_meant) {
             None => Answer::default(),
             Some(connection) => {
-                connection.client.is_found = true;
+                connection.client.is_target = true;
                 let place = Place { server: self.desk.server.number, seat: connection.client.seat };
                 Answer { lines: place.to_text().into_bytes(), count: 1 }
             }

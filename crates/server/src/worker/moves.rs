@@ -17,7 +17,7 @@ use super::rights::is_refused;
 use super::Worker;
 use crate::awake::{Advice, Steward, Used};
 use crate::connection::Connection;
-use crate::mailbox::{Letter, Mailbox, Seat};
+use crate::mailbox::{Letter, Mailbox};
 use crate::processor::{idle_time, thread_time};
 
 /// How often a loop says what it has used, and one at rest looks for clients that can leave.
@@ -61,9 +61,10 @@ impl Worker {
                 self.give_all_away();
             }
         }
-        if !self.duty.heirs.is_empty() && !self.is_asked() {
-            for heir in std::mem::take(&mut self.duty.heirs) {
-                self.share_with(heir);
+        while let Some(heir) = self.duty.heirs.pop() {
+            if !self.share_with(heir) {
+                // The letters that have come are read first: then it goes on.
+                return self.duty.heirs.push(heir);
             }
         }
     }
@@ -114,16 +115,15 @@ impl Worker {
         self.desk.server.mailboxes.get(thread).map_or(0, |mailbox| mailbox.load.load(Ordering::Relaxed))
     }
 
-    /// Gives so many clients to another loop that both have as many, each second one beginning with the busiest.
-    fn share_with(&mut self, heir: usize) {
+    /// Gives so many clients to another loop that both have as many, each second one beginning with the busiest; false: it
+    /// was interrupted.
+    fn share_with(&mut self, heir: usize) -> bool {
         let more = self.load_of(self.desk.thread).saturating_sub(self.load_of(heir)) / 2;
         let mut movable: Vec<(Instant, usize)> = self.movable().collect();
         movable.sort_unstable_by_key(|(active, token)| (std::cmp::Reverse(*active), *token));
         let tokens: Vec<usize> =
             movable.into_iter().skip(1).step_by(2).take(more).map(|(_, token)| token).collect();
-        for token in tokens {
-            self.give_away(token, heir);
-        }
+        tokens.into_iter().all(|token| self.give_away(token, heir))
     }
 
     /// Gives those that can be moved to loops that are awake.
@@ -134,8 +134,9 @@ impl Worker {
         let tokens: Vec<usize> = self.movable().map(|(_, token)| token).collect();
         for token in tokens {
             let awake = self.desk.server.awake.count();
-            if let Some(heir) = (0..awake).min_by_key(|thread| self.load_of(*thread)) {
-                self.give_away(token, heir);
+            let heir = (0..awake).min_by_key(|thread| self.load_of(*thread)).unwrap_or(0);
+            if !self.give_away(token, heir) {
+                return;
             }
         }
     }
@@ -149,38 +150,36 @@ impl Worker {
         })
     }
 
-    fn give_away(&mut self, token: usize, heir: usize) {
+    /// False: a question may wait that the client is to be asked here.
+    fn give_away(&mut self, token: usize, heir: usize) -> bool {
         let server = &self.desk.server;
         let _order = server.inquiries.order();
-        if self.is_asked() || heir == self.desk.thread {
-            return;
+        if self.is_asked() {
+            return false;
         }
-        let Some(slot) = self.connections.get_mut(token) else { return };
-        let Some(mut connection) = slot.take() else { return };
+        let Some(slot) = self.connections.get_mut(token).filter(|_| heir != self.desk.thread) else {
+            return true;
+        };
+        let Some(mut connection) = slot.take() else { return true };
         if self.poll.registry().deregister(connection.stream.source()).is_err() {
             *slot = Some(connection);
-            return;
+            return true;
         }
         self.free.push(token);
-        // How long it has been idle, in the seconds of its next loop, is told by how long it has been here.
+        // On the way it tells for how long it has been idle: its next loop counts seconds of its own.
         connection.served = self.seconds - connection.served;
         server.mailboxes[self.desk.thread].load.fetch_sub(1, Ordering::Relaxed);
         server.mailboxes[heir].load.fetch_add(1, Ordering::Relaxed);
         server.mailboxes[heir].post(Letter::Moved(Box::new(connection)));
+        true
     }
 
     /// Takes a client over from another loop.
     pub(super) fn take_over(&mut self, mut connection: Connection) {
-        let Some(token) = self.register(connection.stream.source()) else {
-            self.desk.server.weights.change(connection.weight.take(), None);
-            if let Some(nodes) = &mut connection.client.nodes {
-                nodes.end(&mut self.desk.session);
-            }
-            return self.forget_one();
-        };
-        let client = &mut connection.client;
-        client.seat = Seat { thread: self.desk.thread, token, client: client.id };
-        let idle = self.seconds - connection.served;
+        let token = self.free_token();
+        let is_registered = self.register(connection.stream.source(), token);
+        connection.client.seat.thread = self.desk.thread;
+        connection.client.seat.token = token;
         // What has come to it on the way is told by no event that this loop has seen.
         (connection.readable, connection.writable) = (true, true);
         if !self.weighs {
@@ -188,27 +187,25 @@ impl Worker {
         }
         // Rules may have changed while it was with neither loop.
         let is_refused = is_refused(&connection.client, &self.desk.server.acl);
+        connection.served = self.seconds - connection.served;
         self.connections[token] = Some(connection);
-        if is_refused {
+        if !is_registered || is_refused {
             return self.end(token);
         }
         self.serve(token);
-        if let Some(Some(connection)) = self.connections.get_mut(token) {
-            connection.served = idle;
-        }
     }
 
-    /// A token under which the loop hears of a socket; none where the kernel has no room for it.
-    pub(super) fn register(&mut self, socket: &mut dyn Source) -> Option<usize> {
-        let token = self.free.pop().unwrap_or_else(|| {
+    /// A token that no connection has.
+    pub(super) fn free_token(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
             self.connections.len() - 1
-        });
+        })
+    }
+
+    /// Lets the loop hear of a socket under a token; false where the kernel has no room for it.
+    pub(super) fn register(&self, socket: &mut dyn Source, token: usize) -> bool {
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if self.poll.registry().register(socket, Token(token), interest).is_err() {
-            self.free.push(token);
-            return None;
-        }
-        Some(token)
+        self.poll.registry().register(socket, Token(token), interest).is_ok()
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // Each file of tests is a crate that uses some of it.
 
 pub mod changes;
+pub mod loops;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
