@@ -2,62 +2,68 @@
 
 mod place;
 
+use perilune_engine::Database;
 use perilune_harness::conformance;
 use perilune_harness::model::check_model;
-use place::{clean, fresh};
+use place::Place;
+
+/// Runs a check with what makes new databases.
+fn with_place(check: impl FnOnce(&dyn Fn() -> Database)) {
+    let place = Place::default();
+    check(&|| place.fresh());
+}
 
 #[test]
 fn a_session_alone_does_what_the_model_does() {
-    check_model(fresh, 60, 300);
-    clean();
+    with_place(|fresh| check_model(fresh, 60, 300));
 }
 
 #[test]
 fn conformance_map() {
-    conformance::map(&fresh);
+    with_place(|fresh| conformance::map(&fresh));
 }
 
 #[test]
 fn conformance_update() {
-    conformance::update(&fresh);
+    with_place(|fresh| conformance::update(&fresh));
 }
 
 #[test]
 fn conformance_few() {
-    conformance::few(&fresh);
+    with_place(|fresh| conformance::few(&fresh));
 }
 
 #[test]
 fn conformance_transactions() {
-    conformance::transactions(&fresh);
+    with_place(|fresh| conformance::transactions(&fresh));
 }
 
 #[test]
 fn conformance_isolation() {
-    conformance::isolation(&fresh);
+    with_place(|fresh| conformance::isolation(&fresh));
 }
 
 #[test]
 fn conformance_limits() {
-    conformance::limits(&fresh);
+    with_place(|fresh| conformance::limits(&fresh));
 }
 
 #[test]
 fn conformance_locks() {
-    conformance::locks(&fresh);
+    with_place(|fresh| conformance::locks(&fresh));
 }
 
 #[test]
 fn conformance_watches() {
-    conformance::watches(&fresh);
+    with_place(|fresh| conformance::watches(&fresh));
 }
 
 #[test]
 fn conformance_messages() {
-    conformance::messages(&fresh);
+    with_place(|fresh| conformance::messages(&fresh));
 }
 
 #[test]
 fn golden_scripts() {
-    perilune_harness::script::check_dir(perilune_harness::script::scripts(), fresh);
+    with_place(|fresh| perilune_harness::script::check_dir(perilune_harness::script::scripts(), fresh));
 }
