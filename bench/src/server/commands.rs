@@ -89,9 +89,15 @@ fn play_all(run: &mut Run<'_>, cells: &[Cell], rounds: usize) -> Result<()> {
     Ok(())
 }
 
+/// What is done by a request that asks for nothing; no goal, but a bound of what requests can reach.
+pub(super) const NOTHING: &str = "PING";
+
 /// Every command, without pipelines and with them.
 pub(super) fn commands(run: &mut Run<'_>) -> Result<()> {
-    let mut cells = Vec::new();
+    let operations = run.wish.quick(2_000, 50_000);
+    let nothing =
+        Cell { section: COMMAND, name: NOTHING.to_owned(), job: Job::Ping, pipeline: 1, operations };
+    let mut cells = vec![nothing];
     for (pipeline, operations) in
         [(1, run.wish.quick(2_000, 50_000)), (PIPELINE, run.wish.quick(3_200, 192_000))]
     {

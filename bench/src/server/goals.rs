@@ -5,7 +5,7 @@
 
 use crate::statistics::median;
 
-use super::commands::{script_names, COMMAND, PIPELINE, SCRIPT};
+use super::commands::{script_names, COMMAND, NOTHING, PIPELINE, SCRIPT};
 use super::requests::COMMANDS;
 use super::row::Row;
 use super::sides::{Side, ONE, TWO};
@@ -126,7 +126,12 @@ fn scripts(rows: &[Row]) -> Vec<Outcome> {
     let (script, _) = script_names(2);
     for (side, threads) in THREADS {
         let what = format!("EVAL of one GET and one SET, {threads}");
-        all.push(of(SCRIPT, &script).rate(&what, side, Bound::AtLeast(1.5)));
+        let mut outcome = of(SCRIPT, &script).rate(&what, side, Bound::AtLeast(1.5));
+        let nothing = of(COMMAND, NOTHING).median(side, Row::per_cpu);
+        if let Some((ours, theirs)) = nothing.zip(of(SCRIPT, &script).median(Side::Redis, Row::per_cpu)) {
+            outcome.note += &format!("; {NOTHING} of ours by it {:.2}", ours / theirs);
+        }
+        all.push(outcome);
     }
     for (side, threads) in THREADS {
         let p99 = |workload, side| of(neighbours::SECTION, workload).median(side, Row::p99);
@@ -213,6 +218,24 @@ mod tests {
         assert_eq!(reached(&idle, "SET, one thread, p99"), (Some(1e6 / 150.0 / 1e4), true));
         let full = [row(Side::Redis, 100.0, 1.0, 1.0), row(ONE, 150.0, 2.0, cores)];
         assert_eq!(reached(&full, "SET, one thread, times"), (Some(0.75), false));
+    }
+
+    #[test]
+    fn a_request_that_asks_for_nothing_tells_what_scripts_can_reach() {
+        let of = |section, workload: &str, side, value| Row {
+            section,
+            workload: workload.to_owned(),
+            ..row(side, value, 1.0, 0.5)
+        };
+        let script = script_names(2).0;
+        let rows = [
+            of(COMMAND, NOTHING, ONE, 140.0),
+            of(SCRIPT, &script, Side::Redis, 100.0),
+            of(SCRIPT, &script, ONE, 120.0),
+        ];
+        let all = outcomes(&rows);
+        let one = all.iter().find(|one| one.words.starts_with("EVAL of one GET and one SET, one")).unwrap();
+        assert!(one.note.ends_with("PING of ours by it 1.40"), "{}", one.note);
     }
 
     #[test]

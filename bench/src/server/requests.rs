@@ -38,6 +38,8 @@ pub(crate) enum Job {
     Eval(usize),
     /// The same as single requests, each sent when the one before it is answered.
     Trips(usize),
+    /// Nothing: what any request costs.
+    Ping,
     /// Every key of [`Job::Get`] is set once, when this is done [`Job::whole`] times.
     Fill,
 }
@@ -143,6 +145,7 @@ impl Job {
                 }
                 (words, ok)
             }
+            Job::Ping => (vec!["PING".into()], Expected::Exactly(b"+PONG\r\n")),
             Job::Eval(calls) => (vec!["EVAL".into(), script(calls), "1".into(), any(), VALUE.into()], bulk),
             Job::Trips(calls) => match number % calls.max(1) as u64 % 2 {
                 0 => (vec!["GET".into(), any()], bulk),
@@ -236,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_error_or_a_missing_value_suits_nothing() {
-        for job in COMMANDS.map(|(_, job)| job).into_iter().chain([Job::Eval(2), Job::Trips(2)]) {
+        for job in COMMANDS.map(|(_, job)| job).into_iter().chain([Job::Ping, Job::Eval(2), Job::Trips(2)]) {
             let requests = job.requests(1);
             for reply in [&b"-ERR no\r\n"[..], b"$-1\r\n", b"_\r\n"] {
                 assert!(requests.batches.iter().all(|batch| !batch.expected[0].suits(reply)), "{job:?}");
