@@ -122,7 +122,7 @@ impl Session {
         };
         let depth = running.txn.overlay.depth();
         if depth > 1 {
-            running.txn.overlay.drop_level();
+            running.txn.drop_level();
             self.posted.retain(|posted| posted.level < depth);
             self.release_locks_of(depth);
         } else {

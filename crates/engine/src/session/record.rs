@@ -180,11 +180,15 @@ impl Seat {
 
     fn write_long(&self, ops: &[Op<'_>], runs: &[Run]) {
         let mut out = super::extent::Writer::new(&self.image, runs);
+        // Whole words, which are stored as such.
+        let mut words = Vec::new();
         for op in ops {
-            out.write(&op.heading().to_le_bytes());
-            out.write(op.key);
-            out.write(op.value);
-            out.write(&[0; 8][..op.bytes() - 8 - op.key.len() - op.value.len()]);
+            words.clear();
+            words.extend_from_slice(&op.heading().to_le_bytes());
+            words.extend_from_slice(op.key);
+            words.extend_from_slice(op.value);
+            words.resize(op.bytes(), 0);
+            out.write(&words);
         }
     }
 

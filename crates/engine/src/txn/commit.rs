@@ -39,6 +39,19 @@ pub(super) struct Held {
     wanted_by: Vec<usize>,
     /// The leaf of each operation (of a removal: its first).
     pub(super) of_op: Vec<u32>,
+    /// The tree, number and upper fence of the leaf of the last key, if that was no range: it has all keys up to there.
+    last: Option<(Which, u32)>,
+    fence: Vec<u8>,
+}
+
+impl Held {
+    /// The leaf of a target that is the same as that of the one before, which is not above it.
+    #[inline]
+    fn same_leaf(&self, target: &Target<'_>) -> Option<u32> {
+        let (which, leaf) = self.last?;
+        let covers = self.fence.is_empty() || *target.key <= self.fence[..];
+        (!target.range && which == target.which && covers).then_some(leaf)
+    }
 }
 
 impl Access {
@@ -147,6 +160,10 @@ impl Access {
         held: &mut Held,
     ) -> std::result::Result<u64, (Stop, Option<usize>)> {
         for target in targets {
+            if let Some(leaf) = held.same_leaf(target) {
+                held.of_op[target.op] = leaf;
+                continue;
+            }
             if let Some(leaf) = txn.reads.leaf_of(target.which, target.key) {
                 self.fingers.point(target.which, leaf);
             }
@@ -175,9 +192,9 @@ impl Access {
             self.seat.release(*leaf, seq);
             self.seat.forget_latch();
         }
-        for op in ops {
-            self.seat.notify(op.key, op.kind == Kind::RemovePrefix);
-        }
+        let is_removal = |op: &&Op<'_>| op.kind == Kind::RemovePrefix;
+        ops.iter().filter(is_removal).for_each(|op| self.seat.notify(op.key, true));
+        self.seat.notify_each(ops.iter().filter(|op| !is_removal(op)).map(|op| op.key));
         Ok(epoch.flush)
     }
 
@@ -190,7 +207,10 @@ impl Access {
         let mut fence = Vec::new();
         let mut leaf = self.latch_leaf(target, target.key, held)?;
         held.of_op[target.op] = leaf;
+        held.last = (!target.range).then_some((target.which, leaf));
         if !target.range {
+            // NB: it is latched, so its fences stay.
+            page::hi_fence(self.seat.image.page(leaf), &mut held.fence);
             return Ok(());
         }
         let end = removal_end(target.key);
@@ -340,6 +360,8 @@ pub(super) fn which_of(op: &Op<'_>) -> Which {
 /// The record's operations: by tree, removals of prefixes first, then by key.
 fn operations<'a>(overlay: &'a Overlay, lists: &'a [(Which, Vec<u8>, List)]) -> Vec<Op<'a>> {
     let mut ops = Vec::new();
+    // They stand in the order of the values that they are of.
+    let mut lists = lists.iter().peekable();
     for which in [Which::Main, Which::Volatile] {
         let volatile = which == Which::Volatile;
         let empty: &[u8] = &[];
@@ -351,7 +373,7 @@ fn operations<'a>(overlay: &'a Overlay, lists: &'a [(Which, Vec<u8>, List)]) -> 
             value: empty,
         }));
         ops.extend(overlay.values(which).map(|(key, value)| {
-            let list = lists.iter().find(|(w, k, _)| *w == which && k == key).map(|(_, _, list)| list);
+            let list = lists.next_if(|(w, k, _)| *w == which && k == key).map(|(_, _, list)| list);
             match (value, list) {
                 (None, _) => Op { kind: Kind::Remove, volatile, big: false, key, value: empty },
                 (Some(_), Some(list)) => {
@@ -371,7 +393,10 @@ fn targets<'a>(ops: &[Op<'a>]) -> Vec<Target<'a>> {
         .enumerate()
         .map(|(op, it)| Target { which: which_of(it), key: it.key, op, range: it.kind == Kind::RemovePrefix })
         .collect();
-    targets.sort_by(|a, b| (a.which, a.key, !a.range).cmp(&(b.which, b.key, !b.range)));
+    // Without removals the operations are in this order.
+    if targets.iter().any(|target| target.range) {
+        targets.sort_by(|a, b| (a.which, a.key, !a.range).cmp(&(b.which, b.key, !b.range)));
+    }
     targets
 }
 

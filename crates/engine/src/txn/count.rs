@@ -47,6 +47,7 @@ impl Access {
         if txn.overlay.removes_within(which, span.low, span.high) {
             return Ok(None);
         }
+        txn.overlay.arrange(which);
         let own = |txn: &Transaction, low: &[u8], high: &[u8]| {
             let own = txn.overlay.written(which, low, high, span.backwards)?;
             Some((own.to_vec(), matches!(txn.overlay.lookup(which, own), Lookup::Value(_))))

@@ -22,13 +22,18 @@ mod few;
 mod latched;
 #[cfg(test)]
 mod latched_tests;
+mod memo;
+#[cfg(test)]
+mod model_tests;
 mod overlay;
 mod reads;
 mod room;
 mod several;
 mod spots;
+mod spread;
 #[cfg(test)]
 mod tests;
+mod writes;
 
 use std::time::{Duration, Instant};
 
@@ -41,6 +46,7 @@ use crate::session::Counter;
 use crate::tree::{removal_end, Neighbour, Seen, Which};
 pub(crate) use brief::Brief;
 pub(crate) use few::FewDraft;
+use memo::Memo;
 use overlay::{Lookup, Overlay};
 use reads::{digest, Ask, Reads};
 
@@ -51,6 +57,7 @@ const LEASE_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Transaction {
     pub(crate) overlay: Overlay,
     reads: Reads,
+    memo: Memo,
     lease: Option<Lease>,
     /// What was read is no longer one state; only a rollback is left.
     doomed: bool,
@@ -66,6 +73,7 @@ impl Transaction {
         Transaction {
             overlay: Overlay::new(),
             reads: Reads::default(),
+            memo: Memo::default(),
             lease: None,
             doomed: false,
             unnoted: false,
@@ -83,6 +91,7 @@ impl Transaction {
     pub(crate) fn reset(&mut self, lease: Option<Lease>) {
         self.overlay.clear();
         self.reads.clear();
+        self.memo.clear();
         self.visited.clear();
         self.lease = lease;
         self.doomed = false;
@@ -101,15 +110,25 @@ impl Transaction {
     }
 
     pub(crate) fn set(&mut self, which: Which, key: &[u8], value: &[u8]) {
-        self.overlay.set(which, key, value);
+        if !self.overlay.set(which, key, value) {
+            self.memo.appears(which, key);
+        }
     }
 
     pub(crate) fn remove(&mut self, which: Which, key: &[u8]) {
         self.overlay.remove(which, key);
+        self.memo.goes(which, key);
     }
 
     pub(crate) fn remove_prefix(&mut self, which: Which, prefix: &[u8]) {
         self.overlay.remove_prefix(which, prefix);
+        self.memo.clear();
+    }
+
+    /// Takes back what the innermost level has written.
+    pub(crate) fn drop_level(&mut self) {
+        self.overlay.drop_level();
+        self.memo.clear();
     }
 
     /// Checks that all that was read is one state.
@@ -250,7 +269,45 @@ impl Access {
                 return Ok(true);
             }
         }
+        if side != Neighbour::AtOrNext {
+            return self.nearest(txn, which, from, side, bound, key, value);
+        }
+        if let Some(place) = txn.memo.recall(which, from, bound) {
+            let Some(answer) = place.answer() else { return Ok(false) };
+            let known = match txn.overlay.lookup(which, answer) {
+                Lookup::Value(own) => Some(own),
+                _ => place.value(),
+            };
+            if known.is_some() || value.is_none() {
+                key.clear();
+                key.extend_from_slice(answer);
+                if let (Some(value), Some(known)) = (value, known) {
+                    value.clear();
+                    value.extend_from_slice(known);
+                }
+                return Ok(true);
+            }
+        }
+        let found = self.nearest(txn, which, from, side, bound, key, value.as_deref_mut())?;
+        let value = value.filter(|_| found).map(|value| &value[..]);
+        txn.memo.keep(which, [from, bound], found.then_some(&key[..]), value);
+        Ok(found)
+    }
+
+    /// The nearest key of the tree and the overlay.
+    #[allow(clippy::too_many_arguments)]
+    fn nearest(
+        &self,
+        txn: &mut Transaction,
+        which: Which,
+        from: &[u8],
+        side: Neighbour,
+        bound: &[u8],
+        key: &mut Vec<u8>,
+        mut value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
         let found = self.tree_neighbour(txn, which, from, side, bound, key, value.as_deref_mut())?;
+        txn.overlay.arrange(which);
         let own = txn.overlay.neighbour(which, from, side).filter(|own| side.is_within(own, bound));
         let Some(own) = own else { return Ok(found) };
         let nearer = !found

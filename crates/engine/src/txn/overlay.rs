@@ -1,13 +1,10 @@
 //! A transaction's own writes, level by level, and what they hide of the trees.
 //!
-//! Invariants
-//! - In one level a removal of a prefix comes before the level's writes: a write under the prefix is a
-//!   later one. No removal in a level is covered by another.
-//! - An inner level hides an outer one, the outermost hides the trees.
+//! Invariant: an inner level hides an outer one, the outermost hides the trees.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use super::writes::{Sought, Writes};
 use crate::tree::{removal_end, Neighbour, Which};
 
 /// What the overlay says about a key.
@@ -21,58 +18,23 @@ pub(crate) enum Lookup<'a> {
     Unknown,
 }
 
-/// The writes of one tree at one level.
-#[derive(Default)]
-struct Writes {
-    values: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    removals: BTreeSet<Vec<u8>>,
-}
-
-impl Writes {
-    /// The removal that covers `key`. As no removal covers another, it is the last not above the key.
-    fn covering(&self, key: &[u8]) -> Option<&[u8]> {
-        if self.removals.is_empty() {
-            return None;
-        }
-        let last = self.removals.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
-        key.starts_with(last).then_some(last)
-    }
-
-    fn remove_prefix(&mut self, prefix: &[u8]) {
-        let end = removal_end(prefix);
-        let below = (Bound::Included(prefix), Bound::Excluded(&end[..]));
-        let keys: Vec<_> = self.values.range::<[u8], _>(below).map(|(key, _)| key.clone()).collect();
-        for key in keys {
-            self.values.remove(&key);
-        }
-        if self.covering(prefix).is_none() {
-            let covered: Vec<_> = self.removals.range::<[u8], _>(below).cloned().collect();
-            for removal in covered {
-                self.removals.remove(&removal);
-            }
-            self.removals.insert(prefix.to_vec());
-        }
-    }
-}
-
 /// All levels' writes.
 pub(crate) struct Overlay {
     levels: Vec<[Writes; 2]>,
+    /// The memory of the level that was closed last.
+    spare: [Writes; 2],
 }
 
 impl Overlay {
     /// One level without writes.
     pub(crate) fn new() -> Overlay {
-        Overlay { levels: vec![Default::default()] }
+        Overlay { levels: vec![Default::default()], spare: Default::default() }
     }
 
     /// Makes it one level without writes.
     pub(crate) fn clear(&mut self) {
         self.levels.truncate(1);
-        for writes in self.levels.iter_mut().flatten() {
-            writes.values.clear();
-            writes.removals.clear();
-        }
+        self.levels.iter_mut().flatten().for_each(Writes::clear);
         if self.levels.is_empty() {
             self.push();
         }
@@ -86,29 +48,29 @@ impl Overlay {
     /// Whether nothing has been written.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.levels.iter().flatten().all(|writes| writes.values.is_empty() && writes.removals.is_empty())
+        self.levels.iter().flatten().all(Writes::is_empty)
     }
 
     /// Opens a level.
     pub(crate) fn push(&mut self) {
-        self.levels.push(Default::default());
+        self.levels.push(std::mem::take(&mut self.spare));
     }
 
     /// Drops the innermost level.
-    pub(crate) fn drop_level(&mut self) {
-        self.levels.pop();
+    pub(super) fn drop_level(&mut self) {
+        let Some(mut level) = self.levels.pop() else { return };
+        level.iter_mut().for_each(Writes::clear);
+        self.spare = level;
     }
 
     /// Merges the innermost level into the one around it.
     pub(crate) fn merge_level(&mut self) {
-        let Some(inner) = self.levels.pop() else { return };
+        let Some(mut inner) = self.levels.pop() else { return };
         let Some(outer) = self.levels.last_mut() else { return };
-        for (outer, inner) in outer.iter_mut().zip(inner) {
-            for prefix in &inner.removals {
-                outer.remove_prefix(prefix);
-            }
-            outer.values.extend(inner.values);
+        for (outer, inner) in outer.iter_mut().zip(&mut inner) {
+            outer.absorb(inner);
         }
+        self.spare = inner;
     }
 
     fn innermost(&mut self, which: Which) -> &mut Writes {
@@ -119,27 +81,28 @@ impl Overlay {
         &mut self.levels[last][which as usize]
     }
 
-    /// Notes a value.
-    pub(crate) fn set(&mut self, which: Which, key: &[u8], value: &[u8]) {
-        self.innermost(which).values.insert(key.to_vec(), Some(value.to_vec()));
+    /// Notes a value; answers whether the same level has given the key one before.
+    pub(super) fn set(&mut self, which: Which, key: &[u8], value: &[u8]) -> bool {
+        self.innermost(which).put(&mut Sought::new(key), Some(value))
     }
 
     /// Notes that a key has no value.
-    pub(crate) fn remove(&mut self, which: Which, key: &[u8]) {
-        self.innermost(which).values.insert(key.to_vec(), None);
+    pub(super) fn remove(&mut self, which: Which, key: &[u8]) {
+        self.innermost(which).put(&mut Sought::new(key), None);
     }
 
     /// Notes that no key with this prefix has a value.
-    pub(crate) fn remove_prefix(&mut self, which: Which, prefix: &[u8]) {
+    pub(super) fn remove_prefix(&mut self, which: Which, prefix: &[u8]) {
         self.innermost(which).remove_prefix(prefix);
     }
 
     /// What the innermost level that knows `key` says.
     #[inline]
     pub(crate) fn lookup(&self, which: Which, key: &[u8]) -> Lookup<'_> {
+        let mut sought = Sought::new(key);
         for level in self.levels.iter().rev() {
             let writes = &level[which as usize];
-            match writes.values.get(key) {
+            match writes.get(&mut sought) {
                 Some(Some(value)) => return Lookup::Value(value),
                 Some(None) => return Lookup::Absent(None),
                 None => {}
@@ -158,17 +121,17 @@ impl Overlay {
             Neighbour::AtOrNext => (Bound::Included(from), Bound::Unbounded),
             Neighbour::Previous => (Bound::Unbounded, Bound::Excluded(from)),
         };
-        let in_force = |key: &&Vec<u8>| matches!(self.lookup(which, key), Lookup::Value(_));
+        let in_force = |key: &&[u8]| matches!(self.lookup(which, key), Lookup::Value(_));
         let candidates = self.levels.iter().filter_map(|level| {
-            let mut keys = level[which as usize].values.range::<[u8], _>(bounds).map(|(key, _)| key);
+            let mut keys = level[which as usize].range(bounds).map(|key| &key[..]);
             match side {
                 Neighbour::Previous => keys.rev().find(in_force),
                 _ => keys.find(in_force),
             }
         });
         match side {
-            Neighbour::Previous => candidates.max().map(Vec::as_slice),
-            _ => candidates.min().map(Vec::as_slice),
+            Neighbour::Previous => candidates.max(),
+            _ => candidates.min(),
         }
     }
 
@@ -176,7 +139,7 @@ impl Overlay {
     pub(crate) fn written(&self, which: Which, low: &[u8], high: &[u8], backwards: bool) -> Option<&[u8]> {
         let within = (Bound::Included(low), Bound::Excluded(high));
         let keys = self.levels.iter().filter_map(|level| {
-            let mut keys = level[which as usize].values.range::<[u8], _>(within).map(|(key, _)| &key[..]);
+            let mut keys = level[which as usize].range(within).map(|key| &key[..]);
             if backwards {
                 keys.next_back()
             } else {
@@ -195,30 +158,34 @@ impl Overlay {
         self.levels.iter().any(|level| {
             // As no removal covers another, the last one that begins before `high` ends last.
             let before = (Bound::Unbounded, Bound::Excluded(high));
-            let last = level[which as usize].removals.range::<[u8], _>(before).next_back();
+            let last = level[which as usize].removals().range::<[u8], _>(before).next_back();
             last.is_some_and(|prefix| removal_end(prefix)[..] > *low)
         })
     }
 
-    /// Merges all levels into one.
+    /// Merges all levels into one, and brings its writes into order.
     pub(crate) fn flatten(&mut self) {
         while self.levels.len() > 1 {
             self.merge_level();
         }
+        self.levels.iter_mut().flatten().for_each(Writes::sort);
+    }
+
+    /// Has the order of all keys written known: to be called before [`Overlay::neighbour`] and [`Overlay::written`].
+    pub(super) fn arrange(&mut self, which: Which) {
+        self.levels.iter_mut().for_each(|level| level[which as usize].arrange());
     }
 
     /// Removals of the outermost level, in order.
     pub(crate) fn removals(&self, which: Which) -> impl Iterator<Item = &[u8]> {
         self.levels[..1]
             .iter()
-            .flat_map(move |level| level[which as usize].removals.iter().map(Vec::as_slice))
+            .flat_map(move |level| level[which as usize].removals().iter().map(Vec::as_slice))
     }
 
     /// Writes of the outermost level, in order.
     pub(crate) fn values(&self, which: Which) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.levels[..1].iter().flat_map(move |level| {
-            level[which as usize].values.iter().map(|(k, v)| (k.as_slice(), v.as_deref()))
-        })
+        self.levels[..1].iter().flat_map(move |level| level[which as usize].all())
     }
 
     /// Whether a removal of the outermost level covers `key`.

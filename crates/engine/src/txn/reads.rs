@@ -8,12 +8,12 @@
 //!
 //! After NOrec's validation by value (Dalessandro et al., PPoPP 2010).
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use perilune_shm::latch::{self, LatchWord};
 use perilune_store::{Error, Result, Span};
 
+use super::spread::Numbered;
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
 use crate::repair::Patience;
@@ -47,28 +47,27 @@ struct Query {
     leaves: Range<usize>,
 }
 
-/// What tells queries apart, but for keys that have the same digest.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place {
-    ask: Ask,
-    which: Which,
-    keys: u64,
-}
-
-impl Place {
-    fn of(ask: Ask, which: Which, keys: [&[u8]; 2]) -> Place {
-        Place { ask, which, keys: digest(true, keys) }
-    }
+/// A digest of what tells queries apart.
+fn place_of(ask: Ask, which: Which, keys: [&[u8]; 2]) -> u64 {
+    let (kind, most) = match ask {
+        Ask::Value => (0, 0),
+        Ask::Existence => (1, 0),
+        Ask::Key(side) => (2 + side as u64, 0),
+        Ask::KeyAndValue(side) => (8 + side as u64, 0),
+        Ask::Count { backwards, most } => (14 + u64::from(backwards), most),
+    };
+    digest(true, keys)
+        ^ (kind << 1 | which as u64).wrapping_add(most << 6).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The read set.
 #[derive(Default)]
 pub(crate) struct Reads {
     leaves: Vec<Seen>,
-    index: HashMap<u32, usize>,
+    index: Numbered<usize>,
     queries: Vec<Query>,
     /// Where queries stand, as soon as there are more than [`LINEAR`].
-    known: HashMap<Place, usize>,
+    known: Numbered<usize>,
     touches: Vec<usize>,
     keys: Vec<u8>,
     /// Where the heads of all sessions stood before the last good pass.
@@ -137,9 +136,10 @@ impl Reads {
             return self.leaves.iter().position(|seen| seen.number == number);
         }
         if self.index.len() != self.leaves.len() {
-            self.index = self.leaves.iter().enumerate().map(|(at, seen)| (seen.number, at)).collect();
+            self.index =
+                self.leaves.iter().enumerate().map(|(at, seen)| (u64::from(seen.number), at)).collect();
         }
-        self.index.get(&number).copied()
+        self.index.get(&u64::from(number)).copied()
     }
 
     /// Notes a query, for a key within a bound, and the leaves it rests on; true when a pass is due. What was asked
@@ -156,7 +156,7 @@ impl Reads {
         let due = self.touch(visited);
         let leaves = first..self.touches.len();
         // NB: few are compared one by one; a digest would cost more.
-        let place = (self.queries.len() > LINEAR).then(|| Place::of(ask, which, [key, bound]));
+        let place = (self.queries.len() > LINEAR).then(|| place_of(ask, which, [key, bound]));
         let noted = self.noted(ask, which, place, [key, bound]);
         if let Some(at) = noted.filter(|at| self.queries[*at].digest == digest) {
             let known = self.queries[at].leaves.clone();
@@ -184,7 +184,7 @@ impl Reads {
         &mut self,
         ask: Ask,
         which: Which,
-        place: Option<Place>,
+        place: Option<u64>,
         [key, bound]: [&[u8]; 2],
     ) -> Option<usize> {
         let Reads { queries, known, keys, .. } = self;
@@ -197,7 +197,7 @@ impl Reads {
         if known.is_empty() {
             let place_of = |query: &Query| {
                 let words = [&keys[query.key.clone()], &keys[query.bound.clone()]];
-                Place::of(query.ask, query.which, words)
+                place_of(query.ask, query.which, words)
             };
             known.extend(queries.iter().enumerate().map(|(at, query)| (place_of(query), at)));
         }
@@ -216,7 +216,7 @@ impl Reads {
                 None => {
                     due |= !self.leaves.is_empty();
                     if !self.index.is_empty() {
-                        self.index.insert(seen.number, self.leaves.len());
+                        self.index.insert(u64::from(seen.number), self.leaves.len());
                     }
                     self.touches.push(self.leaves.len());
                     self.leaves.push(*seen);
@@ -302,10 +302,10 @@ impl Reads {
         }
         // NB: of two queries that met a leaf under two words the earlier word is noted: what that query
         // was told need not hold under the later one, so the next pass must see the leaf as changed.
-        let mut met: HashMap<usize, LatchWord> = HashMap::new();
+        let mut met: Numbered<LatchWord> = Numbered::default();
         for seen in again.iter().flat_map(|(_, visited)| visited) {
             if let Some(leaf) = self.find(seen.number) {
-                let word = met.entry(leaf).or_insert(seen.word);
+                let word = met.entry(leaf as u64).or_insert(seen.word);
                 if seen.word.version() < word.version() {
                     *word = seen.word;
                 }
