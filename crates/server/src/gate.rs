@@ -16,7 +16,7 @@ use crate::commands::{clients, scripts};
 use crate::effects::Effects;
 use crate::failure;
 use crate::keyspace::{clock, Keys};
-use crate::limits::{BRIEF_TRIES, LONG_BYTES, QUEUE_BYTES};
+use crate::limits::{LONG_BYTES, QUEUE_BYTES};
 use crate::mailbox::{Later, Letter};
 use crate::memory;
 use crate::notify;
@@ -351,46 +351,6 @@ impl Context<'_> {
             let mut keys = Keys::new(session, effects, database, now, writes);
             Ok(handler(&mut keys, arguments, replies)?)
         })
-    }
-
-    /// Runs a command as a brief transaction; false: it takes a whole one, and has done nothing. While it meets others at
-    /// the same nodes it is tried again: that costs less than a whole one.
-    #[inline]
-    fn try_briefly(
-        &mut self,
-        handler: table::Handler,
-        writes: bool,
-        arguments: Arguments<'_>,
-        replies: &mut Replies<'_>,
-    ) -> perilune::Result<bool> {
-        let (start, before) = (replies.position(), self.effects.mark());
-        let (database, now) = (self.client.database, self.client.time());
-        for _ in 0..BRIEF_TRIES {
-            let mut has_more = false;
-            let attempt = self.session.attempt(|session| {
-                let mut keys = Keys::new(session, self.effects, database, now, writes);
-                handler(&mut keys, arguments, replies)?;
-                // Neither is telling of events brief, nor serving clients that wait for what has come into being.
-                has_more = self.effects.is_unfinished();
-                if has_more {
-                    return Err(perilune::Error::Conflict);
-                }
-                Ok(())
-            });
-            if matches!(attempt, Ok(Some(()))) {
-                return Ok(true);
-            }
-            self.effects.rewind(before);
-            if has_more {
-                break;
-            }
-            attempt?;
-            if !self.session.has_met() {
-                break;
-            }
-            replies.rewind(start);
-        }
-        Ok(false)
     }
 
     /// Runs one command inside the open transaction of EXEC, as a level of its own: what it wrote before

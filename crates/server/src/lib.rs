@@ -17,6 +17,7 @@
 mod acl;
 mod aside;
 mod awake;
+mod briefly;
 mod census;
 mod client;
 mod commands;

@@ -31,6 +31,8 @@ pub(crate) const LONG_BYTES: usize = 64 << 10;
 
 /// Times that a command is tried as a brief transaction while others are at the same nodes.
 pub(crate) const BRIEF_TRIES: usize = 8;
+/// Commands of an EXEC that are tried as a brief transaction: more write more than it may.
+pub(crate) const BRIEF_COMMANDS: usize = 16;
 
 /// Times that one connection is read from before others get their turn.
 pub(crate) const TURNS: usize = 8;

@@ -1,6 +1,7 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! EXEC is one transaction of the engine, in which what is watched ([`crate::watched`]) is compared.
+//! EXEC is one transaction of the engine, in which what is watched ([`crate::watched`]) is compared; of a few commands that
+//! need no more, a brief one.
 
 use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
@@ -34,11 +35,15 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
     if queue.failed {
         return refuse("EXECABORT Transaction discarded because of previous errors.");
     }
+    let now = clock();
+    if !watched.broken && context.try_queued(&queue, &watched, now, replies)? {
+        return Ok(());
+    }
     // A run that is not the last may have changed the client: SELECT, CLIENT SETNAME, HELLO.
     let client = &*context.client;
     let before = (client.database, client.protocol, client.name.clone(), client.authenticated);
     let topics = client.topics.clone();
-    let (start, server, now) = (replies.position(), context.server, clock());
+    let (start, server) = (replies.position(), context.server);
     let outcome = context.transaction(&TransactionOptions::default(), |session, client, effects| {
         replies.rewind(start);
         client.database = before.0;

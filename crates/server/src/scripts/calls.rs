@@ -16,13 +16,12 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
 use crate::journal::Level;
-use crate::keyspace::Keys;
 use crate::memory;
 use crate::scripts::stopwatch::Stopwatch;
 use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
-use crate::table::{self, Command, Run as Work, GROWS, KEEPS, NOSCRIPT, POSTS, WRITE};
+use crate::table::{self, Command, GROWS, NOSCRIPT, POSTS, WRITE};
 
 /// Bytes of a module's file at most.
 const MODULE_BYTES: u64 = 1 << 20;
@@ -128,7 +127,8 @@ impl<'c> Caller<'c> {
         }
         context.show_call(arguments);
         let outcome = if self.brief {
-            run_briefly(&mut context, command, arguments, self.now, replies)
+            // A script never sees halves of two states: it might not end.
+            context.run_brief(command, arguments, self.now, replies).and_then(|()| context.session.validate())
         } else {
             context.run_inside(command, arguments, self.now, replies)
         };
@@ -307,47 +307,6 @@ impl<'c> Caller<'c> {
 #[inline]
 fn as_arguments(texts: Texts<'_>) -> Arguments<'_> {
     Arguments::new(texts.bytes(), texts.spans())
-}
-
-/// Runs a command in a brief transaction, which has no levels: one that fails to write takes all with it, and the
-/// script runs again in a whole transaction.
-fn run_briefly(
-    context: &mut Context<'_>,
-    command: &'static Command,
-    arguments: Arguments<'_>,
-    now: i64,
-    replies: &mut Replies<'_>,
-) -> perilune::Result<()> {
-    let Work::Keys(handler) = command.run else { return Err(perilune::Error::Conflict) };
-    if command.is(POSTS) {
-        return Err(perilune::Error::Conflict);
-    }
-    if memory::counts_uses(context.server) {
-        context.note_uses(command, arguments);
-    }
-    let (start, before) = (replies.position(), context.effects.mark());
-    let writes = command.is(WRITE | KEEPS);
-    let mut keys = Keys::new(context.session, context.effects, context.client.database, now, writes);
-    // Quick ways write one key each here; they tell of no events, with which no script is brief.
-    let is_quick = !writes || command.keys == table::ONE;
-    let outcome = match command.quick {
-        Some(quick) if is_quick => match quick(&mut keys, arguments, replies) {
-            Ok(false) => handler(&mut keys, arguments, replies),
-            done => done.map(|_| ()),
-        },
-        _ => handler(&mut keys, arguments, replies),
-    };
-    if let Err(error) = outcome.map_err(perilune::Error::from) {
-        if writes || error.is_retry() {
-            return Err(perilune::Error::Conflict);
-        }
-        context.effects.rewind(before);
-        replies.rewind(start);
-        replies.error(&failure::text_of(&error));
-    }
-    context.effects.tally.ended(table::number(command, arguments), replies.since(start));
-    // A script never sees halves of two states: it might not end.
-    context.session.validate()
 }
 
 impl Answers for Caller<'_> {
