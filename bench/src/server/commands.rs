@@ -12,6 +12,9 @@ use super::{turned, Run};
 pub(super) const COMMAND: &str = "commands";
 pub(super) const SCRIPT: &str = "scripts";
 
+/// The command that asks for nothing: no goal, but a bound of what requests can reach.
+pub(super) const NOTHING: &str = "PING";
+
 /// Connections of these sections, as redis-benchmark has them.
 pub(super) const CONNECTIONS: usize = 50;
 /// Client processes: with two, clients do not wait for each other where the server has two threads.
@@ -89,18 +92,13 @@ fn play_all(run: &mut Run<'_>, cells: &[Cell], rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// What is done by a request that asks for nothing; no goal, but a bound of what requests can reach.
-pub(super) const NOTHING: &str = "PING";
-
 /// Every command, without pipelines and with them.
 pub(super) fn commands(run: &mut Run<'_>) -> Result<()> {
-    let operations = run.wish.quick(2_000, 50_000);
+    let alone = run.wish.quick(2_000, 50_000);
     let nothing =
-        Cell { section: COMMAND, name: NOTHING.to_owned(), job: Job::Ping, pipeline: 1, operations };
+        Cell { section: COMMAND, name: NOTHING.to_owned(), job: Job::Ping, pipeline: 1, operations: alone };
     let mut cells = vec![nothing];
-    for (pipeline, operations) in
-        [(1, run.wish.quick(2_000, 50_000)), (PIPELINE, run.wish.quick(3_200, 192_000))]
-    {
+    for (pipeline, operations) in [(1, alone), (PIPELINE, run.wish.quick(3_200, 192_000))] {
         for (name, job) in COMMANDS {
             // Ten keys are more work than one.
             let operations = if job == Job::Mset { operations / 4 } else { operations };

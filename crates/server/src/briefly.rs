@@ -17,6 +17,13 @@ use crate::table::{self, Command, Handler, Run, KEEPS, POSTS, WRITE};
 use crate::watched::Watched;
 
 impl Context<'_> {
+    /// Whether several commands may be a brief transaction: telling of events is none, nor is comparing what is tracked or
+    /// watched.
+    pub(crate) fn may_be_brief(&self) -> bool {
+        let is_told = self.effects.notify != 0 || self.effects.broadcasts();
+        self.session.depth() == 0 && !is_told && !self.client.compares()
+    }
+
     /// Runs a command as a brief transaction; false: it takes a whole one, and has done nothing. While it meets others at
     /// the same nodes it is tried again: that costs less than a whole one.
     #[inline]
@@ -47,10 +54,7 @@ impl Context<'_> {
             matches!(command.run, Run::Keys(_)) && !command.is(POSTS) && arguments.extent() < LONG_BYTES
         };
         let is_plain = queue.commands.len() <= BRIEF_COMMANDS
-            && self.session.depth() == 0
-            && !self.client.compares()
-            && self.effects.notify == 0
-            && !self.effects.broadcasts()
+            && self.may_be_brief()
             && self.server.monitors.is_empty()
             && self.client.is_unlimited(&self.server.acl)
             && queue.commands.iter().all(|(command, arguments)| is_brief(command, arguments.as_arguments()));

@@ -288,10 +288,11 @@ fn count_up(client: &mut Client, key: &str) -> bool {
     };
     client.line("multi");
     client.line(&format!("set {key} {}", count + 1));
-    match client.line("exec") {
-        Answer::Null => false,
-        answer => answer == Answer::Array(vec![Answer::Simple("OK".into())]),
+    let answer = client.line("exec");
+    if answer != Answer::Null {
+        assert_eq!(answer, Answer::Array(vec![Answer::Simple("OK".into())]));
     }
+    answer != Answer::Null
 }
 
 /// Two clients on two threads add to the same keys: every command is atomic.

@@ -47,11 +47,6 @@ impl Place {
     }
 }
 
-fn put(into: &mut Vec<u8>, bytes: &[u8]) {
-    into.clear();
-    into.extend_from_slice(bytes);
-}
-
 impl Memo {
     /// Forgets everything.
     #[inline]
@@ -80,11 +75,11 @@ impl Memo {
         self.next = if known.is_some() { self.next } else { (self.next + 1) % PLACES };
         let place = &mut self.places[at];
         place.which = Some(which);
-        put(&mut place.from, from);
-        put(&mut place.bound, bound);
+        from.clone_into(&mut place.from);
+        bound.clone_into(&mut place.bound);
         (place.has_answer, place.has_value) = (answer.is_some(), value.is_some());
-        put(&mut place.answer, answer.unwrap_or_default());
-        put(&mut place.value, value.unwrap_or_default());
+        answer.unwrap_or_default().clone_into(&mut place.answer);
+        value.unwrap_or_default().clone_into(&mut place.value);
     }
 
     /// A key is about to have a value, where it may have had none.

@@ -25,6 +25,7 @@ mod latched_tests;
 mod memo;
 #[cfg(test)]
 mod model_tests;
+mod neighbours;
 mod overlay;
 mod reads;
 mod room;
@@ -43,7 +44,7 @@ use crate::access::Access;
 use crate::control::{take_lease, Lease};
 use crate::limits::{READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
 use crate::session::Counter;
-use crate::tree::{removal_end, Neighbour, Seen, Which};
+use crate::tree::{Seen, Which};
 pub(crate) use brief::Brief;
 pub(crate) use few::FewDraft;
 use memo::Memo;
@@ -196,8 +197,7 @@ impl Access {
         }
         match txn.overlay.lookup(which, key) {
             Lookup::Value(value) => {
-                out.clear();
-                out.extend_from_slice(value);
+                value.clone_into(out);
                 Ok(true)
             }
             Lookup::Absent(_) => Ok(false),
@@ -236,137 +236,6 @@ impl Access {
     ) -> Result<T> {
         visited.clear();
         read(&mut Fresh { visited, image: &self.seat.image })
-    }
-
-    /// Copies the neighbour of `from` that the transaction sees; false when there is none within `bound`
-    /// (empty: anywhere). What lies outside is not read: others may write there.
-    ///
-    /// # Errors
-    /// `Conflict`.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn txn_neighbour(
-        &self,
-        txn: &mut Transaction,
-        which: Which,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
-        key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        if txn.doomed {
-            return Err(Error::Conflict);
-        }
-        if side == Neighbour::AtOrNext && side.is_within(from, bound) {
-            // Nothing is nearer than what it has set there itself, whatever the tree holds.
-            if let Lookup::Value(bytes) = txn.overlay.lookup(which, from) {
-                if let Some(value) = value {
-                    value.clear();
-                    value.extend_from_slice(bytes);
-                }
-                key.clear();
-                key.extend_from_slice(from);
-                return Ok(true);
-            }
-        }
-        if side != Neighbour::AtOrNext {
-            return self.nearest(txn, which, from, side, bound, key, value);
-        }
-        if let Some(place) = txn.memo.recall(which, from, bound) {
-            let Some(answer) = place.answer() else { return Ok(false) };
-            let known = match txn.overlay.lookup(which, answer) {
-                Lookup::Value(own) => Some(own),
-                _ => place.value(),
-            };
-            if known.is_some() || value.is_none() {
-                key.clear();
-                key.extend_from_slice(answer);
-                if let (Some(value), Some(known)) = (value, known) {
-                    value.clear();
-                    value.extend_from_slice(known);
-                }
-                return Ok(true);
-            }
-        }
-        let found = self.nearest(txn, which, from, side, bound, key, value.as_deref_mut())?;
-        let value = value.filter(|_| found).map(|value| &value[..]);
-        txn.memo.keep(which, [from, bound], found.then_some(&key[..]), value);
-        Ok(found)
-    }
-
-    /// The nearest key of the tree and the overlay.
-    #[allow(clippy::too_many_arguments)]
-    fn nearest(
-        &self,
-        txn: &mut Transaction,
-        which: Which,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
-        key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        let found = self.tree_neighbour(txn, which, from, side, bound, key, value.as_deref_mut())?;
-        txn.overlay.arrange(which);
-        let own = txn.overlay.neighbour(which, from, side).filter(|own| side.is_within(own, bound));
-        let Some(own) = own else { return Ok(found) };
-        let nearer = !found
-            || match side {
-                Neighbour::Previous => own >= key.as_slice(),
-                _ => own <= key.as_slice(),
-            };
-        if nearer {
-            key.clear();
-            key.extend_from_slice(own);
-            if let (Some(value), Lookup::Value(bytes)) = (value, txn.overlay.lookup(which, key)) {
-                value.clear();
-                value.extend_from_slice(bytes);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The nearest key of the tree that the overlay does not hide.
-    #[allow(clippy::too_many_arguments)]
-    fn tree_neighbour(
-        &self,
-        txn: &mut Transaction,
-        which: Which,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
-        key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        let mut from = std::borrow::Cow::Borrowed(from);
-        let mut side = side;
-        loop {
-            let found = self.visiting(&mut txn.visited, |visited| {
-                self.neighbour(which, &from, side, bound, key, value.as_deref_mut(), visited)
-            })?;
-            let no_bytes: &[u8] = &[];
-            let (ask, digest) = match &value {
-                Some(value) if found => (Ask::KeyAndValue(side), digest(true, [key, value])),
-                Some(_) => (Ask::KeyAndValue(side), digest(false, [no_bytes, no_bytes])),
-                None => (Ask::Key(side), digest(found, [if found { key } else { no_bytes }, no_bytes])),
-            };
-            txn.noted(self, ask, which, [&from, bound], digest)?;
-            if !found {
-                return Ok(false);
-            }
-            match txn.overlay.lookup(which, key) {
-                Lookup::Unknown | Lookup::Value(_) => return Ok(true),
-                Lookup::Absent(None) => {
-                    from = key.clone().into();
-                    side = if side == Neighbour::Previous { side } else { Neighbour::Next };
-                }
-                Lookup::Absent(Some(prefix)) if side == Neighbour::Previous => from = prefix.to_vec().into(),
-                Lookup::Absent(Some(prefix)) => {
-                    from = removal_end(prefix).into();
-                    side = Neighbour::AtOrNext;
-                }
-            }
-        }
     }
 
     /// Runs `body` as a transaction of the engine's own until it commits.

@@ -8,6 +8,7 @@ use super::writes::ALIKE;
 use super::Transaction;
 use crate::access::Access;
 use crate::image::Image;
+use crate::limits::INLINE_MAX;
 use crate::session::Seat;
 use crate::tree::tests::scratch;
 use crate::tree::{Neighbour, Which};
@@ -35,8 +36,14 @@ impl Random {
         text.into_bytes()
     }
 
+    /// Most are short; with the others the tree has several leaves, and some values lie in pages of their own.
     fn value(&mut self) -> Vec<u8> {
-        vec![b'a' + self.below(20) as u8; self.below(30)]
+        let length = match self.below(40) {
+            0 => INLINE_MAX + self.below(10_000),
+            1..10 => self.below(800),
+            _ => self.below(30),
+        };
+        vec![b'a' + self.below(20) as u8; length]
     }
 }
 

@@ -129,8 +129,7 @@ impl Writes {
         };
         match (&mut self.entries[at].value, value) {
             (Some(old), Some(value)) => {
-                old.clear();
-                old.extend_from_slice(value);
+                value.clone_into(old);
                 true
             }
             (old, value) => std::mem::replace(old, value.map(<[u8]>::to_vec)).is_some(),
@@ -281,11 +280,10 @@ impl Writes {
 
     /// All writes, in the order of keys.
     pub(super) fn all(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        let mut writes: Vec<&Write> = self.entries.iter().collect();
-        if !self.is_sorted() {
-            writes.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        }
-        writes.into_iter().map(|write| (&write.key[..], write.value.as_deref()))
+        let (sorted, rest) = self.entries.split_at(if self.is_sorted() { self.entries.len() } else { 0 });
+        let mut rest: Vec<&Write> = rest.iter().collect();
+        rest.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        sorted.iter().chain(rest).map(|write| (&write.key[..], write.value.as_deref()))
     }
 }
 

@@ -209,12 +209,10 @@ fn run_briefly(
     traits: Traits,
     replies: &mut Replies<'_>,
 ) -> Option<perilune::Result<()>> {
-    let Context { session, client, effects, server, .. } = context;
-    // Telling of events is not brief, nor is comparing what is watched.
-    let is_plain = session.depth() == 0 && !client.compares() && effects.notify == 0 && !effects.broadcasts();
-    if !is_plain || !state.may_be_brief(run.code) {
+    if !context.may_be_brief() || !state.may_be_brief(run.code) {
         return None;
     }
+    let Context { session, client, effects, server, .. } = context;
     let (start, before, database) = (replies.position(), effects.mark(), client.database);
     let (mut is_stopped, mut is_done, mut has_met) = (false, false, false);
     for _ in 0..BRIEF_TRIES {
