@@ -287,7 +287,7 @@ pub(crate) fn write(run: &Run, directory: &Path) -> Result<()> {
         fs::write(charts.join(format!("{file}.svg")), drawing.svg())?;
         fs::write(charts.join(format!("{file}.png")), drawing.png()?)?;
         summary.push_str(&section.table(run).markdown());
-        summary.push_str(&format!("\n![{}](charts/{file}.svg)\n\n", section.title()));
+        summary.push('\n');
     }
     if let Some(table) = scaling::table(run) {
         summary.push_str(&format!("{}\n{}", table.markdown(), scaling::ABOUT));
@@ -300,8 +300,8 @@ pub(crate) fn write(run: &Run, directory: &Path) -> Result<()> {
     fs::write(directory.join("summary.md"), summary)?;
     let readme = format!(
         "# A run of the comparison\n\n    perilune-bench {}\n\n{}\nRaw rows are in [raw.jsonl](raw.jsonl), \
-         tables and charts in [summary.md](summary.md); what they mean is in \
-         [the guide](../../../docs/guide/benchmarks.md).\n",
+         tables in [summary.md](summary.md); what they mean, and how to draw \
+         them, is in [the guide](../../../docs/guide/benchmarks.md).\n",
         run.notes.command,
         fact_table(run).markdown().replace("## Machine\n\n", "")
     );

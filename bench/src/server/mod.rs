@@ -153,8 +153,7 @@ pub(crate) fn tables(rows: &[Row]) -> (Vec<Table>, Score) {
     table::tables(rows)
 }
 
-/// Writes the charts of a run to the directory of its tables, shows them in its `summary.md`, and makes a page
-/// of all, `index.html`.
+/// Writes the charts of a run to the directory of its tables, and makes a page of all, `index.html`.
 ///
 /// # Errors
 /// They cannot be written.

@@ -1,8 +1,7 @@
 //! The charts of a run: throughput of commands, throughput over connections, and latency over connections
 //! and percentile as surfaces.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 
 use perilune_chart::{bars, lines, surfaces, Axis, Bar, Drawing, Scale, Series, Sheet};
@@ -30,18 +29,15 @@ const STEPS: usize = 20;
 /// A chart: the name of its files, its title, and what is drawn.
 pub(super) type Picture = (String, String, Drawing);
 
-/// Writes the charts below `directory`, and adds them to its summary.
+/// Writes the charts below `directory`. Nothing that is kept names them: they can be drawn again.
 pub(super) fn write(drawings: &[Picture], directory: &Path) -> Result<()> {
     let charts = directory.join("charts");
     fs::create_dir_all(&charts)?;
-    let mut shown = String::from("\n## Charts\n");
-    for (name, title, drawing) in drawings {
+    for (name, _, drawing) in drawings {
         fs::write(charts.join(format!("{name}.svg")), drawing.svg())?;
         fs::write(charts.join(format!("{name}.png")), drawing.png()?)?;
-        shown.push_str(&format!("\n![{title}](charts/{name}.svg)\n"));
     }
-    let mut summary = OpenOptions::new().append(true).create(true).open(directory.join("summary.md"))?;
-    Ok(summary.write_all(shown.as_bytes())?)
+    Ok(())
 }
 
 /// Every chart that the rows have something for.

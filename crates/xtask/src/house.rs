@@ -253,6 +253,10 @@ pub(crate) const LONG_FILES: &[&str] = &["include/perilune.h"];
 pub(crate) const FUNCTION_LINES_MAX: usize = 70;
 /// Longest line of a source file, in characters.
 pub(crate) const COLUMNS_MAX: usize = 140;
+/// Bytes of all recorded runs together.
+pub(crate) const RUNS_BYTES_MAX: u64 = 2_000_000;
+/// Bytes of all pictures that documents show.
+pub(crate) const PICTURES_BYTES_MAX: u64 = 400_000;
 
 /// The room a path stands in.
 pub(crate) fn room_of(path: &str) -> Option<&'static Room> {

@@ -24,6 +24,8 @@ pub(crate) struct Sources {
     texts: BTreeMap<String, Vec<u8>>,
     /// Every path, directories too.
     paths: BTreeSet<String>,
+    /// Bytes of every file.
+    sizes: BTreeMap<String, u64>,
 }
 
 impl Sources {
@@ -42,8 +44,10 @@ impl Sources {
         let parents = path.match_indices('/').map(|(at, _)| path[..at].to_string());
         self.paths.extend(parents);
         self.paths.insert(path.to_string());
+        let text = text.into();
+        self.sizes.insert(path.to_string(), text.len() as u64);
         if is_text(path) {
-            self.texts.insert(path.to_string(), text.into());
+            self.texts.insert(path.to_string(), text);
         }
     }
 
@@ -55,6 +59,11 @@ impl Sources {
     /// Every path, directories too.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
+    }
+
+    /// Every file with its bytes.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.sizes.iter().map(|(path, bytes)| (path.as_str(), *bytes))
     }
 
     /// Raw bytes of every text file.
@@ -94,6 +103,7 @@ impl Sources {
                 let text = std::fs::read(root.join(&path))?;
                 self.insert(&path, text);
             } else {
+                self.sizes.insert(path.clone(), entry.metadata()?.len());
                 self.paths.insert(path);
             }
         }

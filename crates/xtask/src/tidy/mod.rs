@@ -9,6 +9,7 @@ mod layout;
 mod links;
 mod names;
 mod notes;
+mod runs;
 mod sizes;
 mod unsafety;
 mod words;
@@ -31,6 +32,7 @@ const RULES: &[(&str, Rule)] = &[
     ("encoding, columns, white space, module heads", layout::check),
     ("relative links in documents lead somewhere", links::check),
     ("design notes and crates are listed", notes::check),
+    ("recorded runs are text and few, pictures are small", runs::check),
 ];
 
 /// Checks the project under `root`; with `lower`, first takes what shrank out of the ratchet.
