@@ -44,8 +44,9 @@ install-lua:
 	$(MAKE) -C bindings/lua install LUA='$(LUA)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
 	    COMPAT='$(COMPAT)' LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
 
-## test: every check of the project; ends in one line of totals
+## test: every check of the project; installs what it needs (Debian; root or sudo); ends in one line of totals
 test:
+	@.ci/install
 	@$(CARGO) xtask test
 
 ## fuzz: hostile bytes for pages, trees and decoders, SECONDS=60 a target; ends in totals, seeds are printed
