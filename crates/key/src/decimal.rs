@@ -155,12 +155,6 @@ impl PartialOrd for Decimal {
     }
 }
 
-impl From<Decimal> for f64 {
-    fn from(decimal: Decimal) -> f64 {
-        crate::number::Number::Decimal(decimal).to_f64()
-    }
-}
-
 impl fmt::Debug for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}E{}", self.coefficient, self.exponent)

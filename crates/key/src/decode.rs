@@ -12,11 +12,10 @@ use crate::encode::{
     POSITIVE_SMALL_COUNT, STRING_END, TAG_EMPTY, TAG_NEGATIVE_BIG, TAG_POSITIVE_BIG, TAG_STRING,
 };
 use crate::error::KeyError;
-use crate::key::MAX_SUBSCRIPTS;
 use crate::name::{is_name, MAX_NAME};
 use crate::number::Number;
 use crate::numeral::is_canonical;
-use crate::subscript::Subscript;
+use crate::subscript::{Subscript, MAX_SUBSCRIPTS};
 
 /// The most pairs a fraction has: 60 digits.
 const MAX_PAIRS: usize = 30;

@@ -4,8 +4,6 @@
 //! that fails leaves it as it was. Keys of up to 128 bytes need no heap. Where a key lives (global
 //! or local) is not part of it, only its limit is.
 
-use std::fmt;
-
 use crate::append::{append, put};
 use crate::decode::{prefix_ends, validate};
 use crate::encode::{
@@ -16,7 +14,7 @@ use crate::error::KeyError;
 use crate::name::is_name;
 use crate::number::Number;
 use crate::numeral::parse_canonical;
-use crate::subscript::Subscript;
+use crate::subscript::{Subscript, MAX_SUBSCRIPTS};
 
 /// The longest encoded key of a global in bytes.
 pub const MAX_ENCODED: usize = 1900;
@@ -24,8 +22,6 @@ pub const MAX_ENCODED: usize = 1900;
 pub const MAX_ENCODED_LOCAL: usize = 4 << 20;
 /// The longest subscript in bytes, before encoding.
 pub const MAX_SUBSCRIPT: usize = 1 << 20;
-/// The most subscripts of a key.
-pub const MAX_SUBSCRIPTS: usize = 255;
 
 const INLINE: usize = 128;
 /// A key and a subscript of so many bytes each are put together before they are copied.
@@ -424,11 +420,5 @@ impl Ord for KeyBuf {
 impl std::hash::Hash for KeyBuf {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);
-    }
-}
-
-impl fmt::Debug for KeyBuf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::text::write_key(self.as_bytes(), f)
     }
 }

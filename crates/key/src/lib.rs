@@ -25,6 +25,8 @@ mod decimal;
 mod number;
 mod numeral;
 
+mod double;
+
 mod error;
 mod name;
 mod subscript;
@@ -52,13 +54,13 @@ pub use decode::{
 pub use encode::{encode_bytes, encode_int, encode_number, MAX_NUMBER_CODE};
 pub use error::KeyError;
 pub use increment::{increment, increment_truncating};
-pub use key::{KeyBuf, KeyMark, MAX_ENCODED, MAX_ENCODED_LOCAL, MAX_SUBSCRIPT, MAX_SUBSCRIPTS};
+pub use key::{KeyBuf, KeyMark, MAX_ENCODED, MAX_ENCODED_LOCAL, MAX_SUBSCRIPT};
 pub use literal::{parse_value, read_value, write_value};
 pub use name::{is_m_name, is_name, MAX_M_NAME, MAX_NAME};
 pub use number::{Number, MAX_NUMBER_TEXT};
 pub use numeral::{is_canonical, parse_canonical, parse_lenient, parse_literal, LiteralError};
 pub use quoted::{parse_quoted, write_quoted, Codes};
-pub use subscript::{Subscript, SubscriptBuf};
+pub use subscript::{Subscript, SubscriptBuf, MAX_SUBSCRIPTS};
 pub use text::{key_text, parse_key, read_key, write_key, KeyText, ParseError, ParseProblem, Space};
 pub use value::{encode_int_value, Value, ValueError, ValueRef};
 pub use zwr::{read_zwr, write_zwr, write_zwr_key, Charset};

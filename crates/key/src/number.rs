@@ -8,12 +8,9 @@
 //! floating point takes part only through its shortest decimal digits.
 
 use std::cmp::Ordering;
-use std::fmt;
-use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 
 use crate::decimal::{cmp_parts, digit_count, ArithmeticError, Decimal, MAX_DIGITS};
-use crate::numeral;
 
 /// The number of bytes the longest text of a number takes at most.
 pub const MAX_NUMBER_TEXT: usize = 64;
@@ -55,38 +52,6 @@ impl Number {
             Number::Int(int) => Some(int),
             Number::Decimal(decimal) => decimal.to_i64(),
         }
-    }
-
-    /// The nearest double.
-    pub fn to_f64(self) -> f64 {
-        if let Number::Int(int) = self {
-            return int as f64;
-        }
-        let mut text = [0; MAX_NUMBER_TEXT];
-        let length = self.write_text(&mut text);
-        let text = std::str::from_utf8(&text[..length]).unwrap_or("");
-        text.parse().unwrap_or(f64::NAN)
-    }
-
-    /// The number with the fewest digits that reads back as `double`; integral doubles below 2^53
-    /// are exact.
-    ///
-    /// # Errors
-    /// `NotANumber` for NaN and the infinities, `Overflow` or `Underflow` out of range.
-    pub fn from_f64(double: f64) -> Result<Number, ArithmeticError> {
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        if !double.is_finite() {
-            return Err(ArithmeticError::NotANumber);
-        }
-        if double.abs() < EXACT && double.trunc() == double {
-            return Ok(Number::Int(double as i64));
-        }
-        let mut text = FixedText::default();
-        write!(text, "{double:e}").map_err(|_| ArithmeticError::Malformed)?;
-        numeral::parse_literal(text.as_bytes()).map_err(|error| match error {
-            numeral::LiteralError::Range(range) => range,
-            numeral::LiteralError::Syntax(_) => ArithmeticError::Malformed,
-        })
     }
 
     /// Whether the value is zero.
@@ -172,12 +137,6 @@ impl Number {
         Decimal::new_truncating(coefficient, exponent).map_or(self, Number::from)
     }
 
-    /// Writes the canonical text and returns its length in bytes. An `i64` of 19 digits is written
-    /// in full although M has no such number.
-    pub fn write_text(self, out: &mut [u8; MAX_NUMBER_TEXT]) -> usize {
-        numeral::write_number(self, out)
-    }
-
     pub(crate) fn parts(self) -> (i128, i32) {
         match self {
             Number::Int(int) => (i128::from(int), 0),
@@ -247,29 +206,6 @@ fn integral(coefficient: i128, exponent: i32) -> Option<Number> {
     i64::try_from(value).ok().map(Number::Int)
 }
 
-/// Text of one double in scientific notation, without heap.
-#[derive(Default)]
-struct FixedText {
-    bytes: [u8; 32],
-    length: usize,
-}
-
-impl FixedText {
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
-impl fmt::Write for FixedText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
-}
-
 impl From<i64> for Number {
     #[inline]
     fn from(int: i64) -> Number {
@@ -318,19 +254,5 @@ impl Hash for Number {
             (None, Number::Decimal(decimal)) => decimal.hash(state),
             (None, Number::Int(int)) => int.hash(state),
         }
-    }
-}
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; MAX_NUMBER_TEXT];
-        let length = self.write_text(&mut text);
-        f.write_str(std::str::from_utf8(&text[..length]).map_err(|_| fmt::Error)?)
-    }
-}
-
-impl fmt::Debug for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

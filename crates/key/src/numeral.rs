@@ -9,6 +9,8 @@
 //!
 //! The writer is the inverse of the first. No heap is used.
 
+use std::fmt;
+
 use crate::decimal::{ArithmeticError, Decimal, MAX_DIGITS};
 use crate::number::{Number, MAX_NUMBER_TEXT};
 
@@ -211,8 +213,30 @@ fn read_exponent(text: &[u8]) -> Option<(i64, usize)> {
     (count > 0).then_some((if negative { -value } else { value }, start + count))
 }
 
+impl Number {
+    /// Writes the canonical text and returns its length in bytes. An `i64` of 19 digits is written
+    /// in full although M has no such number.
+    pub fn write_text(self, out: &mut [u8; MAX_NUMBER_TEXT]) -> usize {
+        write_number(self, out)
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; MAX_NUMBER_TEXT];
+        let length = self.write_text(&mut text);
+        f.write_str(std::str::from_utf8(&text[..length]).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Writes the canonical text of `number`; returns its length.
-pub(crate) fn write_number(number: Number, out: &mut [u8; MAX_NUMBER_TEXT]) -> usize {
+fn write_number(number: Number, out: &mut [u8; MAX_NUMBER_TEXT]) -> usize {
     let (coefficient, exponent) = match number {
         Number::Int(int) => (int, 0),
         Number::Decimal(decimal) => (decimal.coefficient(), decimal.exponent()),

@@ -11,6 +11,9 @@ use std::hash::{Hash, Hasher};
 use crate::number::Number;
 use crate::numeral::parse_canonical;
 
+/// The most subscripts of a key.
+pub const MAX_SUBSCRIPTS: usize = 255;
+
 /// A subscript of a key, borrowed from the key where possible.
 ///
 /// `Bytes` never holds a canonical number if made by the functions of this crate; the key encoder

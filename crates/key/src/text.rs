@@ -206,6 +206,12 @@ fn read_subscript(text: &[u8], at: usize, codes: Codes, key: &mut KeyBuf) -> Res
     Ok(end)
 }
 
+impl fmt::Debug for KeyBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_key(self.as_bytes(), f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
