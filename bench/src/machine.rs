@@ -85,3 +85,13 @@ fn file_system(directory: &Path) -> String {
     let fitting = mounts.lines().filter_map(mount).filter(|(path, _)| absolute.starts_with(path));
     fitting.max_by_key(|(path, _)| path.len()).map_or("unknown".to_owned(), |(_, kind)| kind)
 }
+
+/// Nanoseconds of CPU of a process' threads.
+pub(crate) fn cpu_of(process: u32) -> u64 {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else { return 0 };
+    let of = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    };
+    tasks.flatten().filter_map(|task| of(task.path())).sum()
+}

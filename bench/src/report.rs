@@ -1,6 +1,8 @@
 //! Results as tables: medians with targets, our ratios to each peer, CPU time. The same tables go to
 //! the terminal and, as Markdown, to the directory of a run.
 
+use perilune_chart::escaped;
+
 use crate::peers::OURS;
 use crate::plan::{Cell, Group, Unit};
 use crate::row::Row;
@@ -180,6 +182,22 @@ pub(crate) fn round_number(value: u64) -> String {
 }
 
 impl Table {
+    /// The table for a page of HTML; rows with a goal that was missed have a class of their own.
+    pub(crate) fn html(&self) -> String {
+        let mut text = String::from("<div class=\"scroll\"><table>\n");
+        for (index, row) in self.rows().iter().enumerate() {
+            let cell = if index == 0 { "th" } else { "td" };
+            let missed = row.iter().any(|text| text == "MISSED");
+            text.push_str(if missed { "<tr class=\"missed\">" } else { "<tr>" });
+            for value in row {
+                text.push_str(&format!("<{cell}>{}</{cell}>", escaped(value)));
+            }
+            text.push_str("</tr>\n");
+        }
+        text.push_str("</table></div>\n");
+        text
+    }
+
     /// A table whose first row holds the names of columns.
     pub(crate) fn new(title: &str, rows: Vec<Vec<String>>) -> Table {
         Table { title: title.to_owned(), rows }

@@ -68,7 +68,18 @@ pub(crate) fn judge(cell: &Cell, ours: f64, ratio: impl Fn(&str) -> Option<f64>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{groups, Wish};
+    use crate::subject::Class;
     use crate::workload::Job;
+
+    #[test]
+    fn every_target_has_its_cell() {
+        let all = groups(&Wish { quick: false, class: Class::D4, keys: Vec::new(), only: Vec::new() });
+        let cells: Vec<_> = all.iter().flat_map(|group| &group.cells).collect();
+        for target in TARGETS {
+            assert!(cells.iter().any(|cell| target.is_for(cell)), "{target:?} has no cell");
+        }
+    }
 
     #[test]
     fn a_target_is_met_or_missed() {

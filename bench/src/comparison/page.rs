@@ -11,22 +11,6 @@ use crate::comparison::scaling;
 use crate::report::Table;
 use crate::subject::Result;
 
-/// A table in a page.
-pub(crate) fn html_table(table: &Table) -> String {
-    let mut text = String::from("<div class=\"scroll\"><table>\n");
-    for (index, row) in table.rows().iter().enumerate() {
-        let cell = if index == 0 { "th" } else { "td" };
-        let missed = row.iter().any(|text| text == "MISSED");
-        text.push_str(if missed { "<tr class=\"missed\">" } else { "<tr>" });
-        for value in row {
-            text.push_str(&format!("<{cell}>{}</{cell}>", escaped(value)));
-        }
-        text.push_str("</tr>\n");
-    }
-    text.push_str("</table></div>\n");
-    text
-}
-
 /// One page with all that there is, which needs nothing else.
 ///
 /// # Errors
@@ -34,7 +18,7 @@ pub(crate) fn html_table(table: &Table) -> String {
 pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
     let mut body = String::new();
     let mut add = |table: &Table| {
-        body.push_str(&format!("<h2>{}</h2>\n{}", escaped(table.title()), html_table(table)));
+        body.push_str(&format!("<h2>{}</h2>\n{}", escaped(table.title()), table.html()));
     };
     let causes = Causes::read(directory);
     add(&goal_table(run, &causes));
@@ -45,14 +29,14 @@ pub(crate) fn html(run: &Run, directory: &Path) -> Result<String> {
         body.push_str(&section.drawing(run).svg());
         body.push_str(&format!(
             "<details><summary>figures</summary>{}</details>\n",
-            html_table(&section.table(run))
+            section.table(run).html()
         ));
     }
     if let Some(table) = scaling::table(run) {
-        let (title, rows) = (escaped(table.title()), html_table(&table));
+        let (title, rows) = (escaped(table.title()), table.html());
         body.push_str(&format!("<h2>{title}</h2>\n<p>{}</p>\n{rows}", scaling::ABOUT.trim()));
     }
-    body.push_str(&format!("<h2>Sides, versions and settings</h2>\n{}", html_table(&side_table(run))));
+    body.push_str(&format!("<h2>Sides, versions and settings</h2>\n{}", side_table(run).html()));
     for (title, list) in named(run) {
         let items = list.iter().map(|problem| format!("<li>{}</li>", escaped(problem)));
         body.push_str(&format!("<h2>{title}</h2><ul>{}</ul>", items.collect::<String>()));

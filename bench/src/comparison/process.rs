@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::comparison::watch::Watch;
+use crate::machine::cpu_of;
 use crate::peers::subjects::{Server, Side, Site};
 use crate::scratch::Scratch;
 use crate::subject::Result;
@@ -208,16 +209,6 @@ impl Play {
         let processes = processes.chain(self.server.as_ref().map(Server::id));
         processes.map(cpu_of).sum::<u64>() as f64 / 1e9
     }
-}
-
-/// Nanoseconds of CPU of a process' threads.
-pub(crate) fn cpu_of(process: u32) -> u64 {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{process}/task")) else { return 0 };
-    let of = |path: std::path::PathBuf| {
-        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    };
-    tasks.flatten().filter_map(|task| of(task.path())).sum()
 }
 
 struct Span {

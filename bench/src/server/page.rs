@@ -4,7 +4,6 @@
 
 use perilune_chart::escaped;
 
-use crate::comparison::page::html_table;
 use crate::machine::Facts;
 use crate::report::Table;
 use crate::subject::Result;
@@ -29,7 +28,7 @@ pub(super) fn html(
         body.push_str(&format!("<h2>What does not count</h2><ul>{}</ul>\n", items.collect::<String>()));
     }
     let (goals, figures) = tables.split_at(tables.len().min(1));
-    let section = |table: &Table| format!("<h2>{}</h2>\n{}", escaped(table.title()), html_table(table));
+    let section = |table: &Table| format!("<h2>{}</h2>\n{}", escaped(table.title()), table.html());
     body.extend(goals.iter().map(section));
     for (_, title, drawing) in drawings {
         body.push_str(&format!("<h2>{}</h2>\n{}", escaped(title), drawing.svg()));

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
-use crate::comparison::process::cpu_of;
+use crate::machine::cpu_of;
 use crate::machine::Facts;
 use crate::peers::subjects::{perilune_serve, version_of, Server};
 use crate::scratch::Scratch;

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::exchange::{DumpOptions, LoadOptions};
 use crate::import::ImportOptions;
+use crate::inspect::StatOptions;
 use crate::serve::ServeOptions;
 use crate::upkeep::{BackupOptions, CompactOptions, SalvageOptions};
 
@@ -146,35 +147,6 @@ pub(crate) enum Benchmark {
     /// The process that runs them
     #[command(hide = true)]
     LuaWorker { db: PathBuf },
-}
-
-/// What of a database to show, and how.
-#[derive(Args, Debug)]
-pub(crate) struct StatOptions {
-    /// The database, instead of --db
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) path: Option<PathBuf>,
-    /// Prints a JSON object, with --watch one a line
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Prints the text format of Prometheus
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) prometheus: bool,
-    /// Only figures: reads no values
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Shows every so many seconds what has happened, events as so many a second, until it is stopped
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
-          value_parser = seconds, conflicts_with = "prometheus")]
-    pub(crate) watch: Option<f64>,
-    /// Ends --watch after so many lines
-    #[arg(long, value_name = "LINES", requires = "watch")]
-    pub(crate) count: Option<u64>,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
-    seconds.ok_or_else(|| "a number of seconds from 0.01 to 86400".to_owned())
 }
 
 /// How to run 3n+1.

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::failure::{environment, found, wrong_use, Result};
 
 pub(crate) use holders::{locks, processes};
-pub(crate) use stat::stat;
+pub(crate) use stat::{stat, StatOptions};
 
 /// Checks a database; faults make it fail.
 pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {

@@ -9,16 +9,45 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{fs, iter};
 
+use clap::{Args, ValueHint};
 use perilune::{Database, Figure, FigureKind, TreeSize};
 use serde_json::{json, Map, Value};
 
 use super::look_at;
 use super::table::{show, Table};
-use crate::arguments::StatOptions;
 use crate::failure::Result;
 
 /// Lines of `--watch` between two headings.
 const HEADING_EVERY: u64 = 20;
+
+/// What of a database to show, and how.
+#[derive(Args, Debug)]
+pub(crate) struct StatOptions {
+    /// The database, instead of --db
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Prints a JSON object, with --watch one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Prints the text format of Prometheus
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) prometheus: bool,
+    /// Only figures: reads no values
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Shows every so many seconds what has happened, events as so many a second, until it is stopped
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = seconds, conflicts_with = "prometheus")]
+    pub(crate) watch: Option<f64>,
+    /// Ends --watch after so many lines
+    #[arg(long, value_name = "LINES", requires = "watch")]
+    pub(crate) count: Option<u64>,
+}
+
+fn seconds(text: &str) -> std::result::Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "a number of seconds from 0.01 to 86400".to_owned())
+}
 
 /// Shows figures and names as told.
 pub(crate) fn stat(options: &StatOptions) -> Result<()> {
