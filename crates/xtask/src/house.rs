@@ -194,8 +194,58 @@ pub(crate) const ROOMS: &[Room] = &[
 /// Test files of a crate that forbids unsafe code which need a call without a safe form.
 pub(crate) const UNSAFE_TESTS: &[&str] = &["crates/engine/tests/fork.rs"];
 
-/// The modules of `crates/engine/src` in import order: a module uses only those above it.
-/// The second word says what it holds.
+/// The modules of a crate in import order: a module uses only those above it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    /// The directory of its sources, with a slash.
+    pub(crate) src: &'static str,
+    /// Name of each module, and what it holds; nothing where the head of the module is all that says it.
+    pub(crate) modules: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! order {
+    ($src:literal: $($module:literal)*) => {
+        Order { src: $src, modules: &[$(($module, "")),*] }
+    };
+}
+
+/// Every crate whose modules have an order.
+pub(crate) const ORDERS: &[Order] = &[
+    order!("crates/key/src/":
+        "append" "decimal" "number" "numeral" "double" "error" "name" "encode" "quoted" "subscript" "decode"
+        "key" "range" "text" "value" "increment" "literal" "zwr"
+    ),
+    order!("crates/shm/src/":
+        "sync" "words" "latch" "futex" "lockbyte" "slices" "sigbus" "descriptor" "event" "platform" "region"
+        "fork" "anchor"
+    ),
+    order!("crates/resp/src/": "limits" "decimal" "answer" "reply" "arguments" "inline" "request"),
+    order!("crates/chart/src/": "axis" "bars" "lines" "raster" "surface" "svg"),
+    order!("crates/disk/src/": "real" "faulty"),
+    order!("crates/capi/src/":
+        "status" "edge" "options" "value" "number" "node" "database" "session" "channel" "cursor" "data"
+        "health" "lock" "transaction" "walk" "watch"
+    ),
+    order!("crates/luahost/src/": "error" "registration" "host" "sandbox"),
+    order!("crates/cli/src/":
+        "failure" "chart" "inspect" "exchange" "import" "keep" "other_lua" "scratch" "serve" "upkeep"
+        "arguments" "manual" "script" "collatz" "repl" "workloads"
+    ),
+    order!("crates/harness/src/":
+        "memory" "model" "number" "bank" "appends" "conformance" "counters" "script"
+    ),
+    order!("crates/xtask/src/":
+        "finding" "house" "lexer" "sources" "samples" "arrows" "stages" "storeys" "tidy" "totals" "runner"
+    ),
+    order!("bench/src/":
+        "data" "clock" "statistics" "subject" "globals" "machine" "peers" "player" "scratch" "workload"
+        "crew" "plan" "row" "disk" "engine" "targets" "report" "archive" "durability" "memory" "server"
+        "comparison"
+    ),
+    Order { src: "crates/engine/src/", modules: ENGINE_MODULES },
+];
+
+/// The modules of the engine.
 pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("limits", "every bound, and layouts asserted at compile time"),
     ("notice", "what $PERILUNE_LOG asks the library to say"),

@@ -9,12 +9,16 @@
 
 #![forbid(unsafe_code)]
 
+mod arrows;
 mod finding;
 mod house;
 mod lexer;
 mod runner;
+#[cfg(test)]
+mod samples;
 mod sources;
 mod stages;
+mod storeys;
 mod tidy;
 mod totals;
 
@@ -26,6 +30,8 @@ Usage: cargo xtask COMMAND
 
   tidy                   check names, sizes, import order, unsafe code, links
   tidy --lower-ratchet   also rewrite crates/xtask/ratchet.txt with the smaller sizes of today
+  house                  print crates, what each may use, modules, arrows, circles
+  house --write          also write the table of who may use whom into ARCHITECTURE.md
   test                   run every stage of make test
   test STAGE...          run the named stages only
   stages                 list the stages
@@ -38,6 +44,8 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["tidy"] => tidy::run(&root, false),
         ["tidy", "--lower-ratchet"] => tidy::run(&root, true),
+        ["house"] => storeys::run(&root, false),
+        ["house", "--write"] => storeys::run(&root, true),
         ["test", names @ ..] => runner::run(&root, names),
         ["stages"] => runner::list(),
         ["help" | "--help" | "-h"] => {

@@ -94,7 +94,7 @@ fn kind_of(head: &str) -> (Option<&str>, Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     const LINTS: &str = "[lints]\nworkspace = true\n";
 

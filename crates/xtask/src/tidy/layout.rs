@@ -72,7 +72,7 @@ fn is_hidden(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn every_kind_of_bad_line_is_found() {

@@ -104,7 +104,7 @@ fn anchor(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn dead_links_are_found() {

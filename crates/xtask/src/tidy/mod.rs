@@ -23,7 +23,7 @@ use crate::sources::Sources;
 type Rule = fn(&Sources) -> Vec<Finding>;
 
 const RULES: &[(&str, Rule)] = &[
-    ("engine modules import only what stands above them", imports::check),
+    ("modules import only what stands above them", imports::check),
     ("crates depend as the table in house.rs says", dependencies::check),
     ("unsafe code only where allowed, each block with its proof", unsafety::check),
     ("names that name a concept", names::check),
@@ -70,29 +70,4 @@ fn report(sources: &Sources) -> ExitCode {
     }
     println!("tidy: {} rules, {total} findings", RULES.len());
     ExitCode::from(u8::from(total > 0))
-}
-
-#[cfg(test)]
-pub(crate) mod samples {
-    //! Bad and good samples for the tests of the rules.
-
-    use super::Finding;
-    use crate::sources::Sources;
-
-    /// A project of these files.
-    pub(crate) fn project(files: &[(&str, &str)]) -> Sources {
-        let mut sources = Sources::default();
-        for (path, text) in files {
-            sources.insert(path, *text);
-        }
-        sources
-    }
-
-    /// `path:line` of every finding, sorted.
-    pub(crate) fn places(mut findings: Vec<Finding>) -> Vec<String> {
-        findings.sort();
-        findings.dedup();
-        let place = |f: &Finding| format!("{}:{}", f.path, f.line);
-        findings.iter().map(place).collect()
-    }
 }

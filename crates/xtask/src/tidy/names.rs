@@ -41,7 +41,7 @@ fn advice(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn names_without_a_concept_are_found() {

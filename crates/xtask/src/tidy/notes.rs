@@ -1,10 +1,11 @@
-//! What must be listed is listed: design notes in their index, crates in ARCHITECTURE.md.
+//! What must be listed is listed: design notes in their index, crates in ARCHITECTURE.md, whose tables are those of `house.rs`.
 
 use crate::finding::Finding;
 use crate::sources::{self, Sources};
+use crate::storeys;
 
 const INDEX: &str = "docs/design/README.md";
-const ARCHITECTURE: &str = "ARCHITECTURE.md";
+const ARCHITECTURE: &str = storeys::DOCUMENT;
 
 pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -34,7 +35,18 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
             }
         }
     }
+    findings.extend(sources.text(ARCHITECTURE).and_then(tables));
     findings
+}
+
+/// The finding if a table of ARCHITECTURE.md is missing, or not as `house.rs` has it.
+fn tables(text: &str) -> Option<Finding> {
+    let marked = storeys::tables().iter().all(|(name, _)| text.contains(&format!("<!-- {name}: begin -->")));
+    let same = storeys::with_tables(text) == text;
+    (!marked || !same).then(|| {
+        let message = "its tables are not those of crates/xtask/src/house.rs; run cargo xtask house --write";
+        Finding::new(ARCHITECTURE, 1, "architecture", message)
+    })
 }
 
 /// `NNNN-title.md`.
@@ -49,7 +61,7 @@ fn is_note(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn what_is_not_listed_is_found() {
@@ -61,6 +73,19 @@ mod tests {
             ("crates/key/Cargo.toml", ""),
             ("crates/shm/Cargo.toml", ""),
         ]);
-        assert_eq!(places(check(&bad)), ["crates/shm/Cargo.toml:1", "docs/design/0002-two.md:1"]);
+        assert_eq!(
+            places(check(&bad)),
+            ["ARCHITECTURE.md:1", "crates/shm/Cargo.toml:1", "docs/design/0002-two.md:1"]
+        );
+    }
+
+    #[test]
+    fn tables_that_are_not_true_are_found() {
+        let marks: String = storeys::tables()
+            .iter()
+            .map(|(name, _)| format!("<!-- {name}: begin -->\n<!-- {name}: end -->\n"))
+            .collect();
+        assert!(tables(&marks).is_some() && tables("").is_some());
+        assert!(tables(&storeys::with_tables(&marks)).is_none());
     }
 }

@@ -50,7 +50,7 @@ fn is_drawn_again(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn what_is_no_text_or_too_much_is_found() {

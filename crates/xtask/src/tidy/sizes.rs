@@ -112,7 +112,7 @@ fn too_long(sources: &Sources) -> Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     fn function(lines: usize) -> String {
         format!("fn long() {{\n{}}}\n", "    f();\n".repeat(lines - 2))

@@ -103,7 +103,7 @@ fn proved(lexed: &Lexed, line: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn unsafe_code_outside_its_rooms_is_found() {

@@ -77,7 +77,7 @@ fn prints(path: &str, code: &str, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::samples::{places, project};
+    use crate::samples::{places, project};
 
     #[test]
     fn unfinished_code_is_found() {
