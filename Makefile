@@ -54,6 +54,12 @@ fuzz:
 	PERILUNE_FUZZ_SECONDS=$(SECONDS) timeout $$(($(SECONDS) * 10 + 900)) \
 	    $(CARGO) test --release -p perilune-engine --lib fuzz:: -- --nocapture --test-threads=2
 
+## log-damage: random bytes of a log changed after a crash, for SECONDS=60: opened with everything, or refused
+.PHONY: log-damage
+log-damage:
+	PERILUNE_LOG_DAMAGE=$(SECONDS) timeout $$(($(SECONDS) * 3 + 900)) \
+	    $(CARGO) test --release -p perilune-engine --test log_damage -- --nocapture
+
 ## compare: SEQUENCES=10000 sequences of commands to our server and to a redis-server, whose replies must be equal
 SEQUENCES ?= 10000
 .PHONY: compare

@@ -107,13 +107,13 @@ enum perilune_status {
     PERILUNE_CANNOT_OPEN = -22,
     PERILUNE_NO_SPACE = -23,
     PERILUNE_IO = -24,
-    PERILUNE_WRITES_STOPPED = -25, /* after an I/O error; reads go on */
+    PERILUNE_WRITES_STOPPED = -25, /* nothing was written, after an I/O error; reads go on */
     PERILUNE_CORRUPT = -26,
     PERILUNE_OUT_OF_MEMORY = -27,
     PERILUNE_INTERNAL = -28, /* an invariant of Perilune failed: please report the message */
     PERILUNE_OVERLAP = -29,  /* copy, merge: one tree contains the other */
     PERILUNE_PRIVATE = -30,  /* not possible for a name without ^ */
-    PERILUNE_NOT_DURABLE = -31, /* committed and seen by all, but not on disk; the message says why */
+    PERILUNE_NOT_DURABLE = -31, /* it has happened, all see it, but it is not on disk: do not do it again */
 
     /* A transaction's body may return codes of its own from here downwards. */
     PERILUNE_USER = -1000
@@ -298,9 +298,11 @@ typedef struct perilune_options {
     uint32_t file_mode;  /* permissions of created files; 0: 0600 */
     int32_t any_filesystem; /* 1: also on btrfs and zfs, which are slow here */
     const char *shm_dir; /* where the shared memory file lies; NULL: beside the database */
+    int32_t accept_lost_commits; /* 1: after a crash also without what a damaged or lost log held: given up */
+    int32_t reserved;    /* 0 */
 } perilune_options;
 
-#define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0}
+#define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0, 0, 0}
 
 /*
  * Opens the database at `path` - a file, or the address of a server: tcp://host:port, tls://..., unix:/path

@@ -103,6 +103,7 @@
 ---@field file_mode? integer
 ---@field shm_dir? string
 ---@field any_filesystem? boolean
+---@field accept_lost_commits? boolean
 
 ---@class perilune.Error
 ---@field code string as 'KEY_TOO_LONG', 'INVALID', 'CONFLICT'

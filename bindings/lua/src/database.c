@@ -71,7 +71,8 @@ static void check_path(lua_State *L, int index, const char *what)
 static void read_options(lua_State *L, perilune_options *options, char **shm_dir)
 {
     static const char *const known[] = {"create",  "read_only", "durability", "max_size",
-                                        "timeout", "file_mode", "shm_dir",    "any_filesystem"};
+                                        "timeout", "file_mode", "shm_dir",    "any_filesystem",
+                                        "accept_lost_commits"};
     if (lua_isnoneornil(L, 2))
         return;
     if (!lua_istable(L, 2))
@@ -82,7 +83,7 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
             found |= lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), known[i]) == 0;
         if (!found)
             raise_argument(L, "unknown option '%s'; there are create, read_only, durability, max_size, timeout, "
-                              "file_mode, shm_dir, any_filesystem",
+                              "file_mode, shm_dir, any_filesystem, accept_lost_commits",
                            lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2));
     }
     if (option(L, "create", LUA_TBOOLEAN))
@@ -95,6 +96,8 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
         options->timeout = lua_tonumber(L, -1);
     if (option(L, "any_filesystem", LUA_TBOOLEAN))
         options->any_filesystem = lua_toboolean(L, -1);
+    if (option(L, "accept_lost_commits", LUA_TBOOLEAN))
+        options->accept_lost_commits = lua_toboolean(L, -1);
     int64_t number = 0;
     if (option(L, "max_size", LUA_TNUMBER)) {
         if (!integral(L, -1, &number) || number < 0)

@@ -42,9 +42,13 @@ pub struct Options {
     pub any_filesystem: i32,
     /// Where the shared memory file lies, or NULL.
     pub shm_dir: *const c_char,
+    /// 1: also without commits that a damaged log held.
+    pub accept_lost_commits: i32,
+    /// 0.
+    pub reserved: i32,
 }
 
-const _: () = assert!(size_of::<Options>() == 48);
+const _: () = assert!(size_of::<Options>() == 56);
 
 /// `perilune_limits`.
 #[repr(C)]
@@ -77,7 +81,8 @@ unsafe fn open_options(options: &Options) -> Result<OpenOptions, Failure> {
         .create(options.create != 0)
         .read_only(options.read_only != 0)
         .timeout(limit(options.timeout, TIMEOUT)?)
-        .allow_any_filesystem(options.any_filesystem != 0);
+        .allow_any_filesystem(options.any_filesystem != 0)
+        .accept_lost_commits(options.accept_lost_commits != 0);
     if let Some(level) = durability(options.durability)? {
         open = open.durability(level);
     }
@@ -124,6 +129,8 @@ pub unsafe extern "C" fn perilune_open(
         file_mode: 0,
         any_filesystem: 0,
         shm_dir: std::ptr::null(),
+        accept_lost_commits: 0,
+        reserved: 0,
     };
     thread_call(|| {
         // SAFETY: the caller's pointers are good or NULL, as the header asks.

@@ -92,6 +92,9 @@ pub(crate) enum Command {
         /// The database, instead of --db
         #[arg(value_hint = ValueHint::FilePath)]
         path: Option<PathBuf>,
+        /// Opens it although its log is damaged or gone, and gives up for good the commits that were in it
+        #[arg(long)]
+        accept_lost_commits: bool,
     },
     /// Stays attached, so that what is written gets to disk in time although nobody else does
     ///

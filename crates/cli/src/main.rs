@@ -78,7 +78,9 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Command::Processes { path, json }) => inspect::processes(path.as_deref(), json),
         Some(Command::Dump(options)) => exchange::dump(&options),
         Some(Command::Load(options)) => exchange::load(&options),
-        Some(Command::Checkpoint { path }) => inspect::checkpoint(path.as_deref()),
+        Some(Command::Checkpoint { path, accept_lost_commits }) => {
+            inspect::checkpoint(path.as_deref(), accept_lost_commits)
+        }
         Some(Command::Keep { path }) => keep::keep(path.as_deref()),
         Some(Command::Backup(options)) => upkeep::backup(&options),
         Some(Command::Compact(options)) => upkeep::compact(&options),

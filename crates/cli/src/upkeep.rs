@@ -47,6 +47,9 @@ pub(crate) struct SalvageOptions {
     /// The new database
     #[arg(value_name = "NEW", value_hint = ValueHint::FilePath)]
     new: PathBuf,
+    /// Applies also what lies whole behind damage in the log, although what it relied on may be missing
+    #[arg(long)]
+    log: bool,
     /// Prints one JSON object
     #[arg(long)]
     json: bool,
@@ -112,7 +115,8 @@ pub(crate) fn compact(options: &CompactOptions) -> Result<()> {
 pub(crate) fn salvage(options: &SalvageOptions) -> Result<()> {
     existing(&options.damaged)?;
     let bar = Progress::of_pages("salvage");
-    let report = Database::options().salvage(&options.damaged, &options.new, |done, all| bar.of(done, all));
+    let open = Database::options().behind_damage(options.log);
+    let report = open.salvage(&options.damaged, &options.new, |done, all| bar.of(done, all));
     bar.end();
     let report = report?;
     let new = options.new.display().to_string();
@@ -164,6 +168,12 @@ fn tell(new: &str, report: &SalvageReport) {
         }
         None => {}
     }
+    if report.log_records_behind > 0 {
+        println!(
+            "{} of them lay behind damage: look at what they belong to, since others are missing",
+            report.log_records_behind
+        );
+    }
     if let Some(damage) = &report.log_damage {
         println!("lost: what follows in the log: {damage}");
     }
@@ -180,7 +190,8 @@ fn as_json(new: &str, report: &SalvageReport) -> serde_json::Value {
         report.ranges.iter().map(|range| json!({"after": range.after, "before": range.before})).collect();
     json!({"path": new, "complete": report.is_complete(), "nodes": report.nodes, "bytes": report.bytes,
            "generation": report.generation, "was_open": report.was_open,
-           "log_records": report.log_records, "log_damage": report.log_damage,
+           "log_records": report.log_records, "log_records_behind": report.log_records_behind,
+           "log_damage": report.log_damage,
            "unsummed_pages": report.unsummed_pages, "pages": pages, "more_pages": report.more_pages,
            "ranges": ranges, "more_ranges": report.more_ranges, "values": report.values,
            "more_values": report.more_values})

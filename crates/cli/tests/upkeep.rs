@@ -112,3 +112,37 @@ fn a_process_that_loses_its_file_names_it() {
         "{code} {err}"
     );
 }
+
+/// A hundred commits at `fsync`, the process killed, `-shm` gone, a byte of the tenth changed: it opened with nine of
+/// them and said nothing.
+#[test]
+fn a_damaged_log_is_refused_and_given_up_only_when_asked() {
+    let place = Place::new();
+    let code = "local db = require('perilune').open('t.db', {durability = 'fsync'})
+for i = 1, 100 do db.node('^n')[i].__ = 'number ' .. i end os.execute('kill -9 $PPID')";
+    assert_eq!(place.run(&["-e", code]).0, -1, "it is killed");
+    fs::remove_file(place.path().join("t.db-shm")).expect("the memory is lost");
+    let log = place.path().join("t.db-wal.0");
+    let mut bytes = fs::read(&log).expect("the log");
+    let at = bytes.windows(9).position(|window| window == b"number 10").expect("the tenth commit");
+    bytes[at] ^= 1;
+    fs::write(&log, &bytes).expect("damage");
+    for words in [&["check", "t.db"][..], &["checkpoint", "t.db"], &["dump", "t.db"]] {
+        let (code, out, err) = place.run(words);
+        assert!(code != GOOD && out.is_empty(), "{words:?}: {code} {out}{err}");
+        let told = err.contains("t.db-wal.0 is damaged at byte ") && err.contains("records lie whole behind");
+        assert!(told && err.contains("accept_lost_commits") && err.contains("salvage --log"), "{err}");
+    }
+    assert!(fs::read(&log).expect("the log") == bytes, "the evidence is left as it is");
+    let count = |name: &str| place.run(&["dump", name]).1.lines().count();
+    let (code, out, _) = place.run(&["salvage", "t.db", "before.db"]);
+    assert!(code == FOUND && out.contains("lost: what follows in the log"), "{out}");
+    let before = count("before.db");
+    assert!((9..50).contains(&before), "{before}");
+    let (code, out, _) = place.run(&["salvage", "t.db", "behind.db", "--log"]);
+    assert!(code == FOUND && out.contains("of them lay behind damage"), "{out}");
+    assert!(count("behind.db") > 2 * before, "{}", count("behind.db"));
+    let (code, out, err) = place.run(&["checkpoint", "t.db", "--accept-lost-commits"]);
+    assert!(code == GOOD && out.contains("dropped ") && err.is_empty(), "{out}{err}");
+    assert_eq!(count("t.db"), before);
+}

@@ -63,7 +63,9 @@ pub struct SalvageReport {
     pub was_open: bool,
     /// Records of the log that were applied to the copy; None: there was no log to be read.
     pub log_records: Option<u64>,
-    /// Why the log was not read to its end: what followed is not in the copy.
+    /// Of them those that lie behind damage, applied because that was asked for.
+    pub log_records_behind: u64,
+    /// Why the log was not read to its end: what followed is not in the copy, or not all.
     pub log_damage: Option<String>,
     /// Nodes of the new database.
     pub nodes: u64,

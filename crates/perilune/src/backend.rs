@@ -57,6 +57,8 @@ pub(crate) fn options(options: &OpenOptions) -> Result<perilune_engine::OpenOpti
         file_mode: options.file_mode,
         shm_dir: options.shm_dir.clone(),
         allow_any_filesystem: options.allow_any_filesystem,
+        accept_lost_commits: options.accept_lost_commits,
+        behind_damage: options.behind_damage,
     })
 }
 

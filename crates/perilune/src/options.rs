@@ -26,6 +26,8 @@ pub struct OpenOptions {
     pub(crate) file_mode: u32,
     pub(crate) shm_dir: Option<PathBuf>,
     pub(crate) allow_any_filesystem: bool,
+    pub(crate) accept_lost_commits: bool,
+    pub(crate) behind_damage: bool,
 }
 
 impl Default for OpenOptions {
@@ -39,6 +41,8 @@ impl Default for OpenOptions {
             file_mode: 0o600,
             shm_dir: None,
             allow_any_filesystem: false,
+            accept_lost_commits: false,
+            behind_damage: false,
         }
     }
 }
@@ -97,6 +101,21 @@ impl OpenOptions {
         self
     }
 
+    /// Whether to open after a crash of the machine although the log is damaged or gone, without the commits that
+    /// it held behind the damage: they are given up for good, and the log is removed. False if not told; such a
+    /// database is then refused, and stays as it is. Where nothing is damaged it changes nothing.
+    pub fn accept_lost_commits(mut self, accept: bool) -> Self {
+        self.accept_lost_commits = accept;
+        self
+    }
+
+    /// Whether [`OpenOptions::salvage`] also applies what lies whole behind damage in the log, although what such a
+    /// commit relied on may be missing; false if not told. Opening does not look at it.
+    pub fn behind_damage(mut self, behind_damage: bool) -> Self {
+        self.behind_damage = behind_damage;
+        self
+    }
+
     /// Sets the option called `name` from text, as configuration files and bindings do. Sizes are
     /// bytes or end in k, m, g or t; times are seconds; modes are octal.
     ///
@@ -117,10 +136,11 @@ impl OpenOptions {
             }
             "shm_dir" => self.shm_dir = Some(PathBuf::from(text)),
             "allow_any_filesystem" => self.allow_any_filesystem = truth(name, text)?,
+            "accept_lost_commits" => self.accept_lost_commits = truth(name, text)?,
             _ => {
                 return Err(Error::invalid(format!(
                     "there is no option `{name}`: create, read_only, durability, max_size, timeout, \
-                     file_mode, shm_dir and allow_any_filesystem are"
+                     file_mode, shm_dir, allow_any_filesystem and accept_lost_commits are"
                 )))
             }
         }

@@ -27,7 +27,9 @@ pub struct SalvageReport {
     pub was_open: bool,
     /// Records of the log that were applied to the copy; None: there was no log to be read.
     pub log_records: Option<u64>,
-    /// Why the log was not read to its end, with the place: what followed is not in the copy.
+    /// Of them those that lie behind damage: see [`OpenOptions::behind_damage`].
+    pub log_records_behind: u64,
+    /// Why the log was not read to its end, with the place: what followed is not in the copy, or not all.
     pub log_damage: Option<String>,
     /// Nodes of the new database.
     pub nodes: u64,
@@ -118,6 +120,7 @@ impl OpenOptions {
             generation: found.generation,
             was_open: found.was_open,
             log_records: found.log_records,
+            log_records_behind: found.log_records_behind,
             log_damage: found.log_damage,
             nodes: found.nodes,
             bytes: found.bytes,

@@ -44,8 +44,12 @@ pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {
 }
 
 /// Takes a checkpoint of a database that others may be using.
-pub(crate) fn checkpoint(path: Option<&Path>) -> Result<()> {
-    let database = Database::options().create(false).open(existing(path)?)?;
+pub(crate) fn checkpoint(path: Option<&Path>, accepts_lost: bool) -> Result<()> {
+    let options = Database::options().create(false).accept_lost_commits(accepts_lost);
+    let database = options.open(existing(path)?)?;
+    if let Some(dropped) = database.recovery().and_then(|recovery| recovery.dropped.as_ref()) {
+        println!("{}: dropped {dropped}", database.path().display());
+    }
     let state = if database.checkpoint()? { "checkpoint taken" } else { "nothing has changed" };
     println!("{}: {state}", database.path().display());
     Ok(())

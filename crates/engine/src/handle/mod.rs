@@ -7,6 +7,8 @@
 //!   rolled back. Nothing of the parent is released.
 //! - While a transaction is open all operations of its session belong to it.
 
+#[cfg(test)]
+mod damaged_log_tests;
 mod database;
 #[cfg(test)]
 mod durability_tests;

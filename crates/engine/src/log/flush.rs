@@ -17,7 +17,7 @@ use perilune_store::{Durability, Error, Result};
 
 use super::batch::BatchWriter;
 use super::frame::{salt, ChunkHead};
-use super::level::is_full;
+use super::level::{is_full, is_unnamed};
 use super::position::{self, Position};
 use super::slots::{self, Files};
 use super::{gather, segment};
@@ -57,7 +57,9 @@ fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<u64> {
         batch,
         after: position.until,
         until,
-        durable: image.control(control::DURABLE_BATCH).load(Acquire),
+        // NB: as long as meta does not name this log, a recovery reads the one before: nothing that is in this one
+        // is missing from that.
+        durable: if is_unnamed(image) { 0 } else { image.control(control::DURABLE_BATCH).load(Acquire) },
         ..ChunkHead::default()
     };
     let buffer = std::mem::take(&mut *image.log_buffer());

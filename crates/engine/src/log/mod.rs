@@ -1,7 +1,8 @@
 //! The log: records from the sessions' rings, in batches, on disk.
 //!
 //! Reading order: [`frame`] (bytes), [`record`], [`batch`] (writing one), [`gather`] (from the rings),
-//! [`position`], [`slots`], [`mod@segment`] (files), [`flush`] (writing and syncing), [`mod@level`], [`mod@read`].
+//! [`position`], [`slots`], [`mod@segment`] (files), [`flush`] (writing and syncing), [`mod@level`], [`mod@read`],
+//! [`remains`] (evidence of damage).
 //!
 //! Invariants
 //! - A batch holds exactly the records of its interval of flush numbers; intervals follow each other.
@@ -35,6 +36,7 @@ mod level;
 mod position;
 mod read;
 mod record;
+mod remains;
 mod segment;
 mod slots;
 #[cfg(test)]
@@ -45,8 +47,8 @@ pub(crate) use level::{
     clear, is_full, is_unnamed, leave_segment, level_of_meta, next_batch, note_named, recycle, restart,
     segment, set_level, size,
 };
-pub(crate) use read::{read, unnamed, Batch, Damage, End, Replay, Unnamed};
-pub(crate) use record::LogRecord;
+pub(crate) use read::{read, unnamed, Damage, End, Replay, Unnamed};
+pub(crate) use record::{Batch, LogRecord};
 pub(crate) use slots::remove_files;
 #[cfg(feature = "instrument")]
 pub(crate) use slots::room;

@@ -2,7 +2,10 @@
 //!
 //! The log ends at the first batch that is not whole. That is normal after a power loss: the last
 //! batches were being written, or not synced yet. It is *damage* if a chunk further on says that the
-//! missing batch had been on disk, or if the log does not reach back to where it is to begin.
+//! missing batch had been on disk ([`super::remains`]), or if the log does not reach back to where it is to begin.
+//!
+//! Damage in the last batch that had been on disk cannot be told from a batch that was being written: nothing
+//! behind it says what it was.
 //!
 //! Invariants
 //! - Batches come without gaps in their numbers and in their intervals, each with the sum of every chunk
@@ -20,21 +23,12 @@ use std::sync::Arc;
 use perilune_disk::Disk;
 use perilune_store::{Error, Result};
 
-use super::frame::{self, ChunkHead, SegmentHead, BLOCK, CHUNK_HEAD};
-use super::record::{LogRecord, Splitter};
+use super::frame::{self, ChunkHead, BLOCK, CHUNK_HEAD};
+use super::record::{Batch, Splitter};
+use super::remains::{Remains, Stretch};
+use super::segment::{self, Found};
 use crate::image::io_error;
 use crate::limits::{LOG_CHUNK, LOG_SEGMENT};
-
-/// A batch of the log.
-#[derive(Debug)]
-pub(crate) struct Batch {
-    pub(crate) number: u64,
-    /// The records' flush numbers are above the first and up to the second.
-    pub(crate) interval: (u64, u64),
-    pub(crate) max_generation: u32,
-    /// In the order in which they are to be applied.
-    pub(crate) records: Vec<LogRecord>,
-}
 
 /// What is wrong with a log, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +36,24 @@ pub(crate) struct Damage {
     pub(crate) file: PathBuf,
     pub(crate) offset: u64,
     pub(crate) why: String,
+    /// Batches that had been on disk, from that one on.
+    pub(crate) lost: u64,
+    /// Batches behind it that are whole nevertheless, and their records.
+    pub(crate) behind: (u64, u64),
 }
 
 impl Display for Damage {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} is damaged at byte {}: {}", self.file.display(), self.offset, self.why)
+        let (batches, records) = self.behind;
+        write!(
+            f,
+            "{} is damaged at byte {}: {}; {} batches that had been on disk cannot be applied, of which {batches} \
+             with {records} records lie whole behind the damage",
+            self.file.display(),
+            self.offset,
+            self.why,
+            self.lost
+        )
     }
 }
 
@@ -65,13 +72,6 @@ pub(crate) struct End {
     pub(crate) damage: Option<Damage>,
 }
 
-/// A segment found.
-#[derive(Debug)]
-struct Found {
-    path: Arc<Path>,
-    head: SegmentHead,
-}
-
 /// The reading of a log.
 pub(crate) struct Replay<'a> {
     disk: &'a dyn Disk,
@@ -81,6 +81,8 @@ pub(crate) struct Replay<'a> {
     segments: Vec<Found>,
     /// The sequence numbers of all that were found.
     found: Vec<u64>,
+    /// Files of the log whose heads are lost, or that were never used.
+    headless: Vec<Arc<Path>>,
     at: usize,
     offset: u64,
     expected: u64,
@@ -108,9 +110,10 @@ impl From<Error> for Flaw {
 /// # Errors
 /// `Io`; `NotADatabase` when a segment has a newer format.
 pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, uuid: [u8; 16], first: u64) -> Result<Replay<'a>> {
-    let mut segments = all_segments(disk, path)?;
+    let (mut segments, headless) = segment::found(disk, path)?;
     segments.retain(|segment| segment.head.uuid == uuid);
     let mut replay = Replay {
+        headless,
         disk,
         database: path.into(),
         salt: frame::salt(uuid),
@@ -144,7 +147,7 @@ pub(crate) struct Unnamed {
 /// # Errors
 /// `Io`; `NotADatabase` when a segment has a newer format; `Corrupt` when there are logs of several databases.
 pub(crate) fn unnamed(disk: &dyn Disk, path: &Path) -> Result<Option<Unnamed>> {
-    let segments = all_segments(disk, path)?;
+    let (segments, _) = segment::found(disk, path)?;
     let Some(last) = segments.last() else { return Ok(None) };
     let uuid = last.head.uuid;
     if segments.iter().any(|segment| segment.head.uuid != uuid) {
@@ -162,37 +165,6 @@ pub(crate) fn unnamed(disk: &dyn Disk, path: &Path) -> Result<Option<Unnamed>> {
     }
     let is_whole = replay.end().is_some_and(|end| end.damage.is_none());
     Ok(Some(Unnamed { uuid, first, generation, is_whole }))
-}
-
-/// The segments beside the database at `path`, by sequence number.
-fn all_segments(disk: &dyn Disk, path: &Path) -> Result<Vec<Found>> {
-    let mut segments = Vec::new();
-    for (_, path) in super::segment::files(disk, path)? {
-        if let Some(head) = segment_head(disk, &path)? {
-            segments.push(Found { path: path.into(), head });
-        }
-    }
-    segments.sort_by_key(|segment| segment.head.sequence);
-    Ok(segments)
-}
-
-fn segment_head(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHead>> {
-    let failed = |source| io_error("read the log", path, source);
-    let file = disk.open(path, false).map_err(failed)?;
-    if file.size().map_err(failed)? < BLOCK as u64 {
-        return Ok(None);
-    }
-    let mut block = [0; BLOCK];
-    file.read_at(&mut block, 0).map_err(failed)?;
-    if let Some(format) = SegmentHead::other_format(&block) {
-        return Err(Error::NotADatabase {
-            path: path.into(),
-            why: format!(
-                "is a log of format {format}, this version reads format 1: use a newer version of Perilune"
-            ),
-        });
-    }
-    Ok(SegmentHead::decode(&block))
 }
 
 impl Replay<'_> {
@@ -238,12 +210,10 @@ impl Replay<'_> {
         let reaches = |segment: &Found| (segment.head.batch, segment.head.chunk) <= (first, 0);
         let Some(begin) = self.segments.iter().rposition(reaches) else {
             if let Some(oldest) = self.segments.first() {
-                let why = format!(
-                    "the log begins with batch {}, but the checkpoint needs it from batch {first} on: a file is missing",
-                    oldest.head.batch
+                let begin = oldest.head.batch;
+                self.end = Some(
+                    self.judge(format!("the log begins with batch {begin}, a file is missing"), (0, 0))?,
                 );
-                let damage = Damage { file: oldest.path.to_path_buf(), offset: 0, why };
-                self.end = Some(self.over(Some(damage), 0, oldest.head.batch)?);
             }
             return Ok(());
         };
@@ -259,11 +229,22 @@ impl Replay<'_> {
                 Ok(_) => {}
                 Err(Flaw::Broken(_)) => {
                     (self.at, self.offset) = (at, offset);
-                    return Ok(());
+                    return self.seek_behind(first);
                 }
                 Err(Flaw::Failed(error)) => return Err(error),
             }
         }
+    }
+
+    /// Goes to where batch `first` begins behind the present place, at which no chunk can be read: none of the
+    /// batches before it is needed. Stays if it is not found.
+    fn seek_behind(&mut self, first: u64) -> Result<()> {
+        let remains = self.remains()?;
+        let Some(begin) = remains.begin(first) else { return Ok(()) };
+        if let Some(at) = self.segments.iter().position(|segment| segment.path == begin.path) {
+            (self.at, self.offset) = (at, begin.offset);
+        }
+        Ok(())
     }
 
     /// Reads the chunk at the present place and goes behind it; its body too, if that is wanted.
@@ -314,11 +295,16 @@ impl Replay<'_> {
             let chunk = self.chunk(&mut body, true)?;
             let interval = (chunk.after, chunk.until);
             let (first, splitter) = begun.get_or_insert_with(|| (interval, Splitter::new(interval)));
-            if chunk.batch != self.expected || chunk.chunk != count {
-                return Err(Flaw::Broken("another batch follows".to_owned()));
-            }
-            if *first != interval || self.until.is_some_and(|before| before != chunk.after) {
-                return Err(Flaw::Broken("its interval does not follow the one before".to_owned()));
+            let flaw = if chunk.batch != self.expected || chunk.chunk != count {
+                Some("another batch follows")
+            } else if *first != interval || self.until.is_some_and(|before| before != chunk.after) {
+                Some("its interval does not follow the one before")
+            } else {
+                None
+            };
+            if let Some(flaw) = flaw {
+                self.offset -= chunk.span();
+                return Err(Flaw::Broken(flaw.to_owned()));
             }
             let offset = self.offset - chunk.span() + CHUNK_HEAD as u64;
             splitter.add(&self.segments[self.at].path, offset, &body).ok_or_else(contradictory)?;
@@ -337,53 +323,69 @@ impl Replay<'_> {
 
     /// Finds out whether what ends the log at the present place is damage; `flaw`: where it was found.
     fn judge(&self, why: String, flaw: (usize, u64)) -> Result<End> {
-        let (highest, durable) = self.survey()?;
-        let dropped = (highest + 1).saturating_sub(self.expected);
-        let Some(segment) = self.segments.get(flaw.0) else {
-            return self.over(None, 0, highest);
-        };
-        let damage = (durable >= self.expected).then(|| Damage {
-            file: segment.path.to_path_buf(),
-            offset: flaw.1,
-            why: format!("batch {} cannot be read ({why}), but it had been on disk", self.expected),
-        });
-        let dropped = if damage.is_some() { durable + 1 - self.expected } else { dropped };
-        self.over(damage, dropped, highest)
-    }
-
-    fn over(&self, damage: Option<Damage>, dropped: u64, highest: u64) -> Result<End> {
+        let remains = self.remains()?;
+        let (highest, durable) = (remains.highest(), remains.durable());
+        let begun = self.segments.last().map_or(0, |segment| segment.head.batch);
         let place = self.segments.get(self.at).map(|segment| (segment.path.to_path_buf(), self.offset));
+        let mut end = End { batches: self.batches, place, ..End::default() };
         // NB: one more, so that no left-over of a batch can ever be taken for one of the new log.
-        let next_batch = highest.max(self.expected) + 1;
-        Ok(End { batches: self.batches, next_batch, place, dropped, damage })
+        end.next_batch = highest.max(begun).max(self.expected) + 1;
+        if durable < self.expected {
+            end.dropped = (highest + 1).saturating_sub(self.expected);
+            return Ok(end);
+        }
+        let mut behind = (0, 0);
+        for batch in remains.behind(self.disk, self.expected) {
+            behind = (behind.0 + 1, behind.1 + batch?.records.len() as u64);
+        }
+        end.dropped = durable + 1 - self.expected;
+        let (file, offset, why) = match (self.segments.get(flaw.0), self.lost_head(&remains)) {
+            // NB: a chunk never begins where a file does.
+            (Some(segment), _) if (1..segment.head.bytes).contains(&flaw.1) => (&*segment.path, flaw.1, why),
+            (_, Some(headless)) => (headless, 0, "the head of the file is damaged".to_owned()),
+            (Some(segment), None) => (&*segment.path, flaw.1, why),
+            (None, None) => (&*self.database, 0, why),
+        };
+        let why = format!("batch {} cannot be read ({why}), but it had been on disk", self.expected);
+        end.damage = Some(Damage { file: file.into(), offset, why, lost: end.dropped, behind });
+        Ok(end)
     }
 
-    /// The highest batch of which there is anything from the present place on, and the highest that
-    /// any of it says to have been on disk.
-    fn survey(&self) -> Result<(u64, u64)> {
-        let (mut highest, mut durable) = (0, 0);
-        let mut from = self.offset;
-        for segment in self.segments.iter().skip(self.at) {
-            let failed = |source| io_error("read the log", &segment.path, source);
-            let file = self.disk.open(&segment.path, false).map_err(failed)?;
-            let size = file.size().map_err(failed)?.min(segment.head.bytes);
-            let mut bytes = Vec::new();
-            while from < size {
-                bytes.resize((size - from).min(LOG_CHUNK as u64) as usize, 0);
-                file.read_at(&mut bytes, from).map_err(failed)?;
-                for block in bytes.chunks(BLOCK) {
-                    if let Some(chunk) = ChunkHead::decode(block, self.salt) {
-                        if chunk.batch >= self.expected {
-                            highest = highest.max(chunk.batch);
-                            durable = durable.max(chunk.durable);
-                        }
-                    }
-                }
-                from += bytes.len() as u64;
-            }
-            from = BLOCK as u64;
+    /// The first file without a head in which something is that would come next.
+    fn lost_head<'b>(&self, remains: &'b Remains) -> Option<&'b Path> {
+        remains
+            .pieces()
+            .map(|piece| &piece.path)
+            .find(|path| self.headless.contains(path))
+            .map(|path| &**path)
+    }
+
+    /// All that there is of the batch that comes next, and of those behind it.
+    fn remains(&self) -> Result<Remains> {
+        let whole = |path: &Arc<Path>| Stretch { path: Arc::clone(path), from: BLOCK as u64, to: u64::MAX };
+        let segments = self.segments.iter().enumerate().skip(self.at).map(|(at, segment)| Stretch {
+            from: if at == self.at { self.offset } else { BLOCK as u64 },
+            to: segment.head.bytes,
+            path: Arc::clone(&segment.path),
+        });
+        let stretches: Vec<_> = segments.chain(self.headless.iter().map(whole)).collect();
+        Remains::find(self.disk, &stretches, self.salt, self.expected)
+    }
+
+    /// The batches that lie whole behind the damage that has ended the log, in their order, as far as anything of
+    /// them can be read: others between them are missing.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn behind(&self, mut each: impl FnMut(Batch) -> Result<()>) -> Result<()> {
+        if self.end.as_ref().is_none_or(|end| end.damage.is_none()) {
+            return Ok(());
         }
-        Ok((highest, durable))
+        let remains = self.remains()?;
+        for batch in remains.behind(self.disk, self.expected) {
+            each(batch?)?;
+        }
+        Ok(())
     }
 
     /// The database whose log this is.

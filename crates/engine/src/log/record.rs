@@ -18,6 +18,17 @@ use crate::session::record::{self, Op, HEADING};
 /// Bytes of a record's heading in the log.
 pub(super) const LOG_HEADING: usize = HEADING;
 
+/// A batch of the log.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) number: u64,
+    /// The records' flush numbers are above the first and up to the second.
+    pub(crate) interval: (u64, u64),
+    pub(crate) max_generation: u32,
+    /// In the order in which they are to be applied.
+    pub(crate) records: Vec<LogRecord>,
+}
+
 /// A record of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogRecord {

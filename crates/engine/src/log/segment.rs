@@ -1,4 +1,4 @@
-//! The files of the log: their names and sizes.
+//! The files of the log: their names, sizes and heads.
 //!
 //! `PATH-wal.N`, where N is the number of a *slot*, not an order: a segment whose batches are all part
 //! of a checkpoint is used again under its name, with a new head.
@@ -6,10 +6,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use perilune_disk::Disk;
-use perilune_store::Result;
+use perilune_store::{Error, Result};
 
+use super::frame::{SegmentHead, BLOCK};
 use crate::image::io_error;
 pub(super) use crate::image::log_path as path;
 use crate::limits::{LOG_SEGMENT, LOG_SEGMENT_LEAST, LOG_SLOTS};
@@ -17,6 +19,13 @@ use crate::limits::{LOG_SEGMENT, LOG_SEGMENT_LEAST, LOG_SLOTS};
 /// Bytes of the file of slot `slot`.
 pub(super) fn bytes(slot: u32) -> u64 {
     (LOG_SEGMENT_LEAST << slot.min(32)).min(LOG_SEGMENT)
+}
+
+/// A segment found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) path: Arc<Path>,
+    pub(super) head: SegmentHead,
 }
 
 /// The files that look like segments of the database at `path`, by slot.
@@ -38,4 +47,39 @@ pub(super) fn files(disk: &dyn Disk, path: &Path) -> Result<Vec<(u32, PathBuf)>>
         .collect();
     found.sort_unstable();
     Ok(found)
+}
+
+/// The segments beside the database at `path`, by sequence number, and the files that have no head.
+///
+/// # Errors
+/// `Io`; `NotADatabase` when a segment has a newer format.
+pub(super) fn found(disk: &dyn Disk, path: &Path) -> Result<(Vec<Found>, Vec<Arc<Path>>)> {
+    let (mut segments, mut headless) = (Vec::new(), Vec::new());
+    for (_, path) in files(disk, path)? {
+        match segment_head(disk, &path)? {
+            Some(head) => segments.push(Found { path: path.into(), head }),
+            None => headless.push(path.into()),
+        }
+    }
+    segments.sort_by_key(|segment| segment.head.sequence);
+    Ok((segments, headless))
+}
+
+fn segment_head(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHead>> {
+    let failed = |source| io_error("read the log", path, source);
+    let file = disk.open(path, false).map_err(failed)?;
+    if file.size().map_err(failed)? < BLOCK as u64 {
+        return Ok(None);
+    }
+    let mut block = [0; BLOCK];
+    file.read_at(&mut block, 0).map_err(failed)?;
+    if let Some(format) = SegmentHead::other_format(&block) {
+        return Err(Error::NotADatabase {
+            path: path.into(),
+            why: format!(
+                "is a log of format {format}, this version reads format 1: use a newer version of Perilune"
+            ),
+        });
+    }
+    Ok(SegmentHead::decode(&block))
 }

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::batch::{BatchWriter, Segment, Segments, Spot};
 use super::frame::{salt, ChunkHead, SegmentHead, BLOCK};
-use super::read::{read, Batch, End};
-use super::record::{heading, LogRecord, LOG_HEADING};
+use super::read::{read, End};
+use super::record::{heading, Batch, LogRecord, LOG_HEADING};
 use super::segment;
 use crate::image::space_error;
 use crate::limits::{LOG_CHUNK, LOG_RECORD_HELD};

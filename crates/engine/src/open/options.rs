@@ -31,6 +31,12 @@ pub struct OpenOptions {
     pub shm_dir: Option<PathBuf>,
     /// Whether to open on file systems that copy on write (btrfs, zfs).
     pub allow_any_filesystem: bool,
+    /// Whether to open after a crash although the log is damaged or gone, without the commits that it held behind
+    /// the damage. They are given up for good: the log is removed. Without damage it changes nothing.
+    pub accept_lost_commits: bool,
+    /// For `salvage` alone: whether to apply also what lies whole behind damage in the log, although what it relied
+    /// on may be missing.
+    pub behind_damage: bool,
 }
 
 impl Default for OpenOptions {
@@ -44,6 +50,8 @@ impl Default for OpenOptions {
             file_mode: 0o600,
             shm_dir: None,
             allow_any_filesystem: false,
+            accept_lost_commits: false,
+            behind_damage: false,
         }
     }
 }

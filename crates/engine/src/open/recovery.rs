@@ -2,7 +2,8 @@
 //!
 //! The caller holds the `open` lock exclusively, and no byte of any process is held. The new `-shm` has
 //! been filled from the last checkpoint; here that checkpoint's pages are compared with their sums, the
-//! log is replayed, and what came of it is made a checkpoint before anybody can commit anything.
+//! log is replayed, and what came of it is made a checkpoint before anybody can commit anything. A log that lacks
+//! what had been on disk is refused before that: it stays as it is.
 //!
 //! What if we are killed? `-shm` is not READY: the next to come begins again. Replaying writes only pages
 //! that are outside the checkpoint; once the new checkpoint is durable, there is nothing to replay.
@@ -20,7 +21,7 @@ use crate::checkpoint;
 use crate::image::layout::Owner;
 use crate::image::Image;
 use crate::limits::PROCESSES;
-use crate::log::{self, End};
+use crate::log::{self, Batch, Damage, End, Replay};
 use crate::meta::{sums, Meta};
 use crate::recover::RecoveryReport;
 use crate::session::record::{Kind, Op};
@@ -32,25 +33,34 @@ pub(crate) const FORERUNNER: Owner = Owner { slot: PROCESSES as u16 - 1, incarna
 /// How long removing a subtree may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Recovers.
+/// Recovers. Commits that had been on disk and that the log does not give back are refused, and the log is
+/// left as it is, unless `accepts_lost`.
 ///
 /// # Errors
-/// `Corrupt`, naming each damaged page; `NoSpace`, `Io`.
+/// `Corrupt`, naming each damaged page, or the place in the log; `CannotOpen` when the log is gone; `NoSpace`, `Io`.
 pub(crate) fn recover(
     mut image: Image,
     meta: &Meta,
     file: &dyn DiskFile,
     disk: &dyn Disk,
+    accepts_lost: bool,
 ) -> Result<(Image, RecoveryReport)> {
     let begin = Instant::now();
     let pages = sums::compare(file, &image.path, meta)?.into_result(&image.path)?;
     let nobody = std::mem::replace(&mut image.me, FORERUNNER);
     let image = Arc::new(image);
-    let mut replayed = Replayed { batches: 0, records: 0, end: Ok(End { next_batch: 1, ..End::default() }) };
+    let end = Ok(End { next_batch: 1, ..End::default() });
+    let mut replayed = Replayed { batches: 0, records: 0, behind: 0, end, lost: None };
     if meta.wal_batch != 0 {
-        replayed = replay(&image, disk, &image.path, meta)?;
+        replayed = replay(&image, disk, &image.path, meta, false)?;
     }
     let end = replayed.end?;
+    let mut dropped = dropped(&end);
+    match replayed.lost {
+        Some(lost) if !accepts_lost => return Err(lost),
+        Some(lost) if dropped.is_none() => dropped = Some(lost.to_string()),
+        _ => {}
+    }
     log::restart(&image, end.next_batch, log::level_of_meta(meta.level));
     checkpoint::take(&image, disk, 0)?;
     log::clear(&image)?;
@@ -62,7 +72,7 @@ pub(crate) fn recover(
         pages,
         batches: replayed.batches,
         records: replayed.records,
-        dropped: dropped(&end),
+        dropped,
         seconds: begin.elapsed().as_secs_f64(),
     };
     Ok((image, report))
@@ -73,32 +83,61 @@ pub(crate) struct Replayed {
     pub(crate) batches: u64,
     /// Records applied.
     pub(crate) records: u64,
+    /// Of them those that lie behind damage.
+    pub(crate) behind: u64,
     /// How the log ended, or why it could not be read any further.
     pub(crate) end: Result<End>,
+    /// What had been on disk and was not found.
+    pub(crate) lost: Option<Error>,
 }
 
 /// Applies what the log of the database at `path` holds beyond its checkpoint `meta` to the tree of `image`,
-/// which logs nothing meanwhile.
+/// which logs nothing meanwhile. With `goes_on` also what can be read behind damage.
 ///
 /// # Errors
 /// `NoSpace`, `Io` from applying.
-pub(crate) fn replay(image: &Arc<Image>, disk: &dyn Disk, path: &Path, meta: &Meta) -> Result<Replayed> {
-    let (mut batches, mut records) = (0, 0);
+pub(crate) fn replay(
+    image: &Arc<Image>,
+    disk: &dyn Disk,
+    path: &Path,
+    meta: &Meta,
+    goes_on: bool,
+) -> Result<Replayed> {
     let mut reader = match log::read(disk, path, meta.uuid, meta.wal_batch) {
         Ok(reader) => reader,
-        Err(error) => return Ok(Replayed { batches, records, end: Err(error) }),
+        Err(error) => return Ok(Replayed { batches: 0, records: 0, behind: 0, end: Err(error), lost: None }),
     };
-    let is_gone = reader.lacks(meta.log_segment);
     let access = Access::new(claim_session(image)?);
+    let applied = apply_all(&access, disk, &mut reader, meta, goes_on);
+    release_session(&access.seat);
+    let mut replayed = applied?;
+    replayed.lost = match &replayed.end {
+        Ok(End { damage: Some(damage), .. }) => Some(damaged(damage)),
+        Ok(_) if reader.lacks(meta.log_segment) => Some(gone(path, meta)),
+        _ => None,
+    };
+    Ok(replayed)
+}
+
+fn apply_all(
+    access: &Access,
+    disk: &dyn Disk,
+    reader: &mut Replay<'_>,
+    meta: &Meta,
+    goes_on: bool,
+) -> Result<Replayed> {
+    let (mut batches, mut records, mut behind) = (0, 0, 0);
+    let apply_batch = |batch: &Batch, records: &mut u64| -> Result<()> {
+        for record in batch.records.iter().filter(|record| record.generation > meta.generation) {
+            record.loaded(disk)?.ops()?.iter().try_for_each(|op| apply(access, op))?;
+            *records += 1;
+        }
+        Ok(())
+    };
     let end = loop {
         match reader.next() {
             Ok(Some(batch)) => {
-                for record in batch.records.iter().filter(|record| record.generation > meta.generation) {
-                    for op in record.loaded(disk)?.ops()? {
-                        apply(&access, &op)?;
-                    }
-                    records += 1;
-                }
+                apply_batch(&batch, &mut records)?;
                 batches += 1;
             }
             Ok(None) => {
@@ -107,16 +146,28 @@ pub(crate) fn replay(image: &Arc<Image>, disk: &dyn Disk, path: &Path, meta: &Me
             Err(error) => break Err(error),
         }
     };
-    release_session(&access.seat);
-    let end = if is_gone && end.is_ok() { Err(gone(path, meta)) } else { end };
-    Ok(Replayed { batches, records, end })
+    if goes_on {
+        reader.behind(|batch| apply_batch(&batch, &mut behind))?;
+    }
+    Ok(Replayed { batches, records: records + behind, behind, end, lost: None })
+}
+
+/// Refuses a log of which something is missing that had been on disk.
+fn damaged(damage: &Damage) -> Error {
+    let place = format!(
+        "{damage}. The log is left as it is: restore a backup; or `perilune salvage --log` copies into a new database \
+         what can be read, also behind the damage; or open it with accept_lost_commits, which gives up all that \
+         follows in the log"
+    );
+    Error::Corrupt { place }
 }
 
 /// Says that files of the log have been removed.
 fn gone(path: &Path, meta: &Meta) -> Error {
     let why = format!(
         "was not closed, and its log is gone: no file {}-wal.* is segment {}, which had been on disk. Put these \
-         files back beside it; if there are none, `perilune salvage` copies what is left into a new database",
+         files back beside it; if there are none, `perilune salvage` copies what is left into a new database, and \
+         accept_lost_commits opens it without them",
         path.display(),
         meta.log_segment
     );

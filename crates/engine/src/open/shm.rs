@@ -245,7 +245,8 @@ impl Opening<'_> {
         recover::fill(&image, self.meta, self.file)?;
         let mut report = None;
         if self.meta.is_open {
-            let recovered = recovery::recover(image, self.meta, self.file, &**self.disk)?;
+            let accepts_lost = self.options.accept_lost_commits;
+            let recovered = recovery::recover(image, self.meta, self.file, &**self.disk, accepts_lost)?;
             (image, report) = (recovered.0, Some(recovered.1));
         } else {
             log::restart(&image, self.meta.wal_batch, log::level_of_meta(self.meta.level));

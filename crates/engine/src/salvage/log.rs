@@ -9,7 +9,8 @@
 //! One that does not (the database was closed, or went on without a log) is left out.
 //!
 //! Invariants
-//! - What is applied is a prefix of the log: the first damage ends it.
+//! - What is applied is a prefix of the log: the first damage ends it. Only if that is asked for, the batches that
+//!   lie whole behind it are applied, too: then what a commit relied on may be missing.
 //! - The damaged database and its log are only read.
 
 use std::fs;
@@ -22,7 +23,7 @@ use perilune_store::Result;
 
 use super::SalvageReport;
 use crate::image::io_error;
-use crate::log;
+use crate::log::{self, End};
 use crate::meta::{self, Meta};
 use crate::open::{self, Attachment, OpenOptions, Site};
 use crate::page::{self, LEAF};
@@ -85,12 +86,14 @@ fn replay(
     // The copy is not to have a log of its own meanwhile.
     set_level(&**disk, partial, 0)?;
     let attachment = Attachment::open_on(partial, options, Arc::clone(disk))?;
-    let replayed = open::replay(attachment.image()?, &**disk, path, meta)?;
+    let replayed = open::replay(attachment.image()?, &**disk, path, meta, options.behind_damage)?;
     attachment.close()?;
     set_level(&**disk, partial, meta.level)?;
     report.log_records = Some(replayed.records);
+    report.log_records_behind = replayed.behind;
     report.log_damage = match replayed.end {
-        Ok(end) => end.damage.map(|damage| damage.to_string()),
+        Ok(End { damage: Some(damage), .. }) => Some(damage.to_string()),
+        Ok(_) => replayed.lost.map(|lost| lost.to_string()),
         Err(error) => Some(error.to_string()),
     };
     Ok(())
