@@ -71,7 +71,9 @@ pub(crate) fn text_of(error: &Error) -> Cow<'static, str> {
     }
     let code = match error.code() {
         ErrorCode::NoSpace => "OOM",
-        ErrorCode::WritesStopped | ErrorCode::Io | ErrorCode::NotDurable => "MISCONF",
+        ErrorCode::WritesStopped | ErrorCode::Io => "MISCONF",
+        // NB: it has happened; whoever takes it for MISCONF does it again.
+        ErrorCode::NotDurable => "NOTDURABLE",
         ErrorCode::ReadOnly => "READONLY",
         _ => "ERR",
     };

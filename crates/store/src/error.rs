@@ -1,5 +1,9 @@
 //! The one error type of the storage layers. Each text says what happened and what to do next.
 //!
+//! Three answers never mix. [`Error::NotDurable`]: it *has* happened, and may be lost if the machine crashes; doing
+//! it again would do it twice. [`Error::WritesStopped`]: it has not, and nothing will until the disk is seen to.
+//! All others: it has not happened ([`Error::CommitUnknown`], of stores behind a network, apart).
+//!
 //! [`Error::Conflict`] and [`Error::Restart`] are control flow of transactions: whoever meets them
 //! returns them unchanged, and the transaction's runner starts again.
 
@@ -75,6 +79,9 @@ pub enum Error {
     NoSpace {
         /// The file that could not grow.
         path: PathBuf,
+        /// Whether it is this process that may not make files larger (`ulimit -f`), rather than the disk that is
+        /// full.
+        is_limited: bool,
     },
     /// The operating system refused an operation on a file.
     Io {
@@ -86,17 +93,21 @@ pub enum Error {
         source: io::Error,
     },
     /// The commit has happened and every process sees it, but it could not be made durable: a crash of the
-    /// machine may still take it back.
+    /// machine may still take it back. Not to be done again.
     NotDurable {
         /// Why not, and what to do.
         why: String,
     },
-    /// A sync has failed, and what is on disk is unknown: nobody writes any more, reads go on.
+    /// Nothing was written, and nobody writes any more; reads go on. Either a sync has failed, and what is on disk is
+    /// unknown; or the log cannot be written.
     WritesStopped {
-        /// The file that could not be synced.
+        /// The file that could not be synced, or written.
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
+        /// Whether it stays so until all have closed the database: a sync has failed. Else it is tried again all
+        /// the time.
+        is_final: bool,
     },
     /// Bytes in the database contradict its format; the text names the place.
     Corrupt {
@@ -123,6 +134,47 @@ impl Error {
     #[must_use]
     pub fn is_retry(&self) -> bool {
         matches!(self, Error::Conflict | Error::Restart)
+    }
+
+    /// What is told of a commit that has happened and that `cause` keeps from the disk.
+    #[must_use]
+    pub fn not_durable(cause: &Error) -> Error {
+        Error::NotDurable { why: Cause(cause).to_string() }
+    }
+}
+
+/// What stands in the way, and what to do, without what has become of the operation.
+struct Cause<'a>(&'a Error);
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Error::NoSpace { path, is_limited: true } => write!(
+                f,
+                "{}: this process may make no file as large as it would have to be: raise `ulimit -f`, or open with \
+                 a smaller max_size",
+                path.display()
+            ),
+            Error::NoSpace { path, is_limited: false } => write!(
+                f,
+                "{}: no space left to grow: free some space on this file system, or raise max_size",
+                path.display()
+            ),
+            Error::WritesStopped { path, source, is_final: true } => write!(
+                f,
+                "{}: writing has stopped since fdatasync failed ({source}): nothing committed is lost while the \
+                 machine runs; see to the disk, close the database in all processes (`perilune processes` \
+                 names them) and open it again, which writes everything anew",
+                path.display()
+            ),
+            Error::WritesStopped { path, source, is_final: false } => write!(
+                f,
+                "{}: writing has stopped since the log cannot be written ({source}): it is tried again several \
+                 times a second, see to the disk",
+                path.display()
+            ),
+            other => other.fmt(f),
+        }
     }
 }
 
@@ -162,22 +214,12 @@ impl fmt::Display for Error {
             Error::ReadOnly => write!(f, "the database or transaction is read-only: open or begin it with read_only=false to write"),
             Error::NotADatabase { path, why } => write!(f, "{}: {why}", path.display()),
             Error::CannotOpen { path, why } => write!(f, "{}: {why}", path.display()),
-            Error::NoSpace { path } => write!(
-                f,
-                "{}: no space left to grow: free some space on this file system, or raise max_size; nothing was written",
-                path.display()
-            ),
+            Error::NoSpace { .. } => write!(f, "{}; nothing was written", Cause(self)),
             Error::Io { action, path, source } => write!(f, "{}: cannot {action}: {source}", path.display()),
             Error::NotDurable { why } => {
                 write!(f, "committed, but not yet on disk (a crash of the machine may take it back): {why}")
             }
-            Error::WritesStopped { path, source } => write!(
-                f,
-                "{}: writing has stopped since fdatasync failed ({source}): nothing committed is lost while the \
-                 machine runs; see to the disk, close the database in all processes (`perilune processes` \
-                 names them) and open it again, which writes everything anew",
-                path.display()
-            ),
+            Error::WritesStopped { .. } => write!(f, "{}; this was not written", Cause(self)),
             Error::Corrupt { place } => write!(
                 f,
                 "the database is damaged: {place}: see `perilune check`; `perilune salvage` copies what can be read"

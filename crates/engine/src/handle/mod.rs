@@ -8,6 +8,8 @@
 //! - While a transaction is open all operations of its session belong to it.
 
 #[cfg(test)]
+mod answers_tests;
+#[cfg(test)]
 mod damaged_log_tests;
 mod database;
 #[cfg(test)]
@@ -201,7 +203,7 @@ impl Session {
         // NB: unnamed, whoever has begun the log was killed, or is still at it: no recovery would look for it.
         if !has_log || log::is_unnamed(&seat.image) {
             let covered = checkpoint::cover(&seat.image, self.attachment.disk(), seat.generation());
-            covered.map_err(|why| Error::NotDurable { why: why.to_string() })?;
+            covered.map_err(|cause| Error::not_durable(&cause))?;
         }
         if !has_log {
             return Ok(());

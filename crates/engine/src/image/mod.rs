@@ -18,7 +18,6 @@ pub(crate) mod layout;
 pub(crate) mod wakeup;
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -33,7 +32,7 @@ use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERV
 use crate::page::Page;
 pub(crate) use advice::Advice;
 pub(crate) use ahead::Ahead;
-pub(crate) use failure::log_path;
+pub(crate) use failure::{io_error, log_path, space_error};
 use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
     PROCESS_PID,
@@ -197,19 +196,5 @@ impl Image {
             .open(path)
             .and_then(|file| self.disk.allocate(len, &|len| platform::allocate(&file, offset, len)));
         grown.map_err(|source| space_error("allocate space", path, source))
-    }
-}
-
-/// An I/O error with its circumstances.
-pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::Io { action, path: path.into(), source }
-}
-
-/// An I/O error, or that space is short.
-pub(crate) fn space_error(action: &'static str, path: &Path, source: io::Error) -> Error {
-    match source.raw_os_error() {
-        // ENOSPC, EDQUOT, EFBIG
-        Some(28 | 122 | 27) => Error::NoSpace { path: path.into() },
-        _ => io_error(action, path, source),
     }
 }

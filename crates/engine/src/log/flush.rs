@@ -25,7 +25,7 @@ use crate::control::freeze;
 use crate::duty::{self, Duty};
 use crate::idle;
 use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
-use crate::image::{space_error, wakeup, Image};
+use crate::image::{io_error, space_error, wakeup, Image};
 use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, FULL_LOOK, RING, WAIT_SLICE};
 use crate::repair::Patience;
 use crate::session::Seat;
@@ -108,7 +108,7 @@ pub(crate) fn wait(image: &Arc<Image>, flush: u64) -> Result<()> {
                     true => Ok(()),
                     false => lead_for_all(image, duty),
                 };
-                led.map_err(|why| Error::NotDurable { why: why.to_string() })?;
+                led.map_err(|cause| Error::not_durable(&cause))?;
             }
             None => {
                 futex::wait(bell, rung, Some(WAIT_SLICE));
@@ -130,11 +130,11 @@ fn lead_for_all(image: &Arc<Image>, duty: Duty) -> Result<()> {
 /// Writes and syncs. The caller has the duty `sync`.
 fn lead(image: &Arc<Image>) -> Result<()> {
     let begun = platform::monotonic_nanos();
-    let flush = write(image).inspect_err(|error| note_full(image, error))?;
+    let flush = write(image).inspect_err(|error| note_stall(image, error))?;
     let position = position::read(image);
     let synced = image.control(control::DURABLE_BATCH);
     if synced.load(Acquire) < position.batch {
-        sync_files(image, &position)?;
+        sync_files(image, &position).inspect_err(|error| note_stall(image, error))?;
         image.control(control::LOG_SYNCS).fetch_add(1, AcqRel);
         synced.store(position.batch, Release);
     }
@@ -152,8 +152,9 @@ fn sync_files(image: &Arc<Image>, position: &Position) -> Result<()> {
     for (slot, sequence) in slots::used(image) {
         if (from..=position.spot.sequence).contains(&sequence) {
             let path = segment::path(&image.path, slot);
-            let synced = image.disk.open(&path, true).and_then(|file| file.sync_data());
-            if let Err(source) = synced {
+            // NB: without a descriptor nothing has been tried that could have lost anything.
+            let file = image.disk.open(&path, true).map_err(|source| io_error("open", &path, source))?;
+            if let Err(source) = file.sync_data() {
                 crate::control::stop_writes(image, Some(slot), &source);
                 return Err(space_error("sync the log", &path, source));
             }
@@ -182,7 +183,7 @@ pub(crate) fn make_room(seat: &Seat, need: usize) -> Result<()> {
         }
         match duty::try_take(image, control::LOG_OWNER) {
             Some(duty) if level(image) != Durability::None && !seat.find_room(need) => {
-                write_owned(image, &duty).inspect_err(|error| note_full(image, error))?;
+                write_owned(image, &duty).inspect_err(|error| note_stall(image, error))?;
             }
             Some(_) => {}
             None => patience.wait(image, || 0)?,
@@ -200,7 +201,7 @@ pub(crate) fn drain(seat: &Seat) -> Result<()> {
             seat.set_tail(seat.head());
             break;
         }
-        write(&seat.image).inspect_err(|error| note_full(&seat.image, error))?;
+        write(&seat.image).inspect_err(|error| note_stall(&seat.image, error))?;
     }
     Ok(())
 }
@@ -210,9 +211,14 @@ pub(crate) fn level(image: &Image) -> Durability {
     crate::session::level_of(image.control(control::FLAGS).load(Acquire))
 }
 
-/// A full disk keeps the log from growing: no writer publishes any more until there is room.
-fn note_full(image: &Arc<Image>, error: &Error) {
-    if matches!(error, Error::NoSpace { .. } | Error::LimitReached { .. }) {
+/// A log that cannot be written, on a full disk or a bad one: no writer publishes any more until it can.
+///
+/// Nothing is lost by that: the rings hold what was published, and a batch that was not finished is written again.
+fn note_stall(image: &Arc<Image>, error: &Error) {
+    let is_failed = image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0;
+    if !is_failed && matches!(error, Error::NoSpace { .. } | Error::LimitReached { .. } | Error::Io { .. }) {
+        // NB: before the flag, for whoever sees that tells this.
+        image.note_stall(error);
         crate::control::raise_flag(image, FLAG_FULL);
     }
 }
@@ -224,7 +230,7 @@ pub(crate) fn help(image: &Arc<Image>) {
     }
     if let Some(duty) = duty::try_take(image, control::LOG_OWNER) {
         // What fails now is told to the writer, who finds his ring full.
-        let _ = write_owned(image, &duty).inspect_err(|error| note_full(image, error));
+        let _ = write_owned(image, &duty).inspect_err(|error| note_stall(image, error));
     }
 }
 
@@ -243,10 +249,15 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
     if level(image) == Durability::None || flags & FLAG_FAILED != 0 {
         return Ok(if is_quiet { None } else { Some(FLUSH_AGE) });
     }
-    if flags & FLAG_FULL != 0 || slots::wants_spare(image) {
+    let is_stalled = flags & FLAG_FULL != 0;
+    if is_stalled || slots::wants_spare(image) {
         match slots::provide(image) {
-            Ok(_) => crate::control::lower_flag(image, FLAG_FULL),
-            Err(error) => note_full(image, &error),
+            Ok(_) if !is_stalled => {}
+            Ok(_) if try_again(image)? => crate::control::lower_flag(image, FLAG_FULL),
+            Ok(_) => {}
+            // What else is wrong shows when there is no room in this segment any more.
+            Err(Error::Io { .. }) if !is_stalled => {}
+            Err(error) => note_stall(image, &error),
         }
         if is_full(image) {
             // NB: no writer rings while it stands, so nobody may rest.
@@ -271,6 +282,15 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
     }
     image.control(control::FLUSHED_AT).store(looked, Release);
     Ok(if is_quiet { None } else { Some(pause) })
+}
+
+/// Writes and syncs what waits for a log that could not be written: that there is a file to go on in says nothing of
+/// whether this disk takes what is to be written. False: somebody else is at it.
+fn try_again(image: &Arc<Image>) -> Result<bool> {
+    match duty::try_take(image, control::SYNC_OWNER) {
+        Some(duty) => lead_for_all(image, duty).map(|()| true),
+        None => Ok(false),
+    }
 }
 
 /// Whether flushing would do nothing, at whatever level.

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use perilune_store::{Durability, Error};
+use perilune_store::Durability;
 
 use crate::error::{Attempt, Stop};
 use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_IDLE, FLAG_LEVEL};
@@ -61,7 +61,7 @@ impl Epoch {
             return Err(Stop::Fail(image.stopped()));
         }
         if self.flags & FLAG_FULL != 0 {
-            return Err(Stop::Fail(Error::NoSpace { path: image.path.clone() }));
+            return Err(Stop::Fail(image.stalled()));
         }
         if self.lease != 0 && lease_session(self.lease) != id {
             return Err(Stop::Lease);
