@@ -27,8 +27,10 @@ mod workloads;
 
 use std::env;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
+use signal_hook::consts::SIGXFSZ;
 
 use crate::arguments::{Arguments, Benchmark, Command};
 use crate::failure::Result;
@@ -39,6 +41,8 @@ const SIGBUS_STATUS: u8 = 3;
 fn main() -> ExitCode {
     // Without it such an end is only a word shorter.
     let _ = perilune::install_sigbus(Some(SIGBUS_STATUS));
+    // With it a file that may grow no more (`ulimit -f`) is an error like a full disk; without it, the end.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

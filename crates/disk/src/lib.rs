@@ -21,7 +21,7 @@ use std::io;
 use std::path::Path;
 
 pub use faulty::{Fault, FaultyDisk};
-pub use real::RealDisk;
+pub use real::{limit_files, RealDisk};
 
 /// Opens, renames and removes files.
 pub trait Disk: Debug + Send + Sync {

@@ -1,4 +1,7 @@
 //! The disk as the operating system offers it.
+//!
+//! A write behind the size that this process may give files (`ulimit -f`) is refused before the kernel can answer it
+//! with SIGXFSZ. What the limit is only a system call tells that needs unsafe code: a function of others is asked.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -6,12 +9,29 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::{zeros_by, Disk, DiskFile};
 
 /// The file systems of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
+
+/// Tells from which offset on this process may write into no file.
+static LIMIT: OnceLock<fn() -> u64> = OnceLock::new();
+
+/// Has `limit` asked before each write from now on. The first function that is given stays.
+pub fn limit_files(limit: fn() -> u64) {
+    let _ = LIMIT.set(limit);
+}
+
+fn within_limit(offset: u64, bytes: u64) -> io::Result<()> {
+    let limit = LIMIT.get().map_or(u64::MAX, |limit| limit());
+    if offset.saturating_add(bytes) > limit {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    Ok(())
+}
 
 #[derive(Debug)]
 struct RealFile(File);
@@ -68,10 +88,12 @@ impl DiskFile for RealFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        within_limit(offset, bytes.len() as u64)?;
         self.0.write_all_at(bytes, offset)
     }
 
     fn write_zeros(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        within_limit(offset, bytes)?;
         let by = |file: &File| zeros_by(|zeros, at| file.write_all_at(zeros, at), offset, bytes);
         match self.direct().and_then(|direct| by(&direct)) {
             // EINVAL: not on this file system, or not with this alignment; ENOENT: no /proc.

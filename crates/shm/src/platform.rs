@@ -200,12 +200,49 @@ fn named(magic: i64) -> FileSystem {
 ///
 /// # Errors
 ///
-/// `StorageFull` and what else `fallocate` says. The length may then have grown in part.
+/// `StorageFull` and what else `fallocate` says; `FileTooLarge` as [`within_limit`]. The length may then have grown
+/// in part.
 pub fn allocate(file: &File, off: u64, len: u64) -> io::Result<()> {
+    within_limit(off.saturating_add(len))?;
     match fallocate(file, 0, off, len) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => fill_holes(file, off, len),
         done => done,
     }
+}
+
+/// Makes a file `len` bytes long, without allocating space.
+///
+/// # Errors
+///
+/// What `ftruncate` says; `FileTooLarge` as [`within_limit`].
+pub fn set_len(file: &File, len: u64) -> io::Result<()> {
+    within_limit(len)?;
+    file.set_len(len)
+}
+
+/// The offset from which on this process may write into no file (`ulimit -f`); `u64::MAX`: there is none.
+#[must_use]
+pub fn file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a writable rlimit.
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    match status {
+        0 if limit.rlim_cur != libc::RLIM_INFINITY => limit.rlim_cur,
+        _ => u64::MAX,
+    }
+}
+
+/// Refuses what would reach behind [`file_limit`]: the kernel answers that with SIGXFSZ, which ends a program that
+/// does not expect it.
+///
+/// # Errors
+///
+/// `FileTooLarge` (`EFBIG`).
+pub fn within_limit(end: u64) -> io::Result<()> {
+    if end > file_limit() {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    Ok(())
 }
 
 /// Gives the disk space of `len` bytes from `off` back; they read as zeros, the length stays.

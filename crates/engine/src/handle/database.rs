@@ -189,6 +189,7 @@ impl Database {
         options: &OpenOptions,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CompactReport> {
+        perilune_disk::limit_files(platform::file_limit);
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         compact::compact(path, options, &disk, progress)
     }
@@ -205,6 +206,7 @@ impl Database {
         options: &OpenOptions,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<SalvageReport> {
+        perilune_disk::limit_files(platform::file_limit);
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         salvage::salvage(path, new, options, &disk, progress)
     }

@@ -77,6 +77,7 @@ impl Attachment {
     }
 
     fn join(site: Site, options: OpenOptions, disk: Arc<dyn Disk>) -> Result<Attachment> {
+        perilune_disk::limit_files(platform::file_limit);
         if options.create && !options.read_only {
             site.create_if_missing(&options, &*disk)?;
         }

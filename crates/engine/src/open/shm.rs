@@ -230,7 +230,7 @@ impl Opening<'_> {
         let _ = std::os::unix::fs::fchown(&file, Some(database.uid()), Some(database.gid()));
         let pages_max = self.options.pages_max().max(self.meta.npages);
         let bytes = Image::shm_bytes(pages_max);
-        file.set_len(bytes as u64).map_err(space)?;
+        platform::set_len(&file, bytes as u64).map_err(space)?;
         let allocate = |offset: usize, bytes: usize| {
             let (offset, bytes) = (offset as u64, bytes as u64);
             self.disk.allocate(bytes, &|bytes| platform::allocate(&file, offset, bytes)).map_err(space)
