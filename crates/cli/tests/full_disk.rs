@@ -2,7 +2,8 @@
 
 mod program;
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::{fs, path::Path};
 
 use program::{told, Place};
@@ -114,4 +115,106 @@ print(n.a.__)";
     // Whoever opens it next is told, too, and loses nothing that is left.
     let (code, _, err) = place.run(&["check", "t.db"]);
     assert!(code != 0 && err.contains("it was cut: restore a backup"), "{code}: {err}");
+}
+
+/// Removing nodes goes on when nothing else does: it needs pages and log as well, which are kept for it.
+#[test]
+fn nodes_are_removed_on_a_full_disk() {
+    let (code, out, err) = run("for _, level in ipairs {'none', 'periodic', 'fsync'} do
+  local db = perilune.open(level .. '.db', {durability = level})
+  local n = db.node('^n')
+  for i = 1, 60 do n[i].__ = ('x'):rep(1000) end
+  n.tree[1].__ = 1 n.tree[2].__ = 2
+  db:checkpoint()
+  fill()
+  local count, problem = 60
+  repeat
+    local good, e = pcall(function() n[count + 1].__ = ('x'):rep(1000) end)
+    if good then count = count + 1 else problem = e end
+  until problem
+  assert(problem.code == 'NO_SPACE', tostring(problem))
+  -- Everything is of an earlier checkpoint, and has to be copied first.
+  pcall(db.checkpoint, db)
+  n.tree:kill()
+  for i = 1, 50 do n[i]:kill() end
+  assert(n.tree[1].__ == nil and n[50].__ == nil and n[51].__ ~= nil)
+  assert(db:verify())
+  free()
+  db:close()
+  db = perilune.open(level .. '.db')
+  assert(db.node('^n')[50].__ == nil and db.node('^n')[51].__ ~= nil)
+  db:close()
+  print(level)
+  sh 'rm -f *.db*'
+end");
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "none\nperiodic\nfsync\n", ""));
+}
+
+/// A commit that has happened is never told with an error that says it has not: a counter is counted once.
+#[test]
+fn a_counter_on_a_full_disk_counts_what_it_says() {
+    let (code, out, err) = run("local db = perilune.open('f.db', {durability = 'fsync'})
+local n = db.node('^n')
+n.__ = 0
+fill()
+local seen, last = {}, 0
+for i = 1, 600 do
+  local good, e = pcall(function() if i % 2 == 0 then n:incr() else db:transaction(function() n.__ = n.__ + 1 end) end end)
+  local has_happened = good or e.code == 'NOT_DURABLE'
+  assert((n.__ ~= last) == has_happened, tostring(e))
+  if not good then
+    seen[e.code] = true
+    assert(has_happened == (tostring(e):find('written', 1, true) == nil), tostring(e))
+  end
+  last = n.__
+end
+assert(seen.NO_SPACE)
+free()
+db:close()
+assert(perilune.open('f.db').node('^n').__ == last)
+print 'good'");
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "good\n", ""));
+}
+
+/// A file that would be larger than `ulimit -f` allows is an error like a full disk: the library has the kernel send no
+/// SIGXFSZ, which ends programs that do not expect it, and the program survives one that is not the library's.
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    let place = Place::new();
+    // NB: the shared memory is made by one who may.
+    let script = place.file(
+        "limited.lua",
+        "local db = require('perilune').open('t.db', {durability = 'fsync'})
+local n, count, problem = db.node('^n'), 0
+repeat
+  local good, e = pcall(function() n[count + 1].__ = ('x'):rep(20000) .. count end)
+  if good then count = count + 1 else problem = e end
+until problem
+assert(problem.code == 'NO_SPACE' and tostring(problem):find('ulimit -f', 1, true), tostring(problem))
+assert(count > 0 and n[count + 1].__ == nil and n[count].__ ~= nil)
+n[1]:kill()
+print(db:verify())",
+    );
+    let mut keeper = place.command(&["keep", "t.db"]).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(keeper.stdout.as_mut().expect("its output")).read_line(&mut line).expect("a line");
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        "ulimit -f 6144 && exec strace -f -qq -e trace=none -e signal=SIGXFSZ -o trace.txt \"$@\"",
+        "sh",
+    ]);
+    command
+        .args([Path::new(env!("CARGO_BIN_EXE_perilune")), Path::new("run"), &script])
+        .current_dir(place.path());
+    let (code, out, err) = told(command.env_remove("PERILUNE_DB").output().expect("a shell"));
+    keeper.kill().and_then(|()| keeper.wait()).expect("it ends");
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "true\n", ""));
+    let trace = fs::read_to_string(place.path().join("trace.txt")).expect("strace is needed");
+    assert!(!trace.contains("SIGXFSZ"), "{trace}");
+    let mut command = Command::new("sh");
+    let write = "local f = io.open('big', 'w') print(f:write(('x'):rep(1e6)) and f:close())";
+    command.args(["-c", "ulimit -f 100 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_perilune"), "-e", write]);
+    let (code, out, err) = told(command.current_dir(place.path()).output().expect("a shell"));
+    assert!(code == 0 && out.contains("File too large"), "{code} {out}{err}");
 }

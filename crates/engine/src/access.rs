@@ -219,7 +219,7 @@ impl Access {
     /// Removes a value.
     ///
     /// # Errors
-    /// `NoSpace` (first-touch copies need pages), `WritesStopped`.
+    /// `NoSpace` (first-touch copies need pages; see `Seat::frees`), `WritesStopped`.
     pub(crate) fn remove(&self, which: Which, key: &[u8]) -> Result<Outcome> {
         self.write(which, key, Action::Remove)
     }
@@ -385,6 +385,8 @@ impl Access {
     /// Answers whether any pages were merged.
     #[cold]
     pub(crate) fn tidy(&self, which: Which, key: &[u8]) -> bool {
+        // NB: what is kept for removals is too little to be spent on this.
+        let frees = self.seat.frees.replace(false);
         let mut merged = false;
         for level in 0..HEIGHT_MAX as u8 {
             match tree::merge(&self.seat, which, key, level) {
@@ -394,6 +396,7 @@ impl Access {
             }
         }
         while matches!(tree::lower_root(&self.seat, which), Ok(true)) {}
+        self.seat.frees.set(frees);
         merged
     }
 }

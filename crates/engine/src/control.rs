@@ -44,7 +44,7 @@ pub(crate) fn freeze(image: &Arc<Image>) -> Vec<(Seat, u64, u64)> {
 
 /// Sets a bit of the FLAGS word: nothing is published any more without it being seen.
 pub(crate) fn raise_flag(image: &Arc<Image>, flag: u64) {
-    if image.control(control::FLAGS).fetch_or(flag, AcqRel) & flag == 0 {
+    if image.control(control::FLAGS).fetch_or(flag, AcqRel) & flag != flag {
         freeze(image);
     }
 }

@@ -26,6 +26,8 @@ pub(crate) const HEIGHT_MAX: usize = 24;
 pub(crate) const SEGMENT_PAGES: u64 = 65_024;
 /// Pages at the start of a segment that hold meta and info pages, never data.
 pub(crate) const SEGMENT_RESERVED: u64 = if cfg!(feature = "page-4k") { 2 + 256 } else { 2 + 128 };
+/// Pages at the end of the file that only what frees space may take; fewer in a small file.
+pub(crate) const RESERVE_PAGES: u64 = 32;
 /// Pages by which the file grows.
 pub(crate) const GROWTH_PAGES: u64 = if cfg!(feature = "tiny") { 128 } else { (64 << 20) / PAGE as u64 };
 
@@ -65,6 +67,8 @@ pub(crate) const LOG_CHUNK: usize = if cfg!(feature = "tiny") { 16 << 10 } else 
 pub(crate) const CHECKPOINT_LOOK: Duration = Duration::from_millis(50);
 /// Bytes of log after which a checkpoint is taken.
 pub(crate) const LOG_CHECKPOINT: u64 = 8 * LOG_SEGMENT;
+/// The part of a segment, one in so many, that only what frees space may fill if there is no other to go on in.
+pub(crate) const LOG_RESERVE: u64 = 4;
 /// Spare segments that are kept.
 pub(crate) const LOG_SPARES: usize = 4;
 /// The oldest commit that is not durable is at most so old at level `periodic`, while the disk keeps up.

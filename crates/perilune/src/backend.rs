@@ -297,6 +297,8 @@ impl StoreSession for BackendSession {
         fn begin_brief(&mut self) -> StoreResult<bool>;
         #[inline]
         fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;
+        #[inline]
+        fn free_up(&mut self, frees: bool);
         fn defer(&mut self, deferring: bool);
         fn settle(&mut self) -> StoreResult<()>;
         fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;

@@ -159,6 +159,13 @@ impl Session {
         Ok(self.trees.database.run(options, program)?)
     }
 
+    /// From now on (or, with false, no longer) what this session writes frees space on the whole, and may use the pages
+    /// and the part of the log that are kept for that when the disk is full. What only removes may do so anyhow.
+    #[inline]
+    pub fn free_up(&mut self, frees: bool) {
+        self.trees.database.free_up(frees);
+    }
+
     /// From now on (or, with false, no longer) what this session writes does not wait until it is durable: the
     /// next [`Session::settle`] waits for all of it at once, with one sync. Others see it meanwhile, as they do
     /// while a commit waits. For servers, which answer many at once; at durability `periodic` and `none`, where

@@ -28,7 +28,7 @@ use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
 use crate::table::{
-    self, Command, Run, ADMIN, ADMITTED, FAST, IMMEDIATE, KEEPS, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
+    self, Command, Run, ADMIN, ADMITTED, FAST, GROWS, IMMEDIATE, KEEPS, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
 use crate::tracking::broadcast;
 
@@ -230,10 +230,18 @@ impl Context<'_> {
             // A script may call many.
             self.effects.broadcast = self.server.broadcast.state();
         }
+        // On a full disk it may use what is kept for that.
+        let frees = command.is(WRITE) && !command.is(GROWS);
+        if frees {
+            self.session.free_up(true);
+        }
         let outcome = match command.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
         };
+        if frees {
+            self.session.free_up(false);
+        }
         if let Err(error) = outcome {
             replies.rewind(start);
             replies.error(&failure::text_of(&error));

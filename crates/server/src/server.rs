@@ -434,6 +434,7 @@ fn start_loops(
 fn expire(server: &Server, mut session: Session) {
     let Ok(lock) = node!("^redis", "expiry") else { return };
     let (mut held, mut looked, mut effects) = (false, None::<Instant>, Effects::default());
+    session.free_up(true);
     while !server.is_stopping() {
         if !held {
             held = session.lock(&lock, LockMode::Exclusive, Some(Duration::ZERO)).unwrap_or(false);

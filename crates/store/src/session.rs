@@ -342,6 +342,10 @@ pub trait Session: Send {
         false
     }
 
+    /// From now on (or, with false, no longer) what is written frees space on the whole, and may use what the store
+    /// keeps for that on a full disk. Removals by themselves may do so anyhow.
+    fn free_up(&mut self, _frees: bool) {}
+
     /// From now on (or, with false, no longer) writes and commits do not wait until they are durable: the next
     /// [`Session::settle`] waits for all of them at once. What waits for nothing is not changed by this.
     fn defer(&mut self, _deferring: bool) {}

@@ -178,6 +178,24 @@ impl Session {
         }
     }
 
+    /// Runs `free`, which frees space and so may use what is kept for that. If that does not suffice, a checkpoint
+    /// makes the pages free that were replaced before it, and parts of the log, and `free` runs once more.
+    fn freeing<R>(&mut self, mut free: impl FnMut(&mut Session) -> Result<R>) -> Result<R> {
+        let frees = self.access.seat.frees.replace(true);
+        let mut freed = free(self);
+        let is_short = matches!(freed, Err(Error::NoSpace { .. } | Error::LimitReached { .. }));
+        if is_short && self.running.is_none() && !self.brief.is_open() {
+            let image = Arc::clone(&self.access.seat.image);
+            let taken = checkpoint::take(&image, self.attachment.disk(), 0);
+            // NB: lets writers go on if the checkpoint has made a part of the log free.
+            if taken.is_ok() && log::tend(&image).is_ok() {
+                freed = free(self);
+            }
+        }
+        self.access.seat.frees.set(frees);
+        freed
+    }
+
     /// Waits until what this session wrote last is as durable as was asked for, or leaves that to `settle`.
     ///
     /// # Errors

@@ -265,7 +265,7 @@ impl StoreSession for Session {
         self.here_to_write()?;
         check_key(key)?;
         if self.is_plain() {
-            let outcome = self.access.remove(Which::Main, key)?;
+            let outcome = self.freeing(|session| session.access.remove(Which::Main, key))?;
             self.acknowledge(None)?;
             return Ok(outcome.existed);
         }
@@ -282,9 +282,11 @@ impl StoreSession for Session {
     fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
         self.here_to_write()?;
         check_key(prefix)?;
-        self.in_transaction(|_, txn, _| {
-            txn.remove_prefix(Which::Main, prefix);
-            Ok(())
+        self.freeing(|session| {
+            session.in_transaction(|_, txn, _| {
+                txn.remove_prefix(Which::Main, prefix);
+                Ok(())
+            })
         })
     }
 
@@ -436,6 +438,10 @@ impl StoreSession for Session {
 
     fn has_met(&self) -> bool {
         self.brief.has_met()
+    }
+
+    fn free_up(&mut self, frees: bool) {
+        self.access.seat.frees.set(frees);
     }
 
     fn defer(&mut self, deferring: bool) {

@@ -14,7 +14,7 @@ use perilune_store::Error;
 
 use super::layout::{control, Life, Run, FLAG_LEVEL, PINS_AT, PIN_BYTES};
 use super::Image;
-use crate::limits::{PINS, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
+use crate::limits::{PINS, RESERVE_PAGES, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 
 /// Page-table entries that one search for a free page looks at.
 const SEARCH: u64 = 512;
@@ -87,34 +87,57 @@ impl Image {
         kept
     }
 
-    /// Takes one page for session `id`. `note` is called with each candidate before it is locked.
+    /// Takes one page for session `id`. `note` is called with each candidate before it is locked. With `frees`, of what
+    /// frees space, also one of those that are kept for that, if the file cannot grow.
     pub(crate) fn take_page(
         &self,
         id: u16,
+        frees: bool,
         cursor: &mut u64,
         mut note: impl FnMut(u32),
     ) -> Result<u32, Error> {
+        let mut keeps = true;
         loop {
             let npages = self.npages();
+            let end = if keeps { self.end_but_reserve() } else { npages };
             let frontier = self.control(control::FRONTIER).load(Acquire);
+            // NB: what has been taken of the reserve is made up for by the dead.
             let dead = self.control(control::DEAD_PAGES).load(Relaxed);
-            let (worth, effort) =
-                if frontier < npages { (npages / 8, SEARCH) } else { (npages / 64, npages) };
-            if dead > worth.max(8) && dead < npages {
+            let dead = dead.saturating_sub(if keeps { frontier.saturating_sub(end) } else { 0 });
+            let (worth, effort) = match (frontier < end, keeps) {
+                (true, _) => ((npages / 8).max(8), SEARCH),
+                (false, true) => ((npages / 64).max(8), npages),
+                (false, false) => (0, npages),
+            };
+            if dead > worth && dead < npages {
                 if let Some(page) = self.search_page(id, cursor, effort, &mut note) {
                     return Ok(page);
                 }
             }
-            match self.take_frontier(1)? {
+            match self.take_frontier(1, end)? {
                 Some(first) => {
                     note(first);
                     if self.lock_free(first, id) {
                         return Ok(first);
                     }
                 }
-                None => self.grow(1)?,
+                None => match self.grow(1) {
+                    Err(_) if frees && keeps => {
+                        keeps = false;
+                        // What is copied now becomes free with the next checkpoint.
+                        self.control(control::CHECKPOINT_WANTED).store(1, Relaxed);
+                    }
+                    grown => grown?,
+                },
             }
         }
+    }
+
+    /// The end of the file but for the pages that are kept for what frees space: the first change of a page after a
+    /// checkpoint copies it.
+    fn end_but_reserve(&self) -> u64 {
+        let npages = self.npages();
+        npages - (npages / 16).min(RESERVE_PAGES)
     }
 
     /// Looks at `effort` entries from the cursor on for a free page and takes it.
@@ -151,8 +174,8 @@ impl Image {
             && latch::try_lock(word, seen, id)
     }
 
-    /// Moves the frontier over `pages` pages of one segment; None when the file must grow.
-    fn take_frontier(&self, pages: u64) -> Result<Option<u32>, Error> {
+    /// Moves the frontier over `pages` pages of one segment, not beyond `end`; None when the file must grow.
+    fn take_frontier(&self, pages: u64, end: u64) -> Result<Option<u32>, Error> {
         let frontier = self.control(control::FRONTIER);
         loop {
             let at = frontier.load(Acquire);
@@ -163,7 +186,7 @@ impl Image {
             } else if inside + pages > SEGMENT_PAGES {
                 first += SEGMENT_PAGES - inside + SEGMENT_RESERVED;
             }
-            if first + pages > self.npages() {
+            if first + pages > end {
                 return Ok(None);
             }
             if frontier.compare_exchange(at, first + pages, AcqRel, Acquire).is_ok() {
@@ -182,7 +205,7 @@ impl Image {
                     return Ok(run);
                 }
             }
-            match self.take_frontier(pages.into())? {
+            match self.take_frontier(pages.into(), self.end_but_reserve())? {
                 Some(first) => {
                     let run = Run { first, pages };
                     note(run);

@@ -108,6 +108,8 @@ pub(crate) mod control {
 pub(crate) const FLAG_FAILED: u64 = 1;
 /// Bit of the FLAGS word: the log cannot grow; writers fail before they publish.
 pub(crate) const FLAG_FULL: u64 = 2;
+/// Bit of the FLAGS word, beside [`FLAG_FULL`]: nor is there room in the log for what frees space.
+pub(crate) const FLAG_SPENT: u64 = 32;
 /// Bit of the FLAGS word: the log has begun, and meta does not name it yet: no recovery would look for it.
 pub(crate) const FLAG_UNNAMED: u64 = 4;
 /// FLAGS: threads of upkeep rest: ring before publishing (`idle`).

@@ -24,9 +24,9 @@ use super::{gather, segment};
 use crate::control::freeze;
 use crate::duty::{self, Duty};
 use crate::idle;
-use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL};
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_SPENT};
 use crate::image::{io_error, space_error, wakeup, Image};
-use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, FULL_LOOK, RING, WAIT_SLICE};
+use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, FULL_LOOK, LOG_RESERVE, RING, WAIT_SLICE};
 use crate::repair::Patience;
 use crate::session::Seat;
 
@@ -74,6 +74,7 @@ fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<u64> {
     if let Some((spot, bytes)) = written {
         position::select(image, &Position { batch, until, spot });
         image.control(control::LOG_BYTES).fetch_add(bytes, AcqRel);
+        keep_reserve(image);
     }
     for ((seat, ..), tail) in frozen.iter().zip(tails) {
         seat.set_tail(tail);
@@ -215,11 +216,28 @@ pub(crate) fn level(image: &Image) -> Durability {
 ///
 /// Nothing is lost by that: the rings hold what was published, and a batch that was not finished is written again.
 fn note_stall(image: &Arc<Image>, error: &Error) {
+    note(image, error, FLAG_FULL | FLAG_SPENT);
+}
+
+fn note(image: &Arc<Image>, error: &Error, flags: u64) {
     let is_failed = image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0;
     if !is_failed && matches!(error, Error::NoSpace { .. } | Error::LimitReached { .. } | Error::Io { .. }) {
         // NB: before the flag, for whoever sees that tells this.
         image.note_stall(error);
-        crate::control::raise_flag(image, FLAG_FULL);
+        crate::control::raise_flag(image, flags);
+    }
+}
+
+/// Sees to it that the last part of a segment is left to what frees space, if there is no other to go on in. At
+/// `periodic` the thread that flushes has looked when half of it was used.
+fn keep_reserve(image: &Arc<Image>) {
+    let left = slots::left(image);
+    if left.part * LOG_RESERVE >= left.whole || level(image) != Durability::Fsync {
+        return;
+    }
+    if let Err(error) = slots::provide_if_nobody_does(image) {
+        let is_spent = left.part * LOG_RESERVE * 8 < left.whole;
+        note(image, &error, if is_spent { FLAG_FULL | FLAG_SPENT } else { FLAG_FULL });
     }
 }
 
@@ -251,13 +269,15 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
     }
     let is_stalled = flags & FLAG_FULL != 0;
     if is_stalled || slots::wants_spare(image) {
-        match slots::provide(image) {
-            Ok(_) if !is_stalled => {}
-            Ok(_) if try_again(image)? => crate::control::lower_flag(image, FLAG_FULL),
+        let provided = slots::provide(image);
+        // NB: what frees space is written all the same, as long as there is room for it.
+        let is_written = is_stalled && try_again(image)?;
+        match provided {
+            Ok(_) if is_written => crate::control::lower_flag(image, FLAG_FULL | FLAG_SPENT),
             Ok(_) => {}
             // What else is wrong shows when there is no room in this segment any more.
             Err(Error::Io { .. }) if !is_stalled => {}
-            Err(error) => note_stall(image, &error),
+            Err(error) => note(image, &error, FLAG_FULL),
         }
         if is_full(image) {
             // NB: no writer rings while it stands, so nobody may rest.

@@ -19,7 +19,7 @@ use super::position::{self, Position};
 use super::slots;
 use crate::control::freeze;
 use crate::duty;
-use crate::image::layout::{control, FLAG_FULL, FLAG_LEVEL, FLAG_UNNAMED};
+use crate::image::layout::{control, FLAG_FULL, FLAG_LEVEL, FLAG_SPENT, FLAG_UNNAMED};
 use crate::image::Image;
 
 /// The bits of a level in the FLAGS word.
@@ -94,7 +94,7 @@ fn put_level(image: &Image, level: Durability, begins: bool) {
     };
     let flags = image.control(control::FLAGS);
     // Without a log there is none that cannot grow, and nobody who would look after it.
-    let full = if level == Durability::None { FLAG_FULL } else { 0 };
+    let full = if level == Durability::None { FLAG_FULL | FLAG_SPENT } else { 0 };
     let dropped = FLAG_LEVEL | FLAG_UNNAMED | full;
     let changed = |flags: u64| Some(flags & !dropped | flag_of(level) | unnamed(flags));
     // NB: cannot fail, the closure always answers.

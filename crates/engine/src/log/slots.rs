@@ -63,6 +63,19 @@ pub(super) fn wants_spare(image: &Image) -> bool {
     spot.sequence != 0 && spot.offset > segment::bytes(spot.slot) / 2 && spare(image).is_none()
 }
 
+/// Room in the segment in which the log goes on.
+pub(super) struct Left {
+    pub(super) part: u64,
+    pub(super) whole: u64,
+}
+
+/// What is left of the segment in which the log goes on.
+pub(super) fn left(image: &Image) -> Left {
+    let spot = position::read(image).spot;
+    let whole = segment::bytes(spot.slot);
+    Left { part: whole - spot.offset.min(whole), whole }
+}
+
 /// Bytes left in the segment in which the log goes on; None before the first batch.
 #[cfg(feature = "instrument")]
 pub(crate) fn room(image: &Image) -> Option<u64> {
@@ -79,9 +92,28 @@ pub(super) fn provide(image: &Arc<Image>) -> Result<u32> {
         return Ok(slot);
     }
     let _duty = duty::take(image, control::SPARE_OWNER)?;
-    if let Some(slot) = spare(image) {
-        return Ok(slot);
+    match spare(image) {
+        Some(slot) => Ok(slot),
+        None => make(image),
     }
+}
+
+/// The same, but does not wait for somebody who is making one.
+///
+/// # Errors
+/// As [`provide`].
+pub(super) fn provide_if_nobody_does(image: &Arc<Image>) -> Result<()> {
+    if spare(image).is_some() {
+        return Ok(());
+    }
+    match duty::try_take(image, control::SPARE_OWNER) {
+        Some(_duty) if spare(image).is_none() => make(image).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a spare segment. The caller has the duty `spare`.
+fn make(image: &Arc<Image>) -> Result<u32> {
     let nothing = (0..LOG_SLOTS).find(|slot| word(image, *slot).load(Acquire) == 0);
     let slot = nothing.ok_or(Error::LimitReached {
         what: "segments of log: have a checkpoint taken (close the database, or db:checkpoint())",

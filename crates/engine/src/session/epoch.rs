@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use perilune_store::Durability;
 
+use super::Seat;
 use crate::error::{Attempt, Stop};
-use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_IDLE, FLAG_LEVEL};
+use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_IDLE, FLAG_LEVEL, FLAG_SPENT};
 use crate::image::{wakeup, Image};
 
 /// Number of the flush and generation an operation belongs to, and what may keep it from going on.
@@ -31,16 +32,16 @@ impl Epoch {
         Epoch { flush, generation, lease, flags }
     }
 
-    /// Whether session `id` may write now.
+    /// Whether the session of `seat` may write now.
     ///
     /// # Errors
     /// Somebody else's lease, or writing has stopped.
     #[inline(always)]
-    pub(crate) fn admits(&self, image: &Image, id: u16) -> Attempt<()> {
+    pub(crate) fn admits(&self, seat: &Seat) -> Attempt<()> {
         if self.lease | self.flags & (FLAG_FAILED | FLAG_FULL | FLAG_IDLE) == 0 {
             return Ok(());
         }
-        self.admits_slowly(image, id)
+        self.admits_slowly(seat)
     }
 
     /// Whether session `id` may write to the volatile tree now, which no disk can keep it from.
@@ -56,14 +57,15 @@ impl Epoch {
     }
 
     #[cold]
-    fn admits_slowly(&self, image: &Image, id: u16) -> Attempt<()> {
+    fn admits_slowly(&self, seat: &Seat) -> Attempt<()> {
+        let Seat { image, id, .. } = seat;
         if self.flags & FLAG_FAILED != 0 {
             return Err(Stop::Fail(image.stopped()));
         }
-        if self.flags & FLAG_FULL != 0 {
+        if self.flags & FLAG_FULL != 0 && (self.flags & FLAG_SPENT != 0 || !seat.frees.get()) {
             return Err(Stop::Fail(image.stalled()));
         }
-        if self.lease != 0 && lease_session(self.lease) != id {
+        if self.lease != 0 && lease_session(self.lease) != *id {
             return Err(Stop::Lease);
         }
         if self.flags & FLAG_IDLE != 0 {

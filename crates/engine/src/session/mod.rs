@@ -93,6 +93,8 @@ pub(crate) struct Seat {
     flush: Cell<u64>,
     /// Its generation.
     generation: Cell<u32>,
+    /// Whether what is under way frees space, and may use what is kept for that.
+    pub(crate) frees: Cell<bool>,
 }
 
 impl Seat {
@@ -101,7 +103,7 @@ impl Seat {
         let base = SESSIONS_AT + usize::from(id) * SESSION_BYTES;
         let cursor = Cell::new(crate::limits::SEGMENT_RESERVED);
         let (room, flush, generation) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        Seat { image, id, base, cursor, room, flush, generation }
+        Seat { image, id, base, cursor, room, flush, generation, frees: Cell::new(false) }
     }
 
     #[inline(always)]
@@ -292,7 +294,7 @@ impl Seat {
             return Err(Error::Internal("a structure change takes too many pages".into()));
         }
         let mut cursor = self.cursor.get();
-        let page = self.image.take_page(self.id, &mut cursor, |page| {
+        let page = self.image.take_page(self.id, self.frees.get(), &mut cursor, |page| {
             self.put(session::FRESH + count, page.into());
             ordered();
             self.put(session::FRESH_COUNT, count as u64 + 1);

@@ -52,7 +52,7 @@ fn decide(seat: &Seat, which: Which, latched: &[Seen], modified: &[Seen]) -> Att
     loop {
         seat.begin_step();
         let epoch = Epoch::read(&seat.image);
-        if let Err(stop) = epoch.admits(&seat.image, seat.id) {
+        if let Err(stop) = epoch.admits(seat) {
             abandon(seat, latched);
             return Err(stop);
         }

@@ -146,7 +146,7 @@ pub(super) fn admitted(seat: &Seat, number: u32, which: Which) -> Attempt<Epoch>
         epoch.admits_volatile(seat.id)?;
         return Ok(epoch);
     }
-    epoch.admits(&seat.image, seat.id)?;
+    epoch.admits(seat)?;
     if seat.image.life(number).born != epoch.generation {
         return Err(Stop::Copy);
     }

@@ -71,6 +71,18 @@ impl Access {
             }
             return Ok(None);
         }
+        let is_removal = [Which::Main, Which::Volatile]
+            .iter()
+            .all(|which| txn.overlay.values(*which).all(|(_, value)| value.is_none()));
+        let frees = self.seat.frees.get();
+        self.seat.frees.set(frees || is_removal);
+        let committed = self.commit_flat(txn, deadline);
+        self.seat.frees.set(frees);
+        committed.map(Some)
+    }
+
+    /// Commits the one level that is left, which writes something.
+    fn commit_flat(&self, txn: &mut Transaction, deadline: Option<Instant>) -> Result<u64> {
         self.make_room_for_record()?;
         let _operation = self.operation();
         self.seat.begin_claims();
@@ -85,7 +97,7 @@ impl Access {
         self.seat.count(Counter::Commits);
         taken.published = true;
         self.tidy_after(&ops);
-        Ok(Some(flush))
+        Ok(flush)
     }
 
     /// Makes room for any record that lies in the ring, and for a long one.
@@ -258,7 +270,7 @@ impl Access {
         let admitted = if ops.iter().all(|op| op.volatile) {
             epoch.admits_volatile(self.seat.id)
         } else {
-            epoch.admits(image, self.seat.id)
+            epoch.admits(&self.seat)
         };
         admitted.map_err(|stop| (stop, Some(0)))?;
         let foreign = |leaf: u32| {

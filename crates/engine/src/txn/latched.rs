@@ -163,7 +163,7 @@ impl<'a, const N: usize> Latched<'a, N> {
     pub(super) fn epoch(&self) -> Attempt<Epoch> {
         let image = &self.seat.image;
         let epoch = Epoch::read(image);
-        epoch.admits(image, self.seat.id)?;
+        epoch.admits(self.seat)?;
         match self.born == Some(epoch.generation) || self.latched == 0 {
             true => Ok(epoch),
             false => Err(Stop::Copy),

@@ -225,7 +225,10 @@ fn make_room(server: &Server, session: &mut Session, effects: &mut Effects, byte
     let (mut wanted, mut evicted, begun) = (2 * bytes + 1, 0, Instant::now());
     let keys = EVICTED_AT_ONCE + (bytes / 1_024) as usize;
     while wanted > 0 && evicted < keys {
-        match evict::one(server, session, effects, policy)? {
+        session.free_up(true);
+        let one = evict::one(server, session, effects, policy);
+        session.free_up(false);
+        match one? {
             Evicted::Key(freed) => {
                 wanted = wanted.saturating_sub(freed);
                 evicted += 1;
