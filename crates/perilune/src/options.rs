@@ -221,7 +221,8 @@ mod tests {
             .set("durability", "fsync")?
             .set("max_size", "2g")?
             .set("timeout", "0.5")?
-            .set("file_mode", "640")?;
+            .set("file_mode", "640")?
+            .set("accept_lost_commits", "yes")?;
         assert_eq!(
             options,
             OpenOptions::default()
@@ -230,6 +231,7 @@ mod tests {
                 .max_size(2 << 30)
                 .timeout(Duration::from_millis(500))
                 .file_mode(0o640)
+                .accept_lost_commits(true)
         );
         let wrong = [
             ("max_sise", "1"),

@@ -126,16 +126,18 @@ fn run(session: &mut Session, model: &mut Content, what: &str) -> (u32, u32) {
 /// Every call fails, once or from then on, in every way, at every level.
 #[test]
 fn every_answer_is_true_whatever_call_fails() {
-    for level in [Durability::None, Durability::Periodic, Durability::Fsync] {
-        for (fault, for_ever) in [
-            (Fault::NoSpace, false),
-            (Fault::NoSpace, true),
-            (Fault::Io, false),
-            (Fault::Io, true),
-            (Fault::ShortWrite, true),
-        ] {
-            every_call(level, fault, for_ever);
-        }
+    for (fault, for_ever) in [
+        (Fault::NoSpace, false),
+        (Fault::NoSpace, true),
+        (Fault::Io, false),
+        (Fault::Io, true),
+        (Fault::ShortWrite, true),
+    ] {
+        every_call(Durability::Fsync, fault, for_ever);
+    }
+    for level in [Durability::None, Durability::Periodic] {
+        every_call(level, Fault::Io, false);
+        every_call(level, Fault::NoSpace, true);
     }
 }
 
@@ -148,10 +150,11 @@ fn every_call(level: Durability, fault: Fault, for_ever: bool) {
         let database = Database::open_on(&scratch.db(), &options(level), Arc::new(disk.clone())).unwrap();
         let mut session = database.session().unwrap();
         let mut model = Content::new();
-        for number in 0..30 {
-            session.set(&key(number), b"before").unwrap();
-            put(&mut model, &key(number), b"before");
-        }
+        (0..30).for_each(|number| put(&mut model, &key(number), b"before"));
+        transact(&mut session, &TransactionOptions::default(), |session| {
+            model.iter().try_for_each(|(key, value)| session.set(key, value))
+        })
+        .unwrap();
         database.checkpoint().unwrap();
         let before = disk.calls();
         match for_ever {
@@ -167,9 +170,6 @@ fn every_call(level: Durability, fault: Fault, for_ever: bool) {
         let _ = database.close();
         let database = scratch.open(level);
         assert!(content(&mut database.session().unwrap()) == model, "{what}: reopened");
-        database.close().unwrap();
-        let database = scratch.open(level);
-        assert!(content(&mut database.session().unwrap()) == model, "{what}: opened a second time");
         if is_over {
             break;
         }

@@ -93,9 +93,10 @@ fn refused(scratch: &Scratch, texts: &[&str]) {
 
 #[test]
 fn a_damaged_byte_in_the_middle_of_the_log_is_refused() {
+    let crash_of_all = commits(COMMITS);
     // In the head of the chunk, and in its body.
     for at in [8, 70] {
-        let crash = commits(COMMITS);
+        let crash = crashed(&crash_of_all);
         let (path, block) = block_of(&crash, 9);
         flip(&(path, block + at));
         let place = format!("x.db-wal.0 is damaged at byte {block}");
