@@ -200,10 +200,10 @@ fn named(magic: i64) -> FileSystem {
 ///
 /// # Errors
 ///
-/// `StorageFull` and what else `fallocate` says; `FileTooLarge` as [`within_limit`]. The length may then have grown
-/// in part.
+/// `StorageFull` and what else `fallocate` says; `FileTooLarge` (`EFBIG`) behind [`file_limit`]. The length may then
+/// have grown in part.
 pub fn allocate(file: &File, off: u64, len: u64) -> io::Result<()> {
-    within_limit(off.saturating_add(len))?;
+    longer_within_limit(file, off.saturating_add(len))?;
     match fallocate(file, 0, off, len) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => fill_holes(file, off, len),
         done => done,
@@ -214,9 +214,9 @@ pub fn allocate(file: &File, off: u64, len: u64) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What `ftruncate` says; `FileTooLarge` as [`within_limit`].
+/// What `ftruncate` says; `FileTooLarge` (`EFBIG`) behind [`file_limit`].
 pub fn set_len(file: &File, len: u64) -> io::Result<()> {
-    within_limit(len)?;
+    longer_within_limit(file, len)?;
     file.set_len(len)
 }
 
@@ -232,14 +232,10 @@ pub fn file_limit() -> u64 {
     }
 }
 
-/// Refuses what would reach behind [`file_limit`]: the kernel answers that with SIGXFSZ, which ends a program that
-/// does not expect it.
-///
-/// # Errors
-///
-/// `FileTooLarge` (`EFBIG`).
-pub fn within_limit(end: u64) -> io::Result<()> {
-    if end > file_limit() {
+/// Refuses to make a file longer than [`file_limit`]: the kernel answers that with SIGXFSZ, which ends a program that
+/// does not expect it. One that others have made longer stays as long.
+fn longer_within_limit(file: &File, end: u64) -> io::Result<()> {
+    if end > file_limit() && end > file.metadata()?.len() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     Ok(())
@@ -274,6 +270,9 @@ fn fill_holes(file: &File, off: u64, len: u64) -> io::Result<()> {
         position = hole;
         while position < stop {
             let count = (stop - position).min(ZEROS.len() as u64);
+            if position + count > file_limit() {
+                return Err(io::Error::from_raw_os_error(libc::EFBIG));
+            }
             file.write_all_at(&ZEROS[..count as usize], position)?;
             position += count;
         }
