@@ -191,7 +191,7 @@ fn a_log_that_cannot_be_written_stops_writing_until_it_can() {
     let mut session = database.session().unwrap();
     session.set(b"before", b"1").unwrap();
     disk.fail_from_call(1);
-    let mut answers = (0..50).map(|number| session.set(&key(number), b"1").err().expect("no disk takes it"));
+    let mut answers = (0..50).map(|number| session.set(&key(number), b"1").expect_err("no disk takes it"));
     let first = answers.next().unwrap();
     assert!(matches!(first, Error::NotDurable { .. }), "{first}");
     for answer in answers {
