@@ -107,7 +107,7 @@ enum perilune_status {
     PERILUNE_CANNOT_OPEN = -22,
     PERILUNE_NO_SPACE = -23,
     PERILUNE_IO = -24,
-    PERILUNE_WRITES_STOPPED = -25, /* nothing was written, after an I/O error; reads go on */
+    PERILUNE_WRITES_STOPPED = -25, /* nothing was written: an I/O error, or it was replaced; reads go on */
     PERILUNE_CORRUPT = -26,
     PERILUNE_OUT_OF_MEMORY = -27,
     PERILUNE_INTERNAL = -28, /* an invariant of Perilune failed: please report the message */

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
-use crate::{Disk, DiskFile, RealDisk};
+use crate::{Disk, DiskFile, FileAccess, FileId, RealDisk};
 
 /// How the chosen call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +103,15 @@ impl Disk for FaultyDisk {
         Ok(Box::new(FaultyFile { file, plan: Arc::clone(&self.plan) }))
     }
 
-    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>> {
+    fn open_held(&self, descriptor: RawFd, write: bool) -> io::Result<Box<dyn DiskFile>> {
         self.plan.check()?;
-        let file = RealDisk.create(path, like)?;
+        let file = RealDisk.open_held(descriptor, write)?;
+        Ok(Box::new(FaultyFile { file, plan: Arc::clone(&self.plan) }))
+    }
+
+    fn create(&self, path: &Path, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
+        self.plan.check()?;
+        let file = RealDisk.create(path, access)?;
         Ok(Box::new(FaultyFile { file, plan: Arc::clone(&self.plan) }))
     }
 
@@ -121,6 +128,16 @@ impl Disk for FaultyDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.plan.check()?;
         RealDisk.rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.plan.check()?;
+        RealDisk.rename_new(from, to)
+    }
+
+    fn link(&self, link: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
+        self.plan.check()?;
+        link()
     }
 
     fn allocate(&self, bytes: u64, allocate: &dyn Fn(u64) -> io::Result<()>) -> io::Result<()> {
@@ -173,6 +190,16 @@ impl DiskFile for FaultyFile {
     fn size(&self) -> io::Result<u64> {
         self.plan.check()?;
         self.file.size()
+    }
+
+    fn cut(&self, bytes: u64) -> io::Result<()> {
+        self.plan.check()?;
+        self.file.cut(bytes)
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        // Looked at each time a file is opened, which has been counted.
+        self.file.id()
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! Invariants
 //! - A read or write is whole or an error; interrupted and short calls are continued.
+//! - A symbolic link at the end of a path is never followed, and no file is made over another.
 //! - Nothing is promised to be on disk before [`DiskFile::sync_data`] has answered without error, and
 //!   after an error nothing is known about what had been written before it.
 //!
@@ -13,14 +14,17 @@
 #![forbid(unsafe_code)]
 
 mod faulty;
+mod identity;
 mod real;
 
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 
 pub use faulty::{Fault, FaultyDisk};
+pub use identity::{create_new, open_there, FileAccess, FileId};
 pub use real::{limit_files, RealDisk};
 
 /// Opens, renames and removes files.
@@ -28,15 +32,20 @@ pub trait Disk: Debug + Send + Sync {
     /// Opens an existing file, for writing too if `write`.
     ///
     /// # Errors
-    /// What `open` says.
+    /// What `open` says: ELOOP if `path` is a symbolic link.
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Makes an empty file, or empties the one there is, with the mode of the file at `like` and, where
-    /// that is allowed, its owner.
+    /// Opens anew the file that a descriptor of this process leads to, also if it has no name any more.
     ///
     /// # Errors
-    /// What `stat`, `open` and `chmod` say.
-    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// What `open` says: `NotFound` without /proc, or if the descriptor is closed.
+    fn open_held(&self, descriptor: RawFd, write: bool) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Makes a new file with this access from the start.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is anything at `path`; else what `open`, `chown` and `chmod` say.
+    fn create(&self, path: &Path, access: FileAccess) -> io::Result<Box<dyn DiskFile>>;
 
     /// Removes a file's name; true if there was one.
     ///
@@ -55,6 +64,23 @@ pub trait Disk: Debug + Send + Sync {
     /// # Errors
     /// What `rename` says.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives a file another name, which none has.
+    ///
+    /// Killed in the midst the file has both names.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if there is anything at `to`; else what `link` and `unlink` say.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives an open file a name by `link`. The system call is made by whoever has it open; asked here, it can be
+    /// made to fail like the others.
+    ///
+    /// # Errors
+    /// What `link` says.
+    fn link(&self, link: &dyn Fn() -> io::Result<()>) -> io::Result<()> {
+        link()
+    }
 
     /// Allocates `bytes` bytes of a file by `allocate`, which is told how many. The system call is made by
     /// whoever maps the file; asked here, it can be made to fail like the others.
@@ -112,6 +138,18 @@ pub trait DiskFile: Debug + Send + Sync {
     /// # Errors
     /// What `fstat` says.
     fn size(&self) -> io::Result<u64>;
+
+    /// Cuts the file.
+    ///
+    /// # Errors
+    /// What `ftruncate` says.
+    fn cut(&self, bytes: u64) -> io::Result<()>;
+
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// What `fstat` says.
+    fn id(&self) -> io::Result<FileId>;
 }
 
 /// Lets `write` write zeros over `bytes` bytes from `offset` on, piece by piece.

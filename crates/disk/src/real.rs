@@ -4,14 +4,14 @@
 //! with SIGXFSZ. What the limit is only a system call tells that needs unsafe code: a function of others is asked.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{fchown, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::{zeros_by, Disk, DiskFile};
+use crate::{create_new, open_there, zeros_by, Disk, DiskFile, FileAccess, FileId};
 
 /// The file systems of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,19 +46,18 @@ impl RealFile {
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
-        let file = File::options().read(true).write(write).open(path)?;
+        Ok(Box::new(RealFile(open_there(path, write)?)))
+    }
+
+    fn open_held(&self, descriptor: RawFd, write: bool) -> io::Result<Box<dyn DiskFile>> {
+        // NB: it may have become another file's, of whatever kind: opening that must not wait for anybody.
+        let name = format!("/proc/self/fd/{descriptor}");
+        let file = File::options().read(true).write(write).custom_flags(libc::O_NONBLOCK).open(name)?;
         Ok(Box::new(RealFile(file)))
     }
 
-    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let like = fs::metadata(like)?;
-        let mode = like.permissions().mode() & 0o777;
-        let file =
-            File::options().read(true).write(true).create(true).truncate(true).mode(mode).open(path)?;
-        // Exactly that mode, whatever the umask.
-        file.set_permissions(Permissions::from_mode(mode))?;
-        let _ = fchown(&file, Some(like.uid()), Some(like.gid()));
-        Ok(Box::new(RealFile(file)))
+    fn create(&self, path: &Path, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(RealFile(create_new(path, access)?)))
     }
 
     fn remove(&self, path: &Path) -> io::Result<bool> {
@@ -75,6 +74,11 @@ impl Disk for RealDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)?;
+        fs::remove_file(from)
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
@@ -108,6 +112,14 @@ impl DiskFile for RealFile {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn cut(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        FileId::of(&self.0)
     }
 }
 

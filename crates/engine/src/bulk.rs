@@ -12,10 +12,9 @@
 //!
 //! Deliberately absent: where nodes come from and what the file replaces (`salvage`, `compact`).
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use perilune_disk::{Disk, DiskFile};
+use perilune_disk::{open_there, Disk, DiskFile, FileId};
 use perilune_shm::{platform, words};
 use perilune_store::{Error, Result};
 
@@ -23,8 +22,8 @@ use crate::image::layout::Run;
 use crate::image::{io_error, Image};
 use crate::limits::{INLINE_MAX, PAGE, SEGMENT_PAGES, SEGMENT_RESERVED};
 use crate::meta::info::{Entry, GenerationSum, InfoPage, Place};
-use crate::meta::{self, space_error, Meta, FIRST_GENERATION};
-use crate::open::INITIAL_PAGES;
+use crate::meta::{self, left_over, space_error, Meta, FIRST_GENERATION};
+use crate::open::{moved, INITIAL_PAGES};
 use crate::page::{self, Page, RECORD_BIG};
 use crate::session::extent::List;
 
@@ -67,12 +66,13 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    /// Begins the file `path`, emptying what there is; it gets mode and owner of the file at `like`.
+    /// Begins the file `path`, which is made in place of what was left of such a file; it gets mode and owner of the
+    /// file at `like`.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`.
+    /// `CannotOpen` if something else is in the way; `NoSpace`, `Io`.
     pub(crate) fn create(disk: &dyn Disk, path: &Path, like: &Path) -> Result<Bulk> {
-        let file = disk.create(path, like).map_err(|source| space_error("create", path, source))?;
+        let file = left_over::create(disk, path, left_over::access_of(like)?, None)?;
         Ok(Bulk {
             file,
             path: path.into(),
@@ -129,7 +129,7 @@ impl Bulk {
         };
         self.flush()?;
         let npages = (self.next + SPARE).max(INITIAL_PAGES);
-        allocate(disk, &self.path, npages)?;
+        allocate(disk, &*self.file, &self.path, npages)?;
         let mut info_sum = GenerationSum::default();
         for place in Place::all(npages) {
             let mut info = InfoPage { generation: FIRST_GENERATION, ..InfoPage::empty() };
@@ -276,15 +276,19 @@ fn fewer(count: usize) -> Result<usize> {
     Ok(count / 2)
 }
 
-/// Gives the file at `path` all the space that its pages need, so that writing through a mapping never
+/// Gives the file `file` at `path` all the space that its pages need, so that writing through a mapping never
 /// meets a full disk.
 ///
 /// # Errors
-/// `NoSpace`, `Io`.
-pub(crate) fn allocate(disk: &dyn Disk, path: &Path, npages: u64) -> Result<()> {
-    let file = File::options().write(true).open(path).map_err(|source| io_error("open", path, source))?;
+/// `CannotOpen` if `path` leads elsewhere; `NoSpace`, `Io`.
+pub(crate) fn allocate(disk: &dyn Disk, file: &dyn DiskFile, path: &Path, npages: u64) -> Result<()> {
+    let failed = |source| io_error("open", path, source);
+    let opened = open_there(path, true).map_err(failed)?;
+    if FileId::of(&opened).map_err(failed)? != file.id().map_err(failed)? {
+        return Err(moved(path));
+    }
     let bytes = npages * PAGE as u64;
-    let allocated = disk.allocate(bytes, &|bytes| platform::allocate(&file, 0, bytes));
+    let allocated = disk.allocate(bytes, &|bytes| platform::allocate(&opened, 0, bytes));
     allocated.map_err(|source| space_error("allocate", path, source))
 }
 

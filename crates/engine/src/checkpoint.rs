@@ -28,7 +28,7 @@ use perilune_shm::platform;
 use perilune_store::{Durability, Error, Result};
 
 use crate::image::layout::{control, FLAG_FAILED};
-use crate::image::{io_error, Image};
+use crate::image::Image;
 use crate::limits::CHECKPOINT_PERIOD;
 use crate::meta::info::{self, GenerationSum, Place};
 use crate::meta::survey::Survey;
@@ -49,7 +49,8 @@ pub(crate) const REWRITE: usize = 104;
 /// # Errors
 /// `NoSpace`, `Io`; what `meta::newest` answers.
 pub(crate) fn mark_open(image: &Arc<Image>, disk: &dyn Disk) -> Result<Durability> {
-    let file = open(image, disk)?;
+    image.control(control::CLOSED).store(0, Release);
+    let file = image.database(disk, true)?;
     let (slot, meta) = settled(image, &*file)?;
     if meta.is_open {
         return Ok(log::level_of_meta(meta.level));
@@ -67,7 +68,7 @@ pub(crate) fn mark_open(image: &Arc<Image>, disk: &dyn Disk) -> Result<Durabilit
 /// # Errors
 /// As [`take`].
 pub(crate) fn name_segment(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
-    let is_failed = image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0;
+    let is_failed = image.flags() & FLAG_FAILED != 0;
     if is_failed || image.control(control::NAMED_SEQUENCE).load(Acquire) != 0 || log::segment(image) == 0 {
         return Ok(());
     }
@@ -78,7 +79,7 @@ pub(crate) fn name_segment(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
 }
 
 fn name_segment_owned(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
-    let file = open(image, disk)?;
+    let file = image.database(disk, true)?;
     let (slot, meta) = settled(image, &*file)?;
     let log_segment = log::segment(image);
     // NB: what the last checkpoint needs of the log is kept until the next, whose owner has this duty.
@@ -146,7 +147,9 @@ pub(crate) fn cover(image: &Arc<Image>, disk: &dyn Disk, generation: u32) -> Res
 /// As [`take`]; whoever opens it next finds everything in `-shm`.
 pub(crate) fn close(image: &Arc<Image>, disk: &dyn Disk) -> Result<()> {
     let _duty = duty::take(image, control::CHECKPOINT_OWNER)?;
-    run(image, disk, 0, false).map(drop)
+    run(image, disk, 0, false)?;
+    image.control(control::CLOSED).store(1, Release);
+    Ok(())
 }
 
 /// After a failed sync and with nobody else attached: writes everything again and, if that succeeds, lets
@@ -166,7 +169,7 @@ pub(crate) fn heal(image: &Arc<Image>, disk: &dyn Disk) {
 }
 
 fn run(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -> Result<bool> {
-    if stays_open && image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
+    if stays_open && image.flags() & FLAG_FAILED != 0 {
         return Err(image.stopped());
     }
     let taken = checkpoint(image, disk, but, stays_open);
@@ -182,6 +185,8 @@ fn stopping<T>(image: &Arc<Image>, done: Result<T>) -> Result<T> {
     done.inspect_err(|error| {
         if image.shm.word(REWRITE).load(Acquire) != 0 {
             match error {
+                // Of this process alone, which writes no more.
+                Error::Replaced { .. } => {}
                 Error::Io { source, .. } => handshake::stop_writes(image, None, source),
                 _ => handshake::stop_writes(image, None, &io::Error::from_raw_os_error(28)),
             }
@@ -192,14 +197,16 @@ fn stopping<T>(image: &Arc<Image>, done: Result<T>) -> Result<T> {
 /// The checkpoint itself; the caller has the duty.
 fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -> Result<bool> {
     image.control(control::CHECKPOINT_WANTED).store(0, Relaxed);
-    let file = open(image, disk)?;
+    // NB: who leaves last brings what there is into the file that he had, whatever its name.
+    let file = if stays_open { image.database(disk, true) } else { image.own_database(disk, true) }?;
     let (slot, meta) = settled(image, &*file)?;
     let durable = meta.generation;
     // NB: before the cut: what lies in batches below this is part of the checkpoint.
     let log = log_state(image)?;
     if !is_changed(image, durable) {
         // NB: a recovery that found nothing to replay begins its log behind what it dropped.
-        if !stays_open || (meta.level, meta.wal_batch) != (log.level, log.first_batch) {
+        let named = (meta.level, meta.wal_batch, meta.log_mark, log.segment == 0 && meta.log_segment != 0);
+        if !stays_open || named != (log.level, log.first_batch, log.mark, false) {
             let next = log.put_into(Meta { is_open: stays_open, ..meta });
             write_meta(image, &*file, 1 - slot, next)?;
         }
@@ -247,13 +254,15 @@ struct LogState {
     /// The first batch that does not belong to a checkpoint to come; 0: there is no log.
     first_batch: u64,
     segment: u64,
+    mark: u64,
     level: u32,
 }
 
 impl LogState {
     fn put_into(self, meta: Meta) -> Meta {
         let log_segment = if meta.is_open { self.segment } else { 0 };
-        Meta { wal_batch: self.first_batch, log_segment, level: self.level, ..meta }
+        let (wal_batch, log_mark, level) = (self.first_batch, self.mark, self.level);
+        Meta { wal_batch, log_segment, log_mark, level, ..meta }
     }
 }
 
@@ -266,7 +275,7 @@ fn log_state(image: &Arc<Image>) -> Result<LogState> {
     // different logs, and a recovery would miss a batch that never was.
     let _log = duty::take(image, control::LOG_OWNER)?;
     let (first_batch, segment) = (log::next_batch(image), log::segment(image));
-    Ok(LogState { first_batch, segment, level: log::level(image) as u32 })
+    Ok(LogState { first_batch, segment, mark: log::mark(image), level: log::level(image) as u32 })
 }
 
 /// The copy of meta that counts, once it is known to be on disk.
@@ -276,7 +285,12 @@ fn log_state(image: &Arc<Image>) -> Result<LogState> {
 /// as `DURABLE_GEN` and `PENDING_GEN` keep the pages of both.
 fn settled(image: &Image, file: &dyn DiskFile) -> Result<(usize, Meta)> {
     let (slot, meta) = meta::newest(file, &image.path)?;
-    if image.shm.word(STAMP).load(Acquire) != meta.stamp {
+    let (stamp, next) = (image.shm.word(STAMP).load(Acquire), image.shm.word(NEXT_STAMP).load(Acquire));
+    if !goes_with(stamp, next, &meta) {
+        // It is our file, but another one has been copied into it.
+        return Err(image.lose());
+    }
+    if stamp != meta.stamp {
         // Whoever wrote it was killed, or failed, before he knew it to be on disk. After a failed sync the
         // kernel takes it for written: hence the same bytes once more.
         meta::put(file, &image.path, slot, &meta)?;
@@ -290,10 +304,6 @@ fn settled(image: &Image, file: &dyn DiskFile) -> Result<(usize, Meta)> {
 /// Whether any page was born or died after generation `durable`.
 fn is_changed(image: &Image, durable: u32) -> bool {
     Place::all(image.npages()).any(|place| Survey::is_changed(image, place, image.npages(), durable))
-}
-
-fn open(image: &Image, disk: &dyn Disk) -> Result<Box<dyn DiskFile>> {
-    disk.open(&image.path, true).map_err(|source| io_error("open", &image.path, source))
 }
 
 /// Makes everything written to the file durable.

@@ -6,7 +6,7 @@
 //!
 //! What if we are killed? Before the rename the old file is untouched, and the next to compact writes
 //! `PATH-compact` anew; after it the new one counts, which was on disk before, and some files of the old log
-//! may be left, which the next log uses.
+//! may be left, which the next log passes over.
 //!
 //! Deliberately absent: compacting under others; mending (`salvage`).
 
@@ -16,10 +16,12 @@ use std::sync::Arc;
 use perilune_disk::Disk;
 use perilune_store::{Error, Result};
 
+use crate::bulk::Bulk;
 use crate::image::io_error;
+use crate::log::{self, LogId};
 use crate::open::{Attachment, Gate, OpenOptions, Site};
 use crate::still::Still;
-use crate::{log, meta, salvage};
+use crate::{meta, salvage};
 
 /// What a compaction has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub(crate) fn compact(
     if !gate.attached(&path)?.is_empty() || gate.is_read(&path)? {
         return Err(refused("is in use: end the processes that have it open, then compact it"));
     }
-    let file = disk.open(&path, false).map_err(|source| io_error("open", &path, source))?;
+    let file = gate.open_on(&**disk, &path, false)?;
     let (_, meta) = meta::newest(&*file, &path)?;
     if meta.is_open {
         return Err(refused("was opened meanwhile by a process that was killed: try again"));
@@ -59,24 +61,50 @@ pub(crate) fn compact(
     let bytes_before = file.size().map_err(|source| io_error("find out the size", &path, source))?;
     let still = Still::open(file, &path, meta)?;
     let new = meta::beside(&path, "-compact");
-    let replaced = replace(&still, &**disk, &path, &new, progress);
-    if replaced.is_err() {
-        // NB: if the rename was done, there is no such file.
-        let _ = disk.remove(&new);
-    }
+    let replaced = replace(&still, &gate, &**disk, &path, &new, progress);
     drop(gate);
     replaced.map(|(nodes, bytes_after)| CompactReport { bytes_before, bytes_after, nodes })
 }
 
 fn replace(
     still: &Still,
+    gate: &Gate,
     disk: &dyn Disk,
     path: &Path,
     new: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(u64, u64)> {
     let mut found = salvage::SalvageReport { generation: still.meta.generation.into(), ..Default::default() };
-    salvage::copy(still, disk, path, new, &mut found, progress)?;
+    let bulk = Bulk::create(disk, new, path)?;
+    let written = write(still, gate, disk, path, bulk, &mut found, progress)
+        .and_then(|()| disk.rename(new, path).map_err(|source| io_error("rename", new, source)));
+    if written.is_err() {
+        // NB: it is ours, made above.
+        let _ = disk.remove(new);
+    }
+    written?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
+    // What cannot be removed is passed over by the log to come: the new file is whole without it.
+    let _ = log::remove_files(disk, path, LogId { uuid: still.meta.uuid, mark: 0 });
+    Ok((found.nodes, found.bytes))
+}
+
+/// Writes the new file.
+///
+/// # Errors
+/// `Corrupt` if anything of the old one cannot be read; `CannotOpen` if it has been replaced meanwhile; `NoSpace`,
+/// `Io`.
+fn write(
+    still: &Still,
+    gate: &Gate,
+    disk: &dyn Disk,
+    path: &Path,
+    bulk: Bulk,
+    found: &mut salvage::SalvageReport,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<()> {
+    salvage::copy(still, disk, bulk, found, progress)?;
     let is_lost = still.lost_infos().next().is_some() || still.npages() < still.meta.npages;
     if is_lost || !found.is_complete() {
         let what = match found.pages.first() {
@@ -90,12 +118,7 @@ fn replace(
             ),
         });
     }
-    disk.rename(new, path).map_err(|source| io_error("rename", new, source))?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
-    // What cannot be removed is used by the log to come, or cleared before it: the new file is whole without it.
-    let _ = log::remove_files(disk, path);
-    Ok((found.nodes, found.bytes))
+    gate.check_at(path)
 }
 
 #[cfg(test)]

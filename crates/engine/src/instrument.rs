@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use perilune_disk::RealDisk;
+use perilune_disk::{FileId, RealDisk};
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::{Access as Mapping, Region};
 use perilune_store::{Decision, Error, Few, LockMode, LockOwner, LockRequest, Look, Message, Probe, Result};
@@ -26,7 +26,7 @@ use crate::access::Access;
 use crate::image::layout::{
     control, header, phase, session, Owner, ProcessState, SESSIONS_AT, SESSION_BYTES, SESSION_HEAD_WORDS,
 };
-use crate::image::{io_error, Image};
+use crate::image::{io_error, Home, Image};
 use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 use crate::lock::{entry, Locks};
 use crate::session::{Counter, Seat};
@@ -202,11 +202,13 @@ impl Place {
                 .map_err(|source| io_error("map", path, source))
         };
         let dead = dead.to_vec();
+        let id = |path: &Path| FileId::at(path).map_err(|source| io_error("look at", path, source));
         Ok(Image {
             db: map(&self.db, self.pages_max as usize * PAGE)?,
             shm: map(&self.shm, Image::shm_bytes(self.pages_max))?,
             path: self.db.clone(),
             shm_path: self.shm.clone(),
+            home: Home::new(id(&self.db)?, Some(id(&self.shm)?), None),
             read_only: false,
             advice: crate::image::Advice::default(),
             ahead: crate::image::Ahead::default(),

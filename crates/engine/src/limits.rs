@@ -65,6 +65,8 @@ pub(crate) const LOG_SLOTS: usize = 1024;
 pub(crate) const LOG_CHUNK: usize = if cfg!(feature = "tiny") { 16 << 10 } else { 1 << 20 };
 /// How often is looked whether a checkpoint is due.
 pub(crate) const CHECKPOINT_LOOK: Duration = Duration::from_millis(50);
+/// How often a process looks whether its database still has its name.
+pub(crate) const HOME_LOOK: Duration = Duration::from_millis(900);
 /// Bytes of log after which a checkpoint is taken.
 pub(crate) const LOG_CHECKPOINT: u64 = 8 * LOG_SEGMENT;
 /// The part of a segment, one in so many, that only what frees space may fill if there is no other to go on in.

@@ -136,15 +136,17 @@ pub(crate) fn salvage(
     };
     let gate = alone(&site.path, options)?;
     let mut report = SalvageReport::default();
-    let still = open(&site.path, &**disk, &mut report)?;
+    let still = open(&gate, &site.path, &**disk, &mut report)?;
     let partial = meta::beside(&target.path, ".partial");
-    let mut written = copy(&still, &**disk, &site.path, &partial, &mut report, progress);
+    let bulk = Bulk::create(&**disk, &partial, &site.path)?;
+    let mut written = copy(&still, &**disk, bulk, &mut report, progress);
     if written.is_ok() {
         written = log::apply(disk, options, &site.path, &still, &partial, &mut report);
     }
     drop(gate);
     let renamed = written.and_then(|()| {
-        disk.rename(&partial, &target.path).map_err(|source| io_error("rename", &partial, source))?;
+        // NB: what has come there meanwhile is not replaced.
+        disk.rename_new(&partial, &target.path).map_err(|source| io_error("rename", &partial, source))?;
         let directory = target.path.parent().unwrap_or(Path::new("/"));
         disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))
     });
@@ -165,8 +167,8 @@ fn alone(path: &Path, options: &OpenOptions) -> Result<Gate> {
     Ok(gate)
 }
 
-fn open(path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Still> {
-    let file = disk.open(path, false).map_err(|source| io_error("open", path, source))?;
+fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Still> {
+    let file = gate.open_on(disk, path, false)?;
     let meta = match meta::newest(&*file, path) {
         Ok((_, meta)) => meta,
         // Both copies are bad. The newest info pages are all there is to go by.
@@ -200,20 +202,18 @@ fn open(path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Stil
     Ok(still)
 }
 
-/// Copies what can be read into a new database at `partial`, and adds to `report` what was found.
+/// Copies what can be read into a new database, and adds to `report` what was found.
 ///
 /// # Errors
 /// `NoSpace`, `Io`.
 pub(crate) fn copy(
     still: &Still,
     disk: &dyn Disk,
-    path: &Path,
-    partial: &Path,
+    mut bulk: Bulk,
     report: &mut SalvageReport,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<()> {
     let leaves = leaves(still, report, progress);
-    let mut bulk = Bulk::create(disk, partial, path)?;
     let mut copier = Copier { still, report, last: None, is_gap: false };
     let mut end = Some(Vec::new());
     let count = leaves.len() as u64;

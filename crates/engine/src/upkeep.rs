@@ -13,13 +13,14 @@
 //! Deliberately absent: looking after the dead (`warden`), which must not wait for a disk.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use perilune_shm::slices;
 use perilune_store::Result;
 
 use crate::attendant::Attendant;
 use crate::image::{wakeup, Image};
-use crate::limits::{CHECKPOINT_LOOK, FLUSH_AGE, IDLE_LOOK, IDLE_REST, LOG_CHECKPOINT};
+use crate::limits::{CHECKPOINT_LOOK, FLUSH_AGE, HOME_LOOK, IDLE_LOOK, IDLE_REST, LOG_CHECKPOINT};
 use crate::{checkpoint, idle, log};
 
 /// Starts the thread that flushes. `image` is attached to for writing, and stays so until this is dropped.
@@ -48,7 +49,12 @@ pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
 /// As [`flushing`].
 pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Attendant> {
     Attendant::start(image, "perilune-keep", |image| {
+        let mut looked = Instant::now();
         move |stop| {
+            if looked.elapsed() >= HOME_LOOK {
+                looked = Instant::now();
+                image.look_for_home();
+            }
             image.follow_growth();
             // NB: of a log that cannot grow a checkpoint makes segments spare.
             if log::size(&image) > LOG_CHECKPOINT || log::is_unnamed(&image) || log::is_full(&image) {

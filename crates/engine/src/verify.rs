@@ -19,7 +19,7 @@ use perilune_shm::latch::{self, State};
 use perilune_store::Error;
 
 use crate::image::layout::{control, Run};
-use crate::image::{io_error, Image};
+use crate::image::Image;
 use crate::limits::{DYING, HEIGHT_MAX, SEGMENT_RESERVED, VOLATILE};
 use crate::page::{self, inner_count, leaf_count, InnerSlots, INNER, LEAF, RECORD_BIG};
 use crate::repair::{dead_processes, sessions_high};
@@ -131,7 +131,7 @@ pub(crate) fn verify(image: &Image) -> Result<VerifyReport, Error> {
 pub(crate) fn sums(image: &Arc<Image>, disk: &dyn Disk) -> Result<u64, Error> {
     // While we have this duty, the last checkpoint stays the last.
     let _duty = if image.read_only { None } else { Some(duty::take(image, control::CHECKPOINT_OWNER)?) };
-    let file = disk.open(&image.path, false).map_err(|source| io_error("open", &image.path, source))?;
+    let file = image.own_database(disk, false)?;
     loop {
         let (_, meta) = meta::newest(&*file, &image.path)?;
         let result = meta::sums::compare(&*file, &image.path, &meta);

@@ -15,7 +15,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::Arc;
 
-use perilune_shm::anchor::{Anchor, Probe};
+use perilune_shm::anchor::Anchor;
 use perilune_shm::region;
 use perilune_store::Result;
 
@@ -39,12 +39,12 @@ pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
         let mut duty = None;
         // NB: a try costs a thread (see `Anchor`), a look microseconds: of a thousand processes at rest the
         // tries alone would fill two processors.
-        let probe = Probe::new(&image.path).ok();
         move |stop| {
-            let is_taken = || probe.as_ref().is_some_and(|probe| probe.is_held(WARDEN).unwrap_or(false));
+            let is_taken = || image.probe().is_some_and(|probe| probe.is_held(WARDEN).unwrap_or(false));
             if duty.is_none() && !is_taken() {
                 // An error (no descriptors left, say) is one of the moment: the next try may succeed.
-                let byte = Anchor::acquire(&image.path, WARDEN, region::Access::ReadWrite, false);
+                let only = Some(image.identity());
+                let byte = Anchor::acquire_in(only, &image.path, WARDEN, region::Access::ReadWrite, false);
                 duty = byte.ok().flatten().map(|byte| Duty { round: Round::new(image.clone()), _byte: byte });
             }
             if let Some(duty) = &mut duty {

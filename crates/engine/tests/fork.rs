@@ -159,3 +159,28 @@ fn a_process_that_closes_all_descriptors_lives_on() {
     database.verify().unwrap();
     database.close().unwrap();
 }
+
+/// The first use of what it has inherited attaches a child: by the name, which was another database's by then.
+#[test]
+fn a_child_is_not_attached_to_another_database_of_the_name() {
+    let _alone = alone();
+    let scratch = party::Scratch::new("fork-replaced");
+    let path = scratch.database();
+    let options = OpenOptions { max_size: 1 << 30, ..OpenOptions::default() };
+    let database = Database::open(&path, &options).unwrap();
+    set(&database, "parent", "1");
+    std::fs::rename(&path, path.with_file_name("moved.db")).unwrap();
+    let inherited = database.clone();
+    let is_told = |database: &Database| matches!(database.session(), Err(Error::Replaced { .. }));
+    assert!(in_child(|| is_told(&inherited) && !path.exists()), "nothing is made by the name");
+    let other = Database::open(&path, &options).unwrap();
+    set(&other, "other", "2");
+    assert!(in_child(|| is_told(&inherited)));
+    assert_eq!(other.processes().unwrap().len(), 1);
+    drop(inherited);
+    assert!(matches!(database.close(), Err(Error::Replaced { .. })));
+    other.verify().unwrap();
+    other.close().unwrap();
+    let database = Database::open(&path, &options).unwrap();
+    assert_eq!((get(&database, "other"), get(&database, "parent")), (Some(b"2".to_vec()), None));
+}

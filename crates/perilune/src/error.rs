@@ -256,7 +256,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::NoSpace { .. } => ErrorCode::NoSpace,
         StoreError::Io { .. } => ErrorCode::Io,
         StoreError::NotDurable { .. } => ErrorCode::NotDurable,
-        StoreError::WritesStopped { .. } => ErrorCode::WritesStopped,
+        StoreError::WritesStopped { .. } | StoreError::Replaced { .. } => ErrorCode::WritesStopped,
         StoreError::Corrupt { .. } => ErrorCode::Corrupt,
         StoreError::Refused(_) => ErrorCode::Refused,
         StoreError::Invalid(_) => ErrorCode::Invalid,

@@ -57,6 +57,21 @@ impl Anchor {
     /// `InvalidInput` for an exclusive lock without [`Access::ReadWrite`]; else what `open`,
     /// `fcntl` or `mmap` say.
     pub fn acquire(path: &Path, byte: u64, access: Access, shared: bool) -> io::Result<Option<Anchor>> {
+        Anchor::acquire_in(None, path, byte, access, shared)
+    }
+
+    /// As [`Anchor::acquire`], but only if `path` leads to the file `only`: the byte of another is not touched.
+    ///
+    /// # Errors
+    ///
+    /// As [`Anchor::acquire`]; `NotFound` if it leads to another file.
+    pub fn acquire_in(
+        only: Option<Identity>,
+        path: &Path,
+        byte: u64,
+        access: Access,
+        shared: bool,
+    ) -> io::Result<Option<Anchor>> {
         if !shared && access != Access::ReadWrite {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -68,6 +83,7 @@ impl Anchor {
         let anchor = with_own_descriptors(|| {
             // std opens with O_CLOEXEC.
             let file = OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path)?;
+            only.map_or(Ok(()), |only| only.check(file.as_raw_fd(), path))?;
             Anchor::through(&file, byte, shared, mark)
         });
         drop(forks);
@@ -155,6 +171,20 @@ impl Probe {
         Ok(Probe { path, identity, fd: AtomicI32::new(file.into_raw_fd()) })
     }
 
+    /// The file that it probes.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The descriptor of the file, whatever names it still has; None if the host program has closed it.
+    ///
+    /// It may be closed at any moment: whoever opens the file through it compares what was opened.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<RawFd> {
+        Some(self.fd.load(Ordering::Acquire)).filter(|fd| self.identity.is(*fd))
+    }
+
     /// Whether anybody holds `byte`, shared or exclusive. About 0.4 us.
     ///
     /// # Errors
@@ -184,15 +214,7 @@ impl Probe {
     /// Replaces the lost descriptor `lost`, which is not ours to close.
     fn reopen(&self, lost: RawFd) -> io::Result<()> {
         let file = File::open(&self.path)?;
-        if !self.identity.is(file.as_raw_fd()) {
-            return Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                format!(
-                    "{} is not the file it was when attached: detach, and attach again",
-                    self.path.display()
-                ),
-            ));
-        }
+        self.identity.check(file.as_raw_fd(), &self.path)?;
         let fd = file.into_raw_fd();
         // AcqRel: the winner's number is used by others only after its open.
         let swapped = self.fd.compare_exchange(lost, fd, Ordering::AcqRel, Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! Whether a file descriptor is still the file we opened.
+//! Whether a file descriptor is the file that is meant.
 //!
 //! The host program may close descriptors it does not know (`closefrom`) and get the same numbers
 //! for files of its own. So a number kept for long is checked before each use and before `close`.
@@ -6,15 +6,35 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
+use std::path::Path;
 
 /// Device and inode number of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub struct Identity {
     device: u64,
     inode: u64,
 }
 
 impl Identity {
+    /// The identity of the file with these numbers.
+    #[must_use]
+    pub fn new(device: u64, inode: u64) -> Identity {
+        Identity { device, inode }
+    }
+
+    /// An error unless `fd` is open and this file, found at `path`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`.
+    pub(crate) fn check(self, fd: RawFd, path: &Path) -> io::Result<()> {
+        if self.is(fd) {
+            return Ok(());
+        }
+        let why = format!("{} is another file than it was: open the database again", path.display());
+        Err(io::Error::new(io::ErrorKind::NotFound, why))
+    }
+
     /// The identity of the file behind `fd`.
     ///
     /// # Errors

@@ -55,3 +55,5 @@ pub mod slices;
 pub mod sigbus;
 
 mod descriptor;
+
+pub use descriptor::Identity;

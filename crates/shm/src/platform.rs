@@ -381,10 +381,50 @@ fn retry(mut call: impl FnMut() -> libc::c_int) -> io::Result<()> {
     }
 }
 
+/// Gives the open file `file`, which was made under the name `made`, another name, which none has.
+///
+/// Not what `made` leads to by now: it may be another's.
+///
+/// # Errors
+///
+/// `AlreadyExists` if there is anything at `to`; `NotFound` if the file has lost its last name; what `linkat` says.
+pub fn link(file: &File, made: &Path, to: &Path) -> io::Result<()> {
+    if !Path::new("/proc/self/fd").exists() {
+        return std::fs::hard_link(made, to);
+    }
+    let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let to = CString::new(to.as_os_str().as_bytes())?;
+    let (at, flags) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+    // SAFETY: both paths are C strings that live until the call has returned.
+    match unsafe { libc::linkat(at, from.as_ptr(), at, to.as_ptr(), flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::fs::{remove_file, OpenOptions};
+
+    /// The name under which a file was made is another's by now: that one must not get its new name.
+    #[test]
+    fn a_file_is_linked_itself_and_not_what_has_its_name() {
+        let path = |name: &str| std::env::temp_dir().join(format!("perilune-shm-{name}-{}", pid()));
+        let (made, moved, to) = (path("made"), path("moved"), path("to"));
+        let file = OpenOptions::new().write(true).create_new(true).open(&made).unwrap();
+        file.write_all_at(b"ours", 0).unwrap();
+        std::fs::rename(&made, &moved).unwrap();
+        std::fs::write(&made, b"another's").unwrap();
+        link(&file, &made, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"ours");
+        assert_eq!(link(&file, &made, &to).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        for path in [&to, &moved] {
+            remove_file(path).unwrap();
+        }
+        assert_eq!(link(&file, &made, &to).unwrap_err().kind(), io::ErrorKind::NotFound);
+        remove_file(&made).unwrap();
+    }
 
     /// What `allocate` does without `fallocate`, which the test machine's file systems have.
     #[test]

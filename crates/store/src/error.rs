@@ -109,6 +109,12 @@ pub enum Error {
         /// the time.
         is_final: bool,
     },
+    /// The name of a database that is open leads elsewhere by now: this process writes no more, reads go on in
+    /// what it had.
+    Replaced {
+        /// The name.
+        path: PathBuf,
+    },
     /// Bytes in the database contradict its format; the text names the place.
     Corrupt {
         /// Which page or record, and what is wrong with it.
@@ -220,6 +226,12 @@ impl fmt::Display for Error {
                 write!(f, "committed, but not yet on disk (a crash of the machine may take it back): {why}")
             }
             Error::WritesStopped { .. } => write!(f, "{}; this was not written", Cause(self)),
+            Error::Replaced { path } => write!(
+                f,
+                "{}: the database was removed or replaced (or renamed) while this process had it open: it writes no \
+                 more, and reads go on in the old one; open it again",
+                path.display()
+            ),
             Error::Corrupt { place } => write!(
                 f,
                 "the database is damaged: {place}: see `perilune check`; `perilune salvage` copies what can be read"

@@ -221,7 +221,7 @@ pub(crate) const ORDERS: &[Order] = &[
     ),
     order!("crates/resp/src/": "limits" "decimal" "answer" "reply" "arguments" "inline" "request"),
     order!("crates/chart/src/": "axis" "bars" "lines" "raster" "surface" "svg"),
-    order!("crates/disk/src/": "real" "faulty"),
+    order!("crates/disk/src/": "identity" "real" "faulty"),
     order!("crates/capi/src/":
         "status" "edge" "options" "value" "number" "node" "database" "session" "channel" "cursor" "data"
         "health" "lock" "transaction" "walk" "watch"

@@ -82,17 +82,17 @@ pub(crate) fn backup(
     if !dest.exists() {
         // NB: two at once would write into one file, and a database made meanwhile would be replaced.
         if let Some(_reserved) = Reserved::take(&dest)? {
-            return whole::write(image, disk, &dest, progress);
+            return whole::write(image, disk, (&dest, whole::Place::Vacant), progress);
         }
     }
     let gate = Gate::enter(&dest, false, options.timeout)?;
-    let file = disk.open(&dest, true).map_err(|source| io_error("open", &dest, source))?;
+    let file = gate.open_on(disk, &dest, true)?;
     let (slot, meta) = meta::newest(&*file, &dest)?;
     if !gate.attached(&dest)?.is_empty() || gate.is_read(&dest)? {
         return Err(refused("is in use: end the processes that have it open, or give another path"));
     }
     match kind {
-        BackupKind::Whole => whole::write(image, disk, &dest, progress),
+        BackupKind::Whole => whole::write(image, disk, (&dest, whole::Place::Held(&gate)), progress),
         BackupKind::Incremental => update::write(image, disk, &dest, &*file, (slot, meta), progress),
     }
 }
@@ -124,7 +124,8 @@ impl Moment {
             let durable = image.control(control::DURABLE_GEN).load(Acquire);
             generation = generation.min(u32::try_from(durable).unwrap_or(u32::MAX));
         }
-        let source = disk.open(&image.path, false).map_err(|error| io_error("open", &image.path, error))?;
+        // NB: also if the name leads elsewhere by now: what others have had no chance to close can be rescued so.
+        let source = image.own_database(disk, false)?;
         Ok(Moment { image: Arc::clone(image), source, pin, generation, npages })
     }
 
@@ -174,7 +175,8 @@ impl Moment {
         let root = self.pin.root();
         let height = u32::from(page::level(self.image.page(root))) + 1;
         let (generation, (_, now)) = (self.generation, self.meta()?);
-        let closed = Meta { is_open: false, has_delta: false, wal_batch: 0, log_segment: 0, ..now };
+        let closed =
+            Meta { is_open: false, has_delta: false, wal_batch: 0, log_segment: 0, log_mark: 0, ..now };
         Ok(Meta { generation, root, height, npages, ..closed })
     }
 }

@@ -65,8 +65,10 @@ pub(super) fn write(
     base.check(&moment)?;
     let stamp = platform::random_u64();
     let waiting = Meta { serial: base.meta.serial + 1, stamp, has_delta: true, ..base.meta.clone() };
-    let gathered = gather(&moment, disk, &base, &waiting, progress);
+    let gathering = Gathering::create(disk, dest)?;
+    let gathered = gather((&moment, gathering), disk, &base, &waiting, progress);
     if gathered.is_err() {
+        // NB: it is ours, made above.
         let _ = disk.remove(&delta::path(dest));
     }
     let mut report = gathered?;
@@ -110,7 +112,7 @@ impl Base<'_> {
 
 /// Gathers what the copy does not have.
 fn gather(
-    moment: &Moment,
+    (moment, gathering): (&Moment, Gathering),
     disk: &dyn Disk,
     base: &Base<'_>,
     waiting: &Meta,
@@ -118,13 +120,12 @@ fn gather(
 ) -> Result<BackupReport> {
     // A copy that was written to may have grown by itself.
     let npages = moment.npages.max(base.meta.npages);
-    allocate(disk, base.path, npages)?;
+    allocate(disk, base.file, base.path, npages)?;
     let report = BackupReport {
         generation: moment.generation.into(),
         bytes: npages * PAGE as u64,
         ..BackupReport::default()
     };
-    let gathering = Gathering::create(disk, base.path)?;
     let mut update = Update { moment, base, gathering, npages, report };
     let mut info_sum = GenerationSum::default();
     for place in Place::all(npages) {

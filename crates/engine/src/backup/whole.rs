@@ -17,8 +17,17 @@ use super::{BackupReport, Moment};
 use crate::bulk::allocate;
 use crate::image::{io_error, Image};
 use crate::limits::{DAMAGES_NAMED, PAGE};
-use crate::meta::info::{Entry, GenerationSum, InfoPage, Place};
-use crate::meta::{self, delta, space_error, sums, Meta};
+use crate::meta::info::{self, Entry, GenerationSum, InfoPage};
+use crate::meta::{self, delta, left_over, space_error, sums, Meta};
+use crate::open::Gate;
+
+/// What there is at DEST.
+pub(super) enum Place<'a> {
+    /// Nothing, and the name is reserved.
+    Vacant,
+    /// An older copy, which is locked.
+    Held(&'a Gate),
+}
 
 /// A copy being written.
 struct Copy<'a> {
@@ -35,40 +44,51 @@ struct Copy<'a> {
 pub(super) fn write(
     image: &Arc<Image>,
     disk: &dyn Disk,
-    dest: &Path,
+    (dest, place): (&Path, Place<'_>),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
     let partial = meta::beside(dest, ".partial");
-    let written = write_partial(image, disk, &partial, progress).and_then(|report| {
-        disk.rename(&partial, dest).map_err(|source| io_error("rename", &partial, source))?;
+    let target = left_over::create(disk, &partial, image.own_access()?, None)?;
+    let written = write_partial(image, disk, (&*target, &partial), progress).and_then(|report| {
+        left_over::check_at(&partial, target.id().map_err(|source| io_error("look at", &partial, source))?)?;
+        let renamed = match place {
+            // NB: what has come there meanwhile is not replaced.
+            Place::Vacant => disk.rename_new(&partial, dest),
+            Place::Held(gate) => {
+                gate.check_at(dest)?;
+                disk.rename(&partial, dest)
+            }
+        };
+        renamed.map_err(|source| io_error("rename", &partial, source))?;
         let directory = dest.parent().unwrap_or(Path::new("/"));
         disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
         Ok(report)
     });
-    // What else an interrupted backup has left is named by nothing.
-    let left_over = if written.is_err() { partial } else { delta::path(dest) };
-    let _ = disk.remove(&left_over);
+    match &written {
+        Ok(_) => delta::remove_left_over(disk, dest),
+        // NB: it is ours, made above.
+        Err(_) => drop(disk.remove(&partial)),
+    }
     written
 }
 
 fn write_partial(
     image: &Arc<Image>,
     disk: &dyn Disk,
-    partial: &Path,
+    (target, partial): (&dyn DiskFile, &Path),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
     let moment = Moment::pin(image, disk)?;
     let npages = moment.npages;
-    let target = disk.create(partial, &image.path).map_err(|error| space_error("create", partial, error))?;
-    allocate(disk, partial, npages)?;
+    allocate(disk, target, partial, npages)?;
     let report = BackupReport {
         generation: moment.generation.into(),
         bytes: npages * PAGE as u64,
         ..BackupReport::default()
     };
-    let mut copy = Copy { moment: &moment, target: &*target, target_path: partial, report };
+    let mut copy = Copy { moment: &moment, target, target_path: partial, report };
     let mut info_sum = GenerationSum::default();
-    for place in Place::all(npages) {
+    for place in info::Place::all(npages) {
         let info = copy.pages_of(place, progress)?;
         copy.put(&info.encode(place), place.offset(0))?;
         info_sum.add(info.generation);
@@ -76,13 +96,13 @@ fn write_partial(
     target.sync_data().map_err(|source| space_error("sync", partial, source))?;
     let (stamp, info_sum) = (platform::random_u64(), info_sum.value());
     let meta = Meta { serial: 1, stamp, info_sum, ..moment.meta_of_copy(npages)? };
-    meta::write(&*target, partial, 0, &meta)?;
+    meta::write(target, partial, 0, &meta)?;
     Ok(copy.report)
 }
 
 impl Copy<'_> {
     /// Copies the pages that an info page covers, and answers that info page.
-    fn pages_of(&mut self, place: Place, progress: &mut dyn FnMut(u64, u64)) -> Result<InfoPage> {
+    fn pages_of(&mut self, place: info::Place, progress: &mut dyn FnMut(u64, u64)) -> Result<InfoPage> {
         let before = self.moment.durable(place)?;
         let mut info = InfoPage { generation: self.moment.generation, ..InfoPage::empty() };
         let npages = self.moment.npages;

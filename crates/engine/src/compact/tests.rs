@@ -100,7 +100,10 @@ fn ended_at_any_call_the_old_file_or_the_new_is_there() {
     for is_killed in [false, true] {
         let (mut failed, mut compacted) = (0, 0);
         for call in 1.. {
-            let _ = fs::remove_file(scratch.path("x.db-shm"));
+            // NB: the log, too: that of another database of the name would stay, and each next one be larger.
+            for name in ["x.db-shm", "x.db-wal.0", "x.db-wal.1"] {
+                let _ = fs::remove_file(scratch.path(name));
+            }
             make(&path, &nodes);
             let disk = FaultyDisk::new(Fault::ShortWrite);
             if is_killed {

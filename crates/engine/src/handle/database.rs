@@ -89,6 +89,8 @@ pub struct Statistics {
     pub checkpoint_bytes: u64,
     /// What commits of this process wait for: a `Durability` as a number.
     pub durability: u64,
+    /// Whether nothing can be written: 0 no, 1 a sync has failed, 2 the database was removed or replaced.
+    pub writes_stopped: u64,
 }
 
 impl Database {
@@ -143,7 +145,8 @@ impl Database {
     /// of the machine. False if nothing has changed since the last one.
     ///
     /// # Errors
-    /// `ReadOnly`; `WritesStopped` after a failed sync; `NoSpace`, `Io`: the checkpoint before still counts.
+    /// `ReadOnly`; `WritesStopped` after a failed sync; `Replaced`; `NoSpace`, `Io`: the checkpoint before still
+    /// counts.
     pub fn checkpoint(&self) -> Result<bool> {
         let image = self.attachment.image()?;
         if image.read_only {
@@ -264,6 +267,7 @@ impl Database {
             snapshot_bytes: kept.by_snapshots * PAGE as u64,
             checkpoint_bytes: kept.by_checkpoint * PAGE as u64,
             durability: self.attachment.durability().unwrap_or_else(|| log::level(image)) as u64,
+            writes_stopped: report::writes_stopped(image),
         })
     }
 }

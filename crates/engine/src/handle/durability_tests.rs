@@ -56,7 +56,7 @@ pub(super) fn options(level: Durability) -> OpenOptions {
 fn replay_prefix(path: &Path, first: u64) -> (Content, End) {
     let file = RealDisk.open(path, false).unwrap();
     let (_, meta) = meta::newest(&*file, path).unwrap();
-    let mut replay = log::read(&RealDisk, path, meta.uuid, first).unwrap();
+    let mut replay = log::read(&RealDisk, path, meta.log_id(), first).unwrap();
     let mut content = Content::new();
     while let Some(batch) = replay.next().unwrap() {
         for record in &batch.records {

@@ -16,11 +16,15 @@ mod database;
 mod durability_tests;
 mod facilities;
 #[cfg(test)]
+mod foreign_tests;
+#[cfg(test)]
 mod full_tests;
 mod hook;
 #[cfg(test)]
 mod lost_log_tests;
 mod operations;
+#[cfg(test)]
+mod replaced_tests;
 mod report;
 #[cfg(feature = "instrument")]
 mod still;

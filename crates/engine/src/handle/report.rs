@@ -12,7 +12,7 @@ use perilune_store::{Figure, FigureKind, ProcessReport};
 
 use super::Statistics;
 use crate::image::layout::{
-    control, Owner, ProcessState, PROCESSES_AT, PROCESS_BYTES, PROCESS_SINCE, PROCESS_VERSION,
+    control, Owner, ProcessState, FLAG_FAILED, PROCESSES_AT, PROCESS_BYTES, PROCESS_SINCE, PROCESS_VERSION,
 };
 use crate::image::Image;
 use crate::limits::{PAGE, PROCESSES};
@@ -48,6 +48,7 @@ impl Statistics {
             snapshot_bytes,
             checkpoint_bytes,
             durability,
+            writes_stopped,
         } = self.clone();
         let figure = |kind| move |name, value, meaning| Figure { name, kind, value, meaning };
         let (count, gauge) = (figure(FigureKind::Count), figure(FigureKind::Gauge));
@@ -75,7 +76,21 @@ impl Statistics {
             gauge("snapshot_bytes", snapshot_bytes, "how much of it snapshots alone keep"),
             gauge("checkpoint_bytes", checkpoint_bytes, "how much of it the last checkpoint alone keeps"),
             gauge("durability", durability, "what commits wait for: 0 none, 1 periodic, 2 fsync"),
+            gauge(
+                "writes_stopped",
+                writes_stopped,
+                "why nothing is written: 1 a sync has failed, 2 it was replaced",
+            ),
         ]
+    }
+}
+
+/// Why nothing can be written, if so.
+pub(super) fn writes_stopped(image: &Image) -> u64 {
+    if image.lost_flag() != 0 {
+        2
+    } else {
+        u64::from(image.flags() & FLAG_FAILED != 0)
     }
 }
 

@@ -49,6 +49,9 @@ impl Image {
     /// The error of whoever wants to write when writing has stopped for good.
     #[cold]
     pub(crate) fn stopped(&self) -> Error {
+        if self.lost_flag() != 0 {
+            return self.lose();
+        }
         let (path, source) = self.failure();
         Error::WritesStopped { path, source, is_final: true }
     }

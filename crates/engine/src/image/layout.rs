@@ -12,7 +12,7 @@ use crate::limits::{
 /// First word of `-shm`: "PERILSHM".
 pub(crate) const SHM_MAGIC: u64 = u64::from_le_bytes(*b"PERILSHM");
 /// Number of this layout of `-shm`; libraries with another number do not attach.
-pub(crate) const SHM_LAYOUT: u64 = 3;
+pub(crate) const SHM_LAYOUT: u64 = 4;
 
 /// Words of the header, by byte offset.
 pub(crate) mod header {
@@ -92,6 +92,10 @@ pub(crate) mod control {
     pub(crate) const ACTIVE_AT: usize = 944;
     /// Sequence number of the segment of the log that meta names; 0: none.
     pub(crate) const NAMED_SEQUENCE: usize = 952;
+    /// The mark of this `-shm`'s log: random, in every segment made for it, and in meta.
+    pub(crate) const LOG_MARK: usize = 960;
+    /// 1 from when the database was closed until somebody attaches: its log is needed no more.
+    pub(crate) const CLOSED: usize = 968;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;
     /// Futex that is bumped when the lease is given back.

@@ -14,10 +14,10 @@ mod ahead;
 mod alloc;
 pub(crate) mod bell;
 mod failure;
+mod home;
 pub(crate) mod layout;
 pub(crate) mod wakeup;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -33,6 +33,7 @@ use crate::page::Page;
 pub(crate) use advice::Advice;
 pub(crate) use ahead::Ahead;
 pub(crate) use failure::{io_error, log_path, space_error};
+pub(crate) use home::{is_no_file, Home};
 use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
     PROCESS_PID,
@@ -47,6 +48,8 @@ pub(crate) struct Image {
     pub(crate) shm: Region,
     pub(crate) path: PathBuf,
     pub(crate) shm_path: PathBuf,
+    /// Which files these paths led to.
+    pub(crate) home: Home,
     pub(crate) read_only: bool,
     /// Who this process is among the attached.
     pub(crate) me: Owner,
@@ -165,7 +168,7 @@ impl Image {
     /// Makes the files longer. Fails before anything is written.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`, or `LimitReached` at `max_size`.
+    /// `NoSpace`, `Io`, `Replaced`, or `LimitReached` at `max_size`.
     pub(crate) fn grow(&self, least: u64) -> Result<(), Error> {
         let old = self.npages();
         if self.kept().by_checkpoint > old / 4 {
@@ -190,11 +193,8 @@ impl Image {
         if len == 0 {
             return Ok(());
         }
-        let grown = File::options()
-            .read(true)
-            .write(true)
-            .open(path)
-            .and_then(|file| self.disk.allocate(len, &|len| platform::allocate(&file, offset, len)));
+        let file = self.growing_file(path)?;
+        let grown = self.disk.allocate(len, &|len| platform::allocate(&file, offset, len));
         grown.map_err(|source| space_error("allocate space", path, source))
     }
 }

@@ -21,6 +21,11 @@ pub(super) struct Spot {
     pub(super) offset: u64,
 }
 
+impl Spot {
+    /// The offset of a place in a segment whose file is gone: the log goes on in the next.
+    pub(super) const GONE: u64 = u64::MAX;
+}
+
 /// A segment open for writing.
 pub(super) struct Segment {
     pub(super) file: Box<dyn DiskFile>,
@@ -49,8 +54,8 @@ pub(super) trait Segments {
     fn write_error(&self, segment: &Segment, source: std::io::Error) -> perilune_store::Error;
 }
 
-/// Where the next batch begins, and the bytes written; None if the batch was empty.
-pub(super) type Written = Option<(Spot, u64)>;
+/// The segment, at the spot where the next batch begins, and the bytes written; None if the batch was empty.
+pub(super) type Written = Option<(Segment, u64)>;
 
 /// A batch being written.
 pub(super) struct BatchWriter<'a> {
@@ -121,8 +126,7 @@ impl<'a> BatchWriter<'a> {
         }
         self.head.is_last = true;
         self.put_chunk()?;
-        let end = self.segment.as_ref().map(|segment| segment.spot);
-        Ok((end.map(|spot| (spot, self.written)), self.buffer))
+        Ok((self.segment.map(|segment| (segment, self.written)), self.buffer))
     }
 
     /// Bytes that the chunk under way still takes.
@@ -140,7 +144,7 @@ impl<'a> BatchWriter<'a> {
         }
         let segment = match self.segment.take() {
             Some(segment) => segment,
-            None if self.begin.sequence == 0 => {
+            None if self.begin.sequence == 0 || self.begin.offset == Spot::GONE => {
                 self.segments.next(self.begin, self.head.batch, self.head.chunk)?
             }
             None => self.segments.open(self.begin)?,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use perilune_shm::{futex, platform};
 use perilune_store::{Durability, Error, Result};
 
-use super::batch::BatchWriter;
+use super::batch::{BatchWriter, Segment};
 use super::frame::{salt, ChunkHead};
 use super::level::{is_full, is_unnamed};
 use super::position::{self, Position};
@@ -36,12 +36,17 @@ use crate::session::Seat;
 /// # Errors
 /// `WritesStopped`; `NoSpace`, `Io`, `LimitReached`: nothing counts as written, try again.
 pub(super) fn write(image: &Arc<Image>) -> Result<u64> {
+    Ok(write_batch(image)?.0)
+}
+
+/// As [`write`]; answers the segment, too, in which the batch ends, if there was anything to be written.
+fn write_batch(image: &Arc<Image>) -> Result<(u64, Option<Segment>)> {
     let duty = duty::take(image, control::LOG_OWNER)?;
     write_owned(image, &duty)
 }
 
-fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<u64> {
-    if image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0 {
+fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<(u64, Option<Segment>)> {
+    if image.flags() & FLAG_FAILED != 0 {
         return Err(image.stopped());
     }
     // NB: the level changes only under this duty. At none the tails are the sessions' own.
@@ -71,15 +76,16 @@ fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<u64> {
     }
     let (written, buffer) = writer.finish()?;
     *image.log_buffer() = buffer;
-    if let Some((spot, bytes)) = written {
-        position::select(image, &Position { batch, until, spot });
+    let segment = written.map(|(segment, bytes)| {
+        position::select(image, &Position { batch, until, spot: segment.spot });
         image.control(control::LOG_BYTES).fetch_add(bytes, AcqRel);
         keep_reserve(image);
-    }
+        segment
+    });
     for ((seat, ..), tail) in frozen.iter().zip(tails) {
         seat.set_tail(tail);
     }
-    Ok(until)
+    Ok((until, segment))
 }
 
 /// Makes everything durable that was committed before the call.
@@ -131,11 +137,12 @@ fn lead_for_all(image: &Arc<Image>, duty: Duty) -> Result<()> {
 /// Writes and syncs. The caller has the duty `sync`.
 fn lead(image: &Arc<Image>) -> Result<()> {
     let begun = platform::monotonic_nanos();
-    let flush = write(image).inspect_err(|error| note_stall(image, error))?;
+    let (flush, written) = write_batch(image).inspect_err(|error| note_stall(image, error))?;
     let position = position::read(image);
     let synced = image.control(control::DURABLE_BATCH);
     if synced.load(Acquire) < position.batch {
-        sync_files(image, &position).inspect_err(|error| note_stall(image, error))?;
+        let done = sync_files(image, &position, written.as_ref());
+        done.inspect_err(|error| note_stall(image, error))?;
         image.control(control::LOG_SYNCS).fetch_add(1, AcqRel);
         synced.store(position.batch, Release);
     }
@@ -146,19 +153,22 @@ fn lead(image: &Arc<Image>) -> Result<()> {
     Ok(())
 }
 
-/// Syncs the files written to since the last time.
-fn sync_files(image: &Arc<Image>, position: &Position) -> Result<()> {
+/// Syncs the files written to since the last time, one of which may still be open as `written`.
+fn sync_files(image: &Arc<Image>, position: &Position, written: Option<&Segment>) -> Result<()> {
     let first = image.control(control::DURABLE_SEQUENCE);
     let from = first.load(Acquire);
     for (slot, sequence) in slots::used(image) {
-        if (from..=position.spot.sequence).contains(&sequence) {
-            let path = segment::path(&image.path, slot);
+        if !(from..=position.spot.sequence).contains(&sequence) {
+            continue;
+        }
+        let failed = |source| {
+            crate::control::stop_writes(image, Some(slot), &source);
+            space_error("sync the log", &segment::path(&image.path, slot), source)
+        };
+        match written.filter(|written| written.spot.sequence == sequence) {
+            Some(written) => written.file.sync_data().map_err(failed)?,
             // NB: without a descriptor nothing has been tried that could have lost anything.
-            let file = image.disk.open(&path, true).map_err(|source| io_error("open", &path, source))?;
-            if let Err(source) = file.sync_data() {
-                crate::control::stop_writes(image, Some(slot), &source);
-                return Err(space_error("sync the log", &path, source));
-            }
+            None => slots::open(image, slot, Some(sequence))?.sync_data().map_err(failed)?,
         }
     }
     first.store(position.spot.sequence, Release);
@@ -258,7 +268,7 @@ pub(crate) fn help(image: &Arc<Image>) {
 /// # Errors
 /// What flushing answers; the next round tries again.
 pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
-    let flags = image.control(control::FLAGS).load(Acquire);
+    let flags = image.flags();
     let is_quiet = wakeup::is_quiet(image);
     if !is_quiet {
         // Whoever else was rung may have died before he could.
@@ -315,7 +325,7 @@ fn try_again(image: &Arc<Image>) -> Result<bool> {
 
 /// Whether flushing would do nothing, at whatever level.
 pub(crate) fn is_settled(image: &Arc<Image>) -> bool {
-    let flags = image.control(control::FLAGS).load(Acquire);
+    let flags = image.flags();
     level(image) == Durability::None || flags & FLAG_FAILED != 0 || !has_work(image)
 }
 

@@ -7,6 +7,8 @@
 //!
 //! Invariants
 //! - A head that decodes was written whole, for this database (uuid, or its sum as salt).
+//! - Every file bears, from when it is made, the mark of the `-shm` that it was made for: that a database has the
+//!   same uuid is not enough, as that of a restored backup has.
 //! - What a head says is checked for its own bounds here; against its neighbours by the reader.
 
 use crate::limits::LOG_CHUNK;
@@ -15,11 +17,16 @@ use crate::limits::LOG_CHUNK;
 pub(super) const BLOCK: usize = 4096;
 /// Bytes of a chunk's head.
 pub(super) const CHUNK_HEAD: usize = 64;
-/// Bytes of a segment's head that mean something; the rest of its block is zero.
+/// Bytes of a segment's head that its sum covers.
 const SEGMENT_HEAD: usize = 64;
+/// Bytes of a segment's head that mean something; the rest of its block is zero. Behind [`SEGMENT_HEAD`] lie the mark
+/// and its sum, of which older versions know nothing.
+pub(super) const HEAD_READ: usize = SEGMENT_HEAD + 12;
 
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"PLOG");
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"PERILOGS");
+/// Begins a file that is no segment yet; else its head is that of one. To all readers it is none.
+const SPARE_MAGIC: u64 = u64::from_le_bytes(*b"PERISPAR");
 /// The format of logs this version writes, and the only one it reads.
 const FORMAT: u32 = 1;
 /// Flag of a chunk: the batch ends with it.
@@ -36,6 +43,8 @@ pub(super) struct SegmentHead {
     /// The batch and chunk with which the segment begins.
     pub(super) batch: u64,
     pub(super) chunk: u32,
+    /// The mark of the `-shm` that the file was made for; 0: it was made by a version that had none.
+    pub(super) mark: u64,
 }
 
 /// The head of a chunk.
@@ -85,8 +94,17 @@ fn segment_sum(head: &[u8]) -> u32 {
 impl SegmentHead {
     /// The block with which the segment begins.
     pub(super) fn encode(&self) -> [u8; BLOCK] {
+        self.block(SEGMENT_MAGIC)
+    }
+
+    /// The block with which a file begins that is no segment yet.
+    pub(super) fn spare(uuid: [u8; 16], mark: u64) -> [u8; BLOCK] {
+        SegmentHead { uuid, mark, sequence: 0, bytes: 0, batch: 0, chunk: 0 }.block(SPARE_MAGIC)
+    }
+
+    fn block(&self, magic: u64) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
-        block[..8].copy_from_slice(&SEGMENT_MAGIC.to_le_bytes());
+        block[..8].copy_from_slice(&magic.to_le_bytes());
         block[8..12].copy_from_slice(&FORMAT.to_le_bytes());
         block[16..32].copy_from_slice(&self.uuid);
         block[32..40].copy_from_slice(&self.sequence.to_le_bytes());
@@ -95,15 +113,30 @@ impl SegmentHead {
         block[56..60].copy_from_slice(&self.chunk.to_le_bytes());
         let sum = segment_sum(&block);
         block[12..16].copy_from_slice(&sum.to_le_bytes());
+        block[64..72].copy_from_slice(&self.mark.to_le_bytes());
+        let sum = crc32c::crc32c(&block[16..72]);
+        block[72..76].copy_from_slice(&sum.to_le_bytes());
         block
     }
 
     /// The head that `block` holds: None if it is none, or not whole.
     pub(super) fn decode(block: &[u8]) -> Option<SegmentHead> {
-        let head = block.get(..SEGMENT_HEAD)?;
-        if u64_at(head, 0) != SEGMENT_MAGIC
+        SegmentHead::decode_as(SEGMENT_MAGIC, block)
+    }
+
+    /// The head that a file of the log begins with, be it a segment or, with sequence number 0, spare.
+    pub(super) fn of_file(block: &[u8]) -> Option<SegmentHead> {
+        SegmentHead::decode(block).or_else(|| SegmentHead::decode_as(SPARE_MAGIC, block))
+    }
+
+    fn decode_as(magic: u64, block: &[u8]) -> Option<SegmentHead> {
+        let head = block.get(..HEAD_READ)?;
+        let mark = u64_at(head, 64);
+        let is_marked = u32_at(head, 72) == crc32c::crc32c(&head[16..72]);
+        if u64_at(head, 0) != magic
             || u32_at(head, 8) != FORMAT
             || u32_at(head, 12) != segment_sum(head)
+            || !is_marked && (mark != 0 || u32_at(head, 72) != 0)
         {
             return None;
         }
@@ -115,6 +148,7 @@ impl SegmentHead {
             bytes: u64_at(head, 40),
             batch: u64_at(head, 48),
             chunk: u32_at(head, 56),
+            mark,
         })
     }
 
@@ -182,7 +216,8 @@ mod tests {
 
     #[test]
     fn heads_are_read_back_and_every_changed_byte_is_noticed() {
-        let segment = SegmentHead { uuid: [7; 16], sequence: 9, bytes: 1 << 20, batch: 1 << 40, chunk: 3 };
+        let (bytes, batch) = (1 << 20, 1 << 40);
+        let segment = SegmentHead { uuid: [7; 16], sequence: 9, bytes, batch, chunk: 3, mark: 1 << 63 | 1 };
         let block = segment.encode();
         assert_eq!(SegmentHead::decode(&block), Some(segment));
         let chunk = ChunkHead {
@@ -200,13 +235,23 @@ mod tests {
         let head = chunk.encode();
         assert_eq!(ChunkHead::decode(&head, 77), Some(chunk));
         assert_eq!(ChunkHead::decode(&head, 78), None, "another database's");
-        for at in 0..64 {
-            let (mut bent_block, mut bent_head) = (block, head);
-            bent_block[at] ^= 0x40;
-            bent_head[at] ^= 0x40;
-            assert_eq!(SegmentHead::decode(&bent_block), None, "byte {at}");
-            assert_eq!(ChunkHead::decode(&bent_head, 77), None, "byte {at}");
+        for at in 0..HEAD_READ {
+            let mut bent = block;
+            bent[at] ^= 0x40;
+            assert_eq!(SegmentHead::decode(&bent), None, "byte {at}");
         }
+        for at in 0..64 {
+            let mut bent = head;
+            bent[at] ^= 0x40;
+            assert_eq!(ChunkHead::decode(&bent, 77), None, "byte {at}");
+        }
+        let mut of_before = block;
+        of_before[64..HEAD_READ].fill(0);
+        assert_eq!(SegmentHead::decode(&of_before), Some(SegmentHead { mark: 0, ..segment }));
+        let spare = SegmentHead::spare([7; 16], 5);
+        assert_eq!(SegmentHead::decode(&spare), None, "it is no segment");
+        assert_eq!(SegmentHead::of_file(&spare).map(|head| (head.sequence, head.mark)), Some((0, 5)));
+        assert_eq!(SegmentHead::of_file(&block), Some(segment));
         assert_eq!(SegmentHead::other_format(&block), None);
         let mut newer = block;
         newer[8] = 2;

@@ -12,8 +12,10 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::Arc;
 
+use perilune_shm::platform;
 use perilune_store::{Durability, Result};
 
+use super::batch::Spot;
 use super::flush::level;
 use super::position::{self, Position};
 use super::slots;
@@ -117,6 +119,8 @@ pub(crate) fn note_named(image: &Image, level: u32) {
 /// Begins a log in a new `-shm`, with this batch, at this level. Nobody is attached. Nothing may be
 /// committed before [`clear`], and that not before the log of before is needed no more.
 pub(crate) fn restart(image: &Image, next_batch: u64, level: Durability) {
+    // NB: before the first file is made, which bears it.
+    image.control(control::LOG_MARK).store(platform::random_u64().max(1), Release);
     let until = image.control(control::FLUSH).fetch_add(1, AcqRel);
     let batch = next_batch.max(1) - 1;
     position::select(image, &Position { batch, until, ..Position::default() });
@@ -143,6 +147,33 @@ pub(crate) fn leave_segment(image: &Arc<Image>) -> Result<()> {
         image.control(control::DURABLE_SEQUENCE).store(position.spot.sequence + 1, Release);
     }
     Ok(())
+}
+
+/// Lets the log go on without the files that somebody has removed while nobody was attached; true if there are such.
+/// The caller is the only one attached, and has a checkpoint taken before anything is committed.
+///
+/// # Errors
+/// `Io`; as `duty::take`.
+pub(crate) fn leave_missing(image: &Arc<Image>) -> Result<bool> {
+    if slots::are_there(image)? {
+        return Ok(false);
+    }
+    let _sync = duty::take(image, control::SYNC_OWNER)?;
+    let _log = duty::take(image, control::LOG_OWNER)?;
+    let mut position = position::read(image);
+    if position.spot.sequence != 0 {
+        position.spot.offset = Spot::GONE;
+        position::select(image, &position);
+        image.control(control::DURABLE_BATCH).store(position.batch, Release);
+        image.control(control::DURABLE_SEQUENCE).store(position.spot.sequence + 1, Release);
+    }
+    slots::forget_missing(image)?;
+    Ok(true)
+}
+
+/// The mark of the log's files, which meta names.
+pub(crate) fn mark(image: &Image) -> u64 {
+    slots::mark(image)
 }
 
 /// Removes the files of the log of before.

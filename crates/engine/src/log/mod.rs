@@ -19,8 +19,9 @@
 //! | selector new, k tails advanced | old tails | the interval leaves out what has been written |
 //! | owner of `sync`, before / after `fdatasync` | old `durable` words | the next owner syncs again |
 //! | `DURABLE_BATCH` stored, `DURABLE_FLUSH` not, or nobody woken | sleepers | they look every 20 ms, and one leads |
-//! | making a segment | a file that no slot names | made anew |
-//! | recycling, k segments made spare | some more in use than need be | the next checkpoint |
+//! | making a segment, no mark in it yet | an empty file | its slot is passed over until `-shm` is built anew |
+//! | making a segment, marked | a file that no slot names | the next one finds its mark, and goes on |
+//! | recycling, k segments made spare, or one given up and not cut | some in use, or long, for longer | the next checkpoint |
 //! | changing the level | meta names no log | whoever waits for the disk next takes the checkpoint |
 //! | a long record's writer | its runs, noted for the log | freed by whoever gets the session, once the tail has passed |
 //!
@@ -44,10 +45,10 @@ mod tests;
 
 pub(crate) use flush::{drain, help, is_settled, level, make_room, sync, tend, wait};
 pub(crate) use level::{
-    clear, is_full, is_unnamed, leave_segment, level_of_meta, next_batch, note_named, recycle, restart,
-    segment, set_level, size,
+    clear, is_full, is_unnamed, leave_missing, leave_segment, level_of_meta, mark, next_batch, note_named,
+    recycle, restart, segment, set_level, size,
 };
-pub(crate) use read::{read, unnamed, Damage, End, Replay, Unnamed};
+pub(crate) use read::{read, unnamed, Damage, End, LogId, Replay, Unnamed};
 pub(crate) use record::{Batch, LogRecord};
 pub(crate) use slots::remove_files;
 #[cfg(feature = "instrument")]

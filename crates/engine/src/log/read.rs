@@ -23,7 +23,7 @@ use std::sync::Arc;
 use perilune_disk::Disk;
 use perilune_store::{Error, Result};
 
-use super::frame::{self, ChunkHead, BLOCK, CHUNK_HEAD};
+use super::frame::{self, ChunkHead, SegmentHead, BLOCK, CHUNK_HEAD};
 use super::record::{Batch, Splitter};
 use super::remains::{Remains, Stretch};
 use super::segment::{self, Found};
@@ -105,18 +105,33 @@ impl From<Error> for Flaw {
     }
 }
 
-/// Begins to read the log of the database at `path` with batch `first`.
+/// What tells the segments of a log from those that another database of the name has left, or is writing to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogId {
+    pub(crate) uuid: [u8; 16],
+    /// The mark of its files; 0: any, as of a version that had none.
+    pub(crate) mark: u64,
+}
+
+impl LogId {
+    /// Whether a file with this head belongs to it.
+    pub(super) fn is_of(self, head: &SegmentHead) -> bool {
+        head.uuid == self.uuid && (self.mark == 0 || head.mark == self.mark)
+    }
+}
+
+/// Begins to read the log `id` of the database at `path` with batch `first`.
 ///
 /// # Errors
 /// `Io`; `NotADatabase` when a segment has a newer format.
-pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, uuid: [u8; 16], first: u64) -> Result<Replay<'a>> {
+pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, id: LogId, first: u64) -> Result<Replay<'a>> {
     let (mut segments, headless) = segment::found(disk, path)?;
-    segments.retain(|segment| segment.head.uuid == uuid);
+    segments.retain(|segment| id.is_of(&segment.head));
     let mut replay = Replay {
         headless,
         disk,
         database: path.into(),
-        salt: frame::salt(uuid),
+        salt: frame::salt(id.uuid),
         found: segments.iter().map(|segment| segment.head.sequence).collect(),
         segments,
         at: 0,
@@ -133,7 +148,7 @@ pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, uuid: [u8; 16], first: u
 /// A log of which no meta says where it is to begin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unnamed {
-    pub(crate) uuid: [u8; 16],
+    pub(crate) id: LogId,
     /// The first batch that is there from its first chunk on.
     pub(crate) first: u64,
     /// The highest generation among the records that can be read.
@@ -147,24 +162,25 @@ pub(crate) struct Unnamed {
 /// # Errors
 /// `Io`; `NotADatabase` when a segment has a newer format; `Corrupt` when there are logs of several databases.
 pub(crate) fn unnamed(disk: &dyn Disk, path: &Path) -> Result<Option<Unnamed>> {
-    let (segments, _) = segment::found(disk, path)?;
+    let (mut segments, _) = segment::found(disk, path)?;
     let Some(last) = segments.last() else { return Ok(None) };
-    let uuid = last.head.uuid;
-    if segments.iter().any(|segment| segment.head.uuid != uuid) {
+    let id = LogId { uuid: last.head.uuid, mark: last.head.mark };
+    if segments.iter().any(|segment| segment.head.uuid != id.uuid) {
         let place = format!("{}: the files of its log are of several databases", path.display());
         return Err(Error::Corrupt { place });
     }
+    segments.retain(|segment| id.is_of(&segment.head));
     // NB: only what follows without a gap; older segments are spare.
     let gap = segments.windows(2).rposition(|pair| pair[0].head.sequence + 1 != pair[1].head.sequence);
     let head = segments[gap.map_or(0, |gap| gap + 1)].head;
     let first = head.batch + u64::from(head.chunk > 0);
-    let mut replay = read(disk, path, uuid, first)?;
+    let mut replay = read(disk, path, id, first)?;
     let mut generation = 0;
     while let Some(batch) = replay.next()? {
         generation = generation.max(batch.max_generation);
     }
     let is_whole = replay.end().is_some_and(|end| end.damage.is_none());
-    Ok(Some(Unnamed { uuid, first, generation, is_whole }))
+    Ok(Some(Unnamed { id, first, generation, is_whole }))
 }
 
 impl Replay<'_> {

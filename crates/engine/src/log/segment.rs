@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use perilune_disk::Disk;
+use perilune_disk::{Disk, DiskFile};
 use perilune_store::{Error, Result};
 
 use super::frame::{SegmentHead, BLOCK};
-use crate::image::io_error;
 pub(super) use crate::image::log_path as path;
+use crate::image::{io_error, is_no_file};
 use crate::limits::{LOG_SEGMENT, LOG_SEGMENT_LEAST, LOG_SLOTS};
 
 /// Bytes of the file of slot `slot`.
@@ -56,18 +56,22 @@ pub(super) fn files(disk: &dyn Disk, path: &Path) -> Result<Vec<(u32, PathBuf)>>
 pub(super) fn found(disk: &dyn Disk, path: &Path) -> Result<(Vec<Found>, Vec<Arc<Path>>)> {
     let (mut segments, mut headless) = (Vec::new(), Vec::new());
     for (_, path) in files(disk, path)? {
-        match segment_head(disk, &path)? {
-            Some(head) => segments.push(Found { path: path.into(), head }),
-            None => headless.push(path.into()),
+        match disk.open(&path, false) {
+            // The log has passed over it.
+            Err(error) if is_no_file(&error) => {}
+            Err(source) => return Err(io_error("read the log", &path, source)),
+            Ok(file) => match segment_head(&*file, &path)? {
+                Some(head) => segments.push(Found { path: path.into(), head }),
+                None => headless.push(path.into()),
+            },
         }
     }
     segments.sort_by_key(|segment| segment.head.sequence);
     Ok((segments, headless))
 }
 
-fn segment_head(disk: &dyn Disk, path: &Path) -> Result<Option<SegmentHead>> {
+fn segment_head(file: &dyn DiskFile, path: &Path) -> Result<Option<SegmentHead>> {
     let failed = |source| io_error("read the log", path, source);
-    let file = disk.open(path, false).map_err(failed)?;
     if file.size().map_err(failed)? < BLOCK as u64 {
         return Ok(None);
     }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use perilune_disk::{Disk, RealDisk};
+use perilune_disk::{Disk, FileAccess, RealDisk};
 use perilune_store::Result;
 use proptest::prelude::*;
 
 use super::batch::{BatchWriter, Segment, Segments, Spot};
 use super::frame::{salt, ChunkHead, SegmentHead, BLOCK};
-use super::read::{read, End};
+use super::read::{read, End, LogId};
 use super::record::{heading, Batch, LogRecord, LOG_HEADING};
 use super::segment;
 use crate::image::space_error;
@@ -17,6 +17,11 @@ use crate::limits::{LOG_CHUNK, LOG_RECORD_HELD};
 use crate::session::record::{Kind, Op};
 
 const UUID: [u8; 16] = *b"sixteen bytes...";
+const MARK: u64 = 0x6d61_726b;
+
+fn id(uuid: [u8; 16], mark: u64) -> LogId {
+    LogId { uuid, mark }
+}
 
 /// Segments of a directory, of a size of the test's own.
 struct Files {
@@ -35,9 +40,11 @@ impl Segments for Files {
         let slot = spot.sequence as u32;
         let sequence = spot.sequence + 1;
         let path = segment::path(&self.database, slot);
-        let file = RealDisk.create(&path, &self.database).map_err(|e| space_error("create", &path, e))?;
+        let file = RealDisk
+            .create(&path, FileAccess { mode: 0o600, owner: None })
+            .map_err(|e| space_error("create", &path, e))?;
         file.write_at(&vec![0; self.bytes as usize], 0).map_err(|e| space_error("fill", &path, e))?;
-        let head = SegmentHead { uuid: UUID, sequence, bytes: self.bytes, batch, chunk };
+        let head = SegmentHead { uuid: UUID, sequence, bytes: self.bytes, batch, chunk, mark: MARK };
         let spot = Spot { slot, sequence, offset: 0 };
         Ok(Segment { file, spot, bytes: self.bytes, head: Some(head.encode()) })
     }
@@ -109,7 +116,7 @@ impl Log {
             writer.write(&heading(len, until, *seq, 4, 1)).unwrap();
             writer.write(&bytes).unwrap();
         }
-        if let (Some((spot, _)), _) = writer.finish().unwrap() {
+        if let (Some((Segment { spot, .. }, _)), _) = writer.finish().unwrap() {
             self.spot = spot;
             self.batch = batch;
             self.until = until;
@@ -119,7 +126,7 @@ impl Log {
 
 /// Reads a log: the batches and its end.
 fn all(database: &Path, first: u64) -> (Vec<Batch>, End) {
-    let mut replay = read(&RealDisk, database, UUID, first).unwrap();
+    let mut replay = read(&RealDisk, database, id(UUID, MARK), first).unwrap();
     let mut batches = Vec::new();
     while let Some(batch) = replay.next().unwrap() {
         batches.push(batch);
@@ -210,7 +217,7 @@ fn no_log_and_foreign_logs_hold_nothing() {
     let (batches, end) = all(&directory.database(), 1);
     assert!(batches.is_empty() && end.damage.is_none() && end.place.is_none());
     small_log(&directory.database());
-    let mut replay = read(&RealDisk, &directory.database(), [0; 16], 1).unwrap();
+    let mut replay = read(&RealDisk, &directory.database(), id([0; 16], MARK), 1).unwrap();
     assert!(replay.next().unwrap().is_none(), "another database's");
     std::fs::write(directory.0.join("x.db-wal.07"), b"").unwrap();
     std::fs::write(directory.0.join("x.db-wal.x"), b"").unwrap();
@@ -324,7 +331,8 @@ fn a_segment_used_again_shows_nothing_of_its_old_batches() {
     // The same file, begun anew with batch 21: old chunks lie behind the new one.
     let path = segment::path(&directory.database(), 0);
     let head =
-        SegmentHead { uuid: UUID, sequence: 2, bytes: 64 * BLOCK as u64, batch: 21, chunk: 0 }.encode();
+        SegmentHead { uuid: UUID, sequence: 2, bytes: 64 * BLOCK as u64, batch: 21, chunk: 0, mark: MARK }
+            .encode();
     let file = RealDisk.open(&path, true).unwrap();
     file.write_at(&head, 0).unwrap();
     log.spot = Spot { slot: 0, sequence: 2, offset: BLOCK as u64 };

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use perilune_disk::{Disk, DiskFile};
 use perilune_store::{Error, Result};
 
-use super::{beside, space_error, Meta, META_BYTES};
+use super::{beside, left_over, space_error, Meta, META_BYTES};
 use crate::image::io_error;
 use crate::limits::PAGE;
 
@@ -42,6 +42,12 @@ pub(crate) fn path(database: &Path) -> PathBuf {
     beside(database, "-delta")
 }
 
+/// Removes what an interrupted backup has left beside the database at `database`, which nothing names.
+pub(crate) fn remove_left_over(disk: &dyn Disk, database: &Path) {
+    // It only takes space; and what is not ours stays.
+    let _ = left_over::remove(disk, &path(database), Some(MAGIC));
+}
+
 /// A delta being gathered.
 pub(crate) struct Gathering {
     file: Box<dyn DiskFile>,
@@ -52,13 +58,13 @@ pub(crate) struct Gathering {
 }
 
 impl Gathering {
-    /// Begins the delta of the database at `database`, emptying what there is.
+    /// Begins the delta of the database at `database`, in place of what was left of one.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`.
+    /// `CannotOpen` if something else is in the way; `NoSpace`, `Io`.
     pub(crate) fn create(disk: &dyn Disk, database: &Path) -> Result<Gathering> {
         let path = path(database);
-        let file = disk.create(&path, database).map_err(|source| space_error("create", &path, source))?;
+        let file = left_over::create(disk, &path, left_over::access_of(database)?, Some(MAGIC))?;
         Ok(Gathering { file, path, waiting: Vec::new(), written: HEAD as u64, items: 0 })
     }
 

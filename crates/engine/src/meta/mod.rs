@@ -13,6 +13,7 @@
 
 pub(crate) mod delta;
 pub(crate) mod info;
+pub(crate) mod left_over;
 pub(crate) mod sums;
 pub(crate) mod survey;
 
@@ -25,6 +26,7 @@ use perilune_store::Error;
 use crate::image::io_error;
 pub(crate) use crate::image::space_error;
 use crate::limits::PAGE;
+use crate::log::LogId;
 
 /// First word of a database file: "PERILUNE".
 const MAGIC: u64 = u64::from_le_bytes(*b"PERILUNE");
@@ -63,6 +65,8 @@ pub(crate) struct Meta {
     /// Sequence number of a segment of the log that was in use and on disk when this was written, and is kept
     /// as long as this counts: without it the log is gone; 0: none was.
     pub(crate) log_segment: u64,
+    /// The mark that the files of its log bear; 0: they were made by a version that had none.
+    pub(crate) log_mark: u64,
     /// Durability level of the database.
     pub(crate) level: u32,
     /// CRC-32C over the generations of the info pages in use.
@@ -99,6 +103,7 @@ impl Meta {
         put(80, &self.level.to_le_bytes());
         put(84, &self.info_sum.to_le_bytes());
         put(88, &self.log_segment.to_le_bytes());
+        put(96, &self.log_mark.to_le_bytes());
         let sum = crc32c::crc32c(&bytes[..META_BYTES - 4]);
         bytes[META_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -135,9 +140,15 @@ impl Meta {
             npages,
             wal_batch: 0,
             log_segment: 0,
+            log_mark: 0,
             level: 0,
             info_sum: 0,
         }
+    }
+
+    /// What tells the segments of its log.
+    pub(crate) fn log_id(&self) -> LogId {
+        LogId { uuid: self.uuid, mark: self.log_mark }
     }
 
     fn decode(bytes: &[u8; META_BYTES]) -> Result<Meta, Flaw> {
@@ -174,6 +185,7 @@ impl Meta {
             npages: u64_at(64),
             wal_batch: u64_at(72),
             log_segment: u64_at(88),
+            log_mark: u64_at(96),
             level: u32_at(80),
             info_sum: u32_at(84),
         })
@@ -274,6 +286,7 @@ mod tests {
             npages: 1 << 33,
             wal_batch: 0,
             log_segment: 1 << 40,
+            log_mark: 1 << 63 | 3,
             level: 0,
             info_sum: 0xdead_beef,
         }

@@ -122,7 +122,8 @@ pub struct CheckpointPages {
 /// # Errors
 /// `NotADatabase`, `Corrupt`, `Io`.
 pub fn checkpoint_pages(path: &Path) -> Result<CheckpointPages> {
-    let file = RealDisk.open(path, false).map_err(|source| io_error("open", path, source))?;
+    let opened = path.canonicalize().and_then(|path| RealDisk.open(&path, false));
+    let file = opened.map_err(|source| io_error("open", path, source))?;
     let (slot, meta) = super::newest(&*file, path)?;
     let mut found = CheckpointPages {
         generation: meta.generation.into(),

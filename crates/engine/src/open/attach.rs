@@ -6,6 +6,7 @@
 //!   and attaches itself, with a slot of its own, when it first uses the database.
 //! - Whoever leaves last takes a checkpoint; it holds the `open` lock, so nobody comes meanwhile.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -13,26 +14,21 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use perilune_disk::{Disk, RealDisk};
-use perilune_shm::anchor::{Anchor, Probe};
+use perilune_shm::anchor::Anchor;
 use perilune_shm::fork::ForkMark;
 use perilune_shm::platform;
-use perilune_shm::region::Access;
 use perilune_store::{Durability, Error, Result};
 
-use super::gate::{Gate, IN_USE, SLOTS};
-use super::recovery::FORERUNNER;
-use super::shm::{Opening, NOBODY};
+use super::enter::{enter, free_slot, Entered};
+use super::gate::Gate;
+use super::shm::NOBODY;
 use super::site::Site;
 use super::OpenOptions;
-use crate::image::layout::{
-    control, Owner, ProcessState, FLAG_FAILED, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, PROCESS_SINCE,
-    PROCESS_VERSION,
-};
-use crate::image::{io_error, wakeup, Image, Liveness};
-use crate::limits::PROCESSES;
+use crate::image::layout::Owner;
+use crate::image::Image;
 use crate::recover::RecoveryReport;
 use crate::session::Seat;
-use crate::{checkpoint, log, meta, notice, repair};
+use crate::{checkpoint, log, notice, repair};
 
 /// A database, attached to by this process. Detached when dropped, or by [`Attachment::close`].
 ///
@@ -73,16 +69,22 @@ impl Attachment {
     ) -> Result<Arc<Attachment>> {
         options.check()?;
         let site = Site::find(path, options)?;
-        Ok(Arc::new(Attachment::join(site, options.clone(), disk)?))
-    }
-
-    fn join(site: Site, options: OpenOptions, disk: Arc<dyn Disk>) -> Result<Attachment> {
         perilune_disk::limit_files(platform::file_limit);
         if options.create && !options.read_only {
-            site.create_if_missing(&options, &*disk)?;
+            site.create_if_missing(options, &*disk)?;
         }
+        Ok(Arc::new(Attachment::join(site, options.clone(), disk, None)?))
+    }
+
+    /// Attaches to the file at `site`, which is to be that of `parent`.
+    fn join(
+        site: Site,
+        options: OpenOptions,
+        disk: Arc<dyn Disk>,
+        parent: Option<&Image>,
+    ) -> Result<Attachment> {
         let mark = ForkMark::current();
-        let Entered { image, anchor, recovery } = enter(&site, &options, &disk)?;
+        let Entered { image, anchor, recovery } = enter(&site, &options, &disk, parent)?;
         if let Some(recovery) = &recovery {
             notice::info(|| format!("{}: {recovery}", site.path.display()));
         }
@@ -143,7 +145,8 @@ impl Attachment {
     }
 
     fn rejoin(&self) -> Result<Attachment> {
-        Attachment::join(self.site.clone(), self.options.clone(), Arc::clone(&self.disk))
+        // NB: the parent may have lost its files, or does not know it yet: the child is not to go on in others.
+        Attachment::join(self.site.clone(), self.options.clone(), Arc::clone(&self.disk), Some(&self.image))
     }
 
     /// What commits of this process wait for; None: the database's level.
@@ -185,13 +188,20 @@ impl Attachment {
     /// Gives the slot back, and takes a checkpoint if nobody else is there. When it fails before the
     /// word is FREE, the process is one that died: the next to come repairs it.
     fn leave(&self) -> Result<()> {
-        let gate = Gate::enter(&self.site.path, false, self.options.timeout)?;
-        repair::dead_processes(&self.image)?;
-        give_back_sessions(&self.image)?;
-        let closed = if self.image.is_alone() { self.close_last() } else { Ok(()) };
-        free_slot(&self.image);
+        let image = &self.image;
+        let gate = Gate::enter_own(image, self.options.timeout)?;
+        repair::dead_processes(image)?;
+        give_back_sessions(image)?;
+        // A file that has no name any more is gone with us.
+        let is_removed = gate.metadata(&self.site.path)?.nlink() == 0;
+        let closed = if image.is_alone() && !is_removed { self.close_last() } else { Ok(()) };
+        image.look_for_home();
+        free_slot(image);
         drop(gate);
-        closed
+        match image.lost_flag() {
+            0 => closed,
+            _ => closed.and(Err(image.lose())),
+        }
     }
 }
 
@@ -222,139 +232,6 @@ fn opened(site: &Site, image: &Image) -> String {
     }
 }
 
-/// A process that has just been attached.
-struct Entered {
-    image: Arc<Image>,
-    anchor: Anchor,
-    recovery: Option<RecoveryReport>,
-}
-
-/// Attaches the calling process.
-fn enter(site: &Site, options: &OpenOptions, disk: &Arc<dyn Disk>) -> Result<Entered> {
-    let gate = Gate::enter(&site.path, options.read_only, options.timeout)?;
-    let file = disk.open(&site.path, !options.read_only);
-    let file = file.map_err(|source| io_error("open", &site.path, source))?;
-    let (slot, mut meta) = meta::newest(&*file, &site.path)?;
-    if meta.has_delta {
-        if options.read_only {
-            let why = "a backup into it was interrupted: run the backup again, or open it once with read_only=false"
-                .to_owned();
-            return Err(Error::CannotOpen { path: site.path.clone(), why });
-        }
-        // Nobody is attached: whoever came after the backup would have done this.
-        (_, meta) = meta::delta::put_in(&**disk, &site.path, &*file, (slot, &meta), &mut |_, _| {})?;
-        notice::info(|| format!("{}: finished a backup that was interrupted", site.path.display()));
-    }
-    let opening = Opening { site, gate: &gate, options, meta: &meta, file: &*file, disk };
-    if options.read_only {
-        // Before looking for others, so that from here on nobody replaces what is found.
-        let anchor = lock(site, IN_USE, Access::ReadOnly)?.ok_or_else(|| moved(site))?;
-        let (image, recovery) = opening.image()?;
-        return Ok(Entered { image: Arc::new(image), anchor, recovery });
-    }
-    let (mut image, recovery) = opening.image()?;
-    let mut anchor = take_slot(&mut image, site)?;
-    if anchor.is_none() && gate.attached(&site.path)?.is_empty() {
-        image = repair_all(image)?;
-        anchor = take_slot(&mut image, site)?;
-    }
-    let anchor = anchor.ok_or(Error::LimitReached {
-        what: "processes: end some, or try again in a moment if they have died",
-        limit: PROCESSES as u64,
-    })?;
-    let image = Arc::new(image);
-    let ready = || {
-        if !gate.is_at(&site.path) {
-            return Err(moved(site));
-        }
-        // For a second its threads look often.
-        wakeup::note_activity(&image);
-        repair::dead_processes(&image)?;
-        if image.is_alone() {
-            if let Some(level) = options.durability.filter(|level| *level != log::level(&image)) {
-                log::set_level(&image, level)?;
-            }
-            let named = checkpoint::mark_open(&image, &**disk)?;
-            checkpoint::heal(&image, &**disk);
-            let is_named = named == log::level(&image) && !log::is_unnamed(&image);
-            if options.durability.is_some() && !is_named && !is_failed(&image) {
-                // What was written at the level before becomes part of a checkpoint; if nothing was, it is quick.
-                checkpoint::take(&image, &**disk, 0)?;
-            }
-        } else if let Some(level) = options.durability.filter(|level| *level != Durability::None) {
-            let is_raised = level > log::level(&image);
-            if is_raised {
-                log::set_level(&image, level)?;
-            }
-            if is_raised || log::is_unnamed(&image) {
-                checkpoint::take(&image, &**disk, 0)?;
-            }
-        }
-        Ok(())
-    };
-    match ready() {
-        Ok(()) => Ok(Entered { image, anchor, recovery }),
-        Err(error) => {
-            free_slot(&image);
-            Err(error)
-        }
-    }
-}
-
-/// Locks a byte of the database file for as long as the process lives.
-fn lock(site: &Site, byte: u64, access: Access) -> Result<Option<Anchor>> {
-    let anchor = Anchor::acquire(&site.path, byte, access, byte == IN_USE);
-    anchor.map_err(|source| io_error("lock", &site.path, source))
-}
-
-/// Takes a free slot: its byte first, then its word.
-fn take_slot(image: &mut Image, site: &Site) -> Result<Option<Anchor>> {
-    for slot in 0..PROCESSES {
-        let ProcessState::Free { incarnation } = image.process(slot) else { continue };
-        let Some(anchor) = lock(site, SLOTS + slot as u64, Access::ReadWrite)? else { continue };
-        let free = ProcessState::Free { incarnation }.to_word();
-        let incarnation = incarnation.wrapping_add(1);
-        let live = ProcessState::Live { incarnation }.to_word();
-        let entry = PROCESSES_AT + slot * PROCESS_BYTES;
-        image.shm.word(entry + PROCESS_PID).store(platform::pid().into(), Release);
-        image.shm.word(entry + PROCESS_VERSION).store(version_word(), Release);
-        image.shm.word(entry + PROCESS_SINCE).store(platform::monotonic_nanos(), Release);
-        if image.process_word(slot).compare_exchange(free, live, AcqRel, Acquire).is_ok() {
-            image.me = Owner { slot: slot as u16, incarnation };
-            return Ok(Some(anchor));
-        }
-    }
-    Ok(None)
-}
-
-/// This library's version, for display.
-fn version_word() -> u64 {
-    let parts = env!("CARGO_PKG_VERSION").split(['.', '-']).take(3);
-    parts.fold(0, |word, part| word << 16 | part.parse::<u64>().unwrap_or(0) & 0xffff)
-}
-
-/// Repairs all processes, which are dead and leave no slot to do it from. Nobody else can be repairing:
-/// nobody is attached, and the caller holds the `open` lock.
-fn repair_all(mut image: Image) -> Result<Image> {
-    image.me = FORERUNNER;
-    let image = Arc::new(image);
-    repair::dead_processes(&image)?;
-    Arc::into_inner(image).ok_or_else(|| Error::Internal("repair keeps the image".to_owned()))
-}
-
-/// Whether a failed sync has stopped writing.
-fn is_failed(image: &Image) -> bool {
-    image.control(control::FLAGS).load(Acquire) & FLAG_FAILED != 0
-}
-
-fn free_slot(image: &Image) {
-    let Owner { slot, incarnation } = image.me;
-    let live = ProcessState::Live { incarnation }.to_word();
-    let free = ProcessState::Free { incarnation }.to_word();
-    // Fails only if somebody took us for dead; then he frees it.
-    let _ = image.process_word(slot.into()).compare_exchange(live, free, AcqRel, Acquire);
-}
-
 /// Frees what sessions of this process are left, of threads that ended without dropping them.
 fn give_back_sessions(image: &Arc<Image>) -> Result<()> {
     for id in 1..=repair::sessions_high(image) {
@@ -365,18 +242,4 @@ fn give_back_sessions(image: &Arc<Image>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn moved(site: &Site) -> Error {
-    Error::CannotOpen {
-        path: site.path.clone(),
-        why: "was moved or replaced while it was being opened: open it again".to_owned(),
-    }
-}
-
-/// Asks the kernel whether the process in a slot lives. In doubt it does: taking the living for dead
-/// would be fatal.
-pub(crate) fn liveness(path: &Path) -> Result<Liveness> {
-    let probe = Probe::new(path).map_err(|source| io_error("open", path, source))?;
-    Ok(Box::new(move |slot| probe.is_held(SLOTS + slot as u64).unwrap_or(true)))
 }

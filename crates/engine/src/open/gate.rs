@@ -5,14 +5,15 @@
 //! shared by those who read only; a slot's byte is held as long as its process is attached.
 
 use std::fs::{File, Metadata};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use perilune_disk::{open_there, Disk, DiskFile, FileAccess, FileId};
 use perilune_shm::{lockbyte, platform};
 use perilune_store::{Error, Result};
 
-use crate::image::{io_error, space_error};
+use super::claim::{claim, Claimed};
+use crate::image::{io_error, space_error, Image};
 use crate::limits::PROCESSES;
 use crate::meta::beside;
 
@@ -41,13 +42,72 @@ impl Gate {
     pub(crate) fn enter(path: &Path, read_only: bool, timeout: Duration) -> Result<Gate> {
         let deadline = Instant::now() + timeout;
         loop {
-            let file = File::options().read(true).write(!read_only).open(path);
+            let file = open_there(path, !read_only);
             let file = file.map_err(|source| open_error(path, read_only, source))?;
             wait_for_lock(&file, path, read_only, deadline)?;
             let gate = Gate { file };
             if gate.is_at(path) {
                 return Ok(gate);
             }
+        }
+    }
+
+    /// Locks the `open` byte of the database file that this process has mapped, whatever leads to it.
+    ///
+    /// # Errors
+    /// `CannotOpen` when it is still locked after `timeout`; `Replaced`, `Io` when it cannot be opened.
+    pub(crate) fn enter_own(image: &Image, timeout: Duration) -> Result<Gate> {
+        let file = image.own_file()?;
+        wait_for_lock(&file, &image.path, false, Instant::now() + timeout)?;
+        Ok(Gate { file })
+    }
+
+    /// Which file is locked.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn id(&self, path: &Path) -> Result<FileId> {
+        FileId::of(&self.file).map_err(|source| io_error("look at", path, source))
+    }
+
+    /// Opens the locked file anew, by its name, which may lead elsewhere by now.
+    ///
+    /// # Errors
+    /// `CannotOpen` if it does, or what stands against it.
+    pub(crate) fn open(&self, path: &Path, write: bool) -> Result<File> {
+        let file = open_there(path, write).map_err(|source| open_error(path, !write, source))?;
+        self.prove(path, FileId::of(&file))?;
+        Ok(file)
+    }
+
+    /// Opens the locked file anew on `disk`, by its name, which may lead elsewhere by now.
+    ///
+    /// # Errors
+    /// `CannotOpen` if it does; `Io`.
+    pub(crate) fn open_on(&self, disk: &dyn Disk, path: &Path, write: bool) -> Result<Box<dyn DiskFile>> {
+        let file = disk.open(path, write).map_err(|source| io_error("open", path, source))?;
+        self.prove(path, file.id())?;
+        Ok(file)
+    }
+
+    fn prove(&self, path: &Path, found: std::io::Result<FileId>) -> Result<()> {
+        let found = found.map_err(|source| io_error("look at", path, source))?;
+        if found == self.id(path)? {
+            Ok(())
+        } else {
+            Err(moved(path))
+        }
+    }
+
+    /// An error if `path` does not lead to the locked file any more.
+    ///
+    /// # Errors
+    /// `CannotOpen`.
+    pub(crate) fn check_at(&self, path: &Path) -> Result<()> {
+        if self.is_at(path) {
+            Ok(())
+        } else {
+            Err(moved(path))
         }
     }
 
@@ -99,7 +159,7 @@ impl Drop for Gate {
 /// whoever creates a database takes, too.
 pub(crate) struct Reserved {
     new: PathBuf,
-    _gate: Gate,
+    gate: Gate,
 }
 
 impl Reserved {
@@ -109,31 +169,26 @@ impl Reserved {
     /// `CannotOpen` when somebody else is making it; `NoSpace`, `Io`.
     pub(crate) fn take(path: &Path) -> Result<Option<Reserved>> {
         let new = beside(path, "-new");
-        loop {
-            let file =
-                File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&new);
-            let file = file.map_err(|source| space_error("create", &new, source))?;
-            let locked = lockbyte::try_exclusive(&file, OPEN);
-            if !locked.map_err(|source| io_error("lock", &new, source))? {
-                return Err(Error::CannotOpen {
-                    path: path.into(),
-                    why: "is being made by another process: wait until it has finished, or give another path"
-                        .to_owned(),
-                });
-            }
-            let gate = Gate { file };
-            if gate.is_at(&new) {
-                let reserved = Reserved { new, _gate: gate };
-                return Ok((!path.exists()).then_some(reserved));
-            }
-        }
+        let access = FileAccess { mode: 0o600, owner: None };
+        let refused = |source| space_error("create", &new, source);
+        let Claimed::Ours(file) = claim(&new, access, None, Instant::now(), &|_| Ok(()), &refused)? else {
+            return Err(Error::CannotOpen {
+                path: path.into(),
+                why: "is being made by another process: wait until it has finished, or give another path"
+                    .to_owned(),
+            });
+        };
+        let reserved = Reserved { new, gate: Gate { file } };
+        Ok((!path.exists()).then_some(reserved))
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
         // While it is locked: whoever waits for it finds it gone. If it cannot be removed, the next one uses it.
-        let _ = std::fs::remove_file(&self.new);
+        if self.gate.is_at(&self.new) {
+            let _ = std::fs::remove_file(&self.new);
+        }
     }
 }
 
@@ -142,21 +197,37 @@ impl Drop for Reserved {
 /// # Errors
 /// `CannotOpen` after the deadline; `Io`.
 pub(crate) fn wait_for_lock(file: &File, path: &Path, shared: bool, deadline: Instant) -> Result<()> {
+    if is_locked_by(file, path, shared, deadline)? {
+        return Ok(());
+    }
+    Err(busy(path))
+}
+
+/// What to tell when a lock is not to be had.
+pub(super) fn busy(path: &Path) -> Error {
+    Error::CannotOpen {
+        path: path.into(),
+        why: "another process has been opening or closing the database all the time: try again, or give a \
+              higher `timeout`"
+            .to_owned(),
+    }
+}
+
+/// Locks the `open` byte of `file`, trying until `deadline`; false if it is still locked then.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn is_locked_by(file: &File, path: &Path, shared: bool, deadline: Instant) -> Result<bool> {
     let mut pause = Duration::from_micros(50);
     loop {
         let locked =
             if shared { lockbyte::try_shared(file, OPEN) } else { lockbyte::try_exclusive(file, OPEN) };
         if locked.map_err(|source| io_error("lock", path, source))? {
-            return Ok(());
+            return Ok(true);
         }
         let now = Instant::now();
         if now >= deadline {
-            return Err(Error::CannotOpen {
-                path: path.into(),
-                why: "another process has been opening or closing the database all the time: try again, \
-                      or give a higher `timeout`"
-                    .to_owned(),
-            });
+            return Ok(false);
         }
         platform::sleep(pause.min(deadline - now));
         pause = (pause * 2).min(PAUSE_MAX);
@@ -165,10 +236,17 @@ pub(crate) fn wait_for_lock(file: &File, path: &Path, shared: bool, deadline: In
 
 /// Whether `path` leads to the open file `file`.
 pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
-    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(open), Ok(there)) => identity(open) == identity(there),
+    match (FileId::of(file), FileId::at(path)) {
+        (Ok(open), Ok(there)) => open == there,
         _ => false,
+    }
+}
+
+/// What to tell when a database has been exchanged under the hands of whoever opens it.
+pub(crate) fn moved(path: &Path) -> Error {
+    Error::CannotOpen {
+        path: path.into(),
+        why: "was moved or replaced while it was being opened: open it again".to_owned(),
     }
 }
 

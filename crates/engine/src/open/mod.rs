@@ -1,10 +1,13 @@
 //! Opening a database: files found, created and checked; a process attached, and detached again.
 //!
 //! Reading order: [`options`], [`site`] (paths, file systems, creation), [`gate`] (locks on bytes of
-//! the database file), [`shm`] (the `-shm` file), [`recovery`], [`attach`] (slots, detach, fork),
-//! [`sessions`].
+//! the database file), [`claim`] (files that several want to make), [`shm`] (the `-shm` file), [`recovery`], [`enter`]
+//! (slots), [`attach`] (detach, fork), [`sessions`].
 //!
 //! Invariants
+//! - The file that is locked is the database. Whatever is opened by its name later, when it is opened and as long
+//!   as it is used, is compared with that one; what turns out to be another file is not touched.
+//! - A file is made under a name where there is none; one that is left is removed under its lock, if it is ours.
 //! - `-shm` is created, filled or replaced, and slots change hands, only under the exclusive lock on
 //!   the `open` byte of `x.db`; it is replaced only while no slot byte and no `in-use` byte is held.
 //! - A process is attached from the moment its word is LIVE until its byte is free; the byte is locked
@@ -16,10 +19,11 @@
 //!
 //! | killed | left behind | then |
 //! |---|---|---|
-//! | creating: `PATH-new` in part, not renamed | `PATH-new` | the next creator locks, empties and fills it |
+//! | creating: `PATH-new` in part, not renamed | `PATH-new` | the next creator locks it, removes it and makes his own |
+//! | creating: linked to PATH, not yet unlinked | a database with two names | `PATH-new` is in the next creator's way if it was opened |
 //! | creating: renamed, directory not synced | a whole database | nothing |
 //! | holding the `open` lock | the kernel frees the byte | nothing |
-//! | building `-shm` or recovering, READY not set | a file that is not READY | the next one removes and builds it |
+//! | building `-shm` or recovering, READY not set | a file that is not READY, nor locked | the next one removes it, and builds his |
 //! | built, no slot yet | a good `-shm` | attached to |
 //! | byte locked, word FREE | nothing: the byte goes | nothing |
 //! | word LIVE, before / in repairing others / after | a dead process without sessions | repaired |
@@ -37,6 +41,8 @@
 //! killed).
 
 mod attach;
+mod claim;
+mod enter;
 mod gate;
 mod options;
 mod recovery;
@@ -55,7 +61,7 @@ mod tests_of_growth;
 pub use options::OpenOptions;
 
 pub(crate) use attach::Attachment;
-pub(crate) use gate::{Gate, Reserved, WARDEN};
+pub(crate) use gate::{moved, Gate, Reserved, WARDEN};
 pub(crate) use recovery::replay;
 pub(crate) use sessions::{claim_session, release_session};
 pub(crate) use site::{Site, INITIAL_PAGES};

@@ -103,7 +103,7 @@ pub(crate) fn replay(
     meta: &Meta,
     goes_on: bool,
 ) -> Result<Replayed> {
-    let mut reader = match log::read(disk, path, meta.uuid, meta.wal_batch) {
+    let mut reader = match log::read(disk, path, meta.log_id(), meta.wal_batch) {
         Ok(reader) => reader,
         Err(error) => return Ok(Replayed { batches: 0, records: 0, behind: 0, end: Err(error), lost: None }),
     };

@@ -6,31 +6,34 @@
 //! `shm_dir` goes unnoticed. A good one is used as it is, also when all processes were killed. Any other
 //! is replaced, if nobody is attached; if the database was not closed, it is recovered ([`super::recovery`]).
 
-use std::fs::{self, File, Metadata, Permissions};
+use std::cell::Cell;
+use std::fs::{File, Metadata};
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use perilune_disk::{Disk, DiskFile};
-use perilune_shm::platform;
+use perilune_disk::{open_there, Disk, DiskFile, FileAccess, FileId};
 use perilune_shm::region::{Access, Region};
+use perilune_shm::{lockbyte, platform};
 use perilune_store::{Error, Result};
 
-use super::gate::{open_error, Gate};
+use super::claim::{claim, Claimed};
+use super::gate::{self, open_error, Gate};
 use super::recovery;
 use super::site::Site;
 use super::OpenOptions;
 use crate::checkpoint;
 use crate::image::layout::{
-    header, Owner, PAGE_TABLE_AT, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, SESSIONS_AT, SHM_LAYOUT,
+    control, header, Owner, PAGE_TABLE_AT, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, SESSIONS_AT, SHM_LAYOUT,
     SHM_MAGIC,
 };
-use crate::image::{io_error, Advice, Ahead, Image};
+use crate::image::{io_error, is_no_file, Advice, Ahead, Home, Image};
 use crate::limits::{PAGE, RING};
-use crate::log;
-use crate::meta::{self, space_error, Meta};
+use crate::log::{self, LogId};
+use crate::meta::{self, left_over, space_error, Meta};
 use crate::recover::{self, RecoveryReport};
 
 /// Header word: where the process table begins. The same in all layouts, as the next one.
@@ -76,6 +79,17 @@ impl Header {
     }
 }
 
+/// The log of the database that a `-shm` was made for, if that was closed: nobody needs it any more.
+fn closed_log(shm: &File) -> Option<LogId> {
+    let mut bytes = [0; control::CLOSED + 8];
+    shm.read_exact_at(&mut bytes, 0).ok()?;
+    let word = |offset: usize| Some(u64::from_le_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?));
+    let is_known = word(header::MAGIC)? == SHM_MAGIC && word(header::LAYOUT)? == SHM_LAYOUT | GEOMETRY << 32;
+    let uuid = bytes[header::UUID..header::UUID + 16].try_into().ok()?;
+    let id = LogId { uuid, mark: word(control::LOG_MARK)? };
+    (is_known && word(control::CLOSED)? == 1 && id.mark != 0).then_some(id)
+}
+
 /// The opened database file, under the `open` lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
@@ -116,9 +130,10 @@ impl Opening<'_> {
 
     fn look(&self) -> Result<(Option<File>, Found)> {
         let path = &self.site.shm_path;
-        let file = match File::options().read(true).write(!self.options.read_only).open(path) {
+        let file = match open_there(path, !self.options.read_only) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok((None, Found::Missing)),
+            Err(error) if is_no_file(&error) => return Err(left_over::in_the_way(path)),
             Err(error) => return Err(open_error(path, self.options.read_only, error)),
         };
         let mut header = Header([0; HEADER_BYTES]);
@@ -147,7 +162,7 @@ impl Opening<'_> {
         let bytes = Image::shm_bytes(pages_max);
         let access = if self.options.read_only { Access::ReadOnly } else { Access::ReadWrite };
         let shm = self.map(file, bytes, access, &self.site.shm_path)?;
-        let image = self.assemble(shm, pages_max, access)?;
+        let image = self.assemble(shm, Some(file), pages_max, access)?;
         self.check_size(image.npages())?;
         Ok(image)
     }
@@ -166,7 +181,7 @@ impl Opening<'_> {
             }
             return refused(format!(
                 "is in use by {} process(es) that do not use {}: give the same shm_dir as they do; if that \
-                 file was removed, end them first",
+                 file was removed, or the database renamed while they had it open, end them first",
                 attached.len(),
                 self.site.shm_path.display()
             ));
@@ -217,17 +232,23 @@ impl Opening<'_> {
         let space = |source| space_error("create", path, source);
         self.check_size(self.meta.npages)?;
         self.fill_holes()?;
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error("remove", path, error)),
-            _ => {}
-        }
         let database = self.gate.metadata(&self.site.path)?;
-        let mode = database.permissions().mode() & 0o777;
-        let file = File::options().read(true).write(true).create_new(true).mode(mode).open(path);
-        let file = file.map_err(|source| open_error(path, false, source))?;
-        // Whoever may use the database may use this: same mode, and same owner where that is allowed.
-        file.set_permissions(Permissions::from_mode(mode)).map_err(space)?;
-        let _ = std::os::unix::fs::fchown(&file, Some(database.uid()), Some(database.gid()));
+        let before = Cell::new(None);
+        let may_replace = |old: Option<&File>| {
+            before.set(before.get().or_else(|| old.and_then(closed_log)));
+            self.gate.check_at(&self.site.path)
+        };
+        // Whoever may use the database may use this: same mode, and same owner where that is allowed. It is locked
+        // until it is built: who comes by this name with another database waits.
+        let claimed = claim(
+            path,
+            FileAccess::from(&database),
+            Some(SHM_MAGIC),
+            Instant::now() + self.options.timeout,
+            &may_replace,
+            &|source| open_error(path, false, source),
+        );
+        let Claimed::Ours(file) = claimed? else { return Err(gate::busy(path)) };
         let pages_max = self.options.pages_max().max(self.meta.npages);
         let bytes = Image::shm_bytes(pages_max);
         platform::set_len(&file, bytes as u64).map_err(space)?;
@@ -238,7 +259,7 @@ impl Opening<'_> {
         allocate(0, SESSIONS_AT)?;
         allocate(PAGE_TABLE_AT, Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT)?;
         let shm = self.map(&file, bytes, Access::ReadWrite, path)?;
-        let mut image = self.assemble(shm, pages_max, Access::ReadWrite)?;
+        let mut image = self.assemble(shm, Some(&file), pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
         // NB: before any page is written, be it that of the volatile root.
         checkpoint::adopt(&image, self.file, self.meta)?;
@@ -252,7 +273,12 @@ impl Opening<'_> {
             log::restart(&image, self.meta.wal_batch, log::level_of_meta(self.meta.level));
             log::clear(&image)?;
         }
+        if let Some(id) = before.get().filter(|id| id.uuid != self.meta.uuid) {
+            log::remove_files(&**self.disk, &self.site.path, id)?;
+        }
         image.shm.word(header::READY).store(1, Release);
+        // Explicitly: a child forked meanwhile by another thread has a copy of the descriptor.
+        let _ = lockbyte::unlock(&file, gate::OPEN);
         Ok((image, report))
     }
 
@@ -284,7 +310,7 @@ impl Opening<'_> {
         let bytes = Image::shm_bytes(self.meta.npages);
         let shm = Region::anonymous(bytes);
         let shm = shm.map_err(|source| io_error("map memory for", &self.site.shm_path, source))?;
-        let image = self.assemble(shm, self.meta.npages, Access::ReadOnly)?;
+        let image = self.assemble(shm, None, self.meta.npages, Access::ReadOnly)?;
         recover::fill(&image, self.meta, self.file)?;
         Ok(image)
     }
@@ -308,17 +334,18 @@ impl Opening<'_> {
     /// now: one that is written to on a full disk would end the process.
     fn fill_holes(&self) -> Result<()> {
         let path = &self.site.path;
-        let file =
-            File::options().write(true).open(path).map_err(|source| open_error(path, false, source))?;
+        let file = self.gate.open(path, true)?;
         let bytes = self.meta.npages * PAGE as u64;
         let filled = self.disk.allocate(bytes, &|bytes| platform::allocate(&file, 0, bytes));
         filled.map_err(|source| space_error("allocate", path, source))
     }
 
-    fn assemble(&self, shm: Region, pages_max: u64, access: Access) -> Result<Image> {
+    fn assemble(&self, shm: Region, from: Option<&File>, pages_max: u64, access: Access) -> Result<Image> {
         let path = &self.site.path;
-        let file = File::options().read(true).write(access == Access::ReadWrite).open(path);
-        let file = file.map_err(|source| open_error(path, self.options.read_only, source))?;
+        let file = self.gate.open(path, access == Access::ReadWrite)?;
+        let id = from.map(FileId::of).transpose();
+        let id = id.map_err(|source| io_error("look at", &self.site.shm_path, source))?;
+        let probe = super::enter::probe(self.gate, path)?;
         let db = self.map(&file, pages_max as usize * PAGE, access, path)?;
         let bytes = self.meta.npages * PAGE as u64;
         let advice = Advice::give(&db, bytes, self.meta.level == 0);
@@ -329,10 +356,11 @@ impl Opening<'_> {
             shm,
             path: path.clone(),
             shm_path: self.site.shm_path.clone(),
+            home: Home::new(self.gate.id(path)?, id, Some(Arc::clone(&probe))),
             read_only: self.options.read_only,
             me: NOBODY,
             pages_max: pages_max.min(self.options.pages_max().max(self.meta.npages)),
-            liveness: super::attach::liveness(path)?,
+            liveness: super::enter::liveness(probe),
             disk: Arc::clone(self.disk),
             buffer: Mutex::default(),
         })

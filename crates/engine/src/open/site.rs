@@ -4,16 +4,17 @@
 //! the final name is always a whole database. Creators exclude each other by the `open` lock on
 //! `PATH-new`; who finds that name gone, or leading elsewhere, after waiting starts again.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use perilune_disk::Disk;
+use perilune_disk::{Disk, DiskFile, FileAccess, FileId};
 use perilune_shm::platform::{self, FileSystem};
 use perilune_store::{Durability, Error, Result};
 
+use super::claim::{claim, Claimed};
 use super::gate;
 use super::OpenOptions;
 use crate::image::io_error;
@@ -98,20 +99,14 @@ impl Site {
     /// Makes the database under another name and renames it; false when somebody else was at it.
     fn create(&self, options: &OpenOptions, disk: &dyn Disk, deadline: Instant) -> Result<bool> {
         let new = meta::beside(&self.path, "-new");
-        let opening = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(options.file_mode)
-            .open(&new);
-        let file = opening.map_err(|source| self.create_error(source))?;
-        gate::wait_for_lock(&file, &new, false, deadline)?;
-        if !gate::is_same_file(&file, &new) {
-            return Ok(false);
-        }
+        let access = FileAccess { mode: options.file_mode, owner: None };
+        let refused = |source| self.create_error(source);
+        let file = match claim(&new, access, None, deadline, &|_| Ok(()), &refused)? {
+            Claimed::Ours(file) => file,
+            Claimed::Busy => return Err(gate::busy(&new)),
+        };
         let made = if self.is_missing()? { self.fill(&file, &new, options, disk) } else { Ok(false) };
-        if !matches!(made, Ok(true)) {
+        if gate::is_same_file(&file, &new) {
             let _ = fs::remove_file(&new);
         }
         // Explicitly: a child forked meanwhile by another thread has a copy of the descriptor.
@@ -121,13 +116,31 @@ impl Site {
 
     fn fill(&self, file: &File, new: &Path, options: &OpenOptions, disk: &dyn Disk) -> Result<bool> {
         let space = |source| space_error("create", &self.path, source);
-        file.set_len(0).map_err(space)?;
-        // Exactly what was asked for, whatever the umask.
-        file.set_permissions(Permissions::from_mode(options.file_mode)).map_err(space)?;
         let bytes = INITIAL_PAGES * PAGE as u64;
         disk.allocate(bytes, &|bytes| platform::allocate(file, 0, bytes)).map_err(space)?;
-        write_empty(new, options.durability.unwrap_or_default(), disk)?;
-        disk.rename(new, &self.path).map_err(|source| io_error("create", &self.path, source))?;
+        let target = disk.open(new, true).map_err(space)?;
+        if FileId::of(file).map_err(space)? != target.id().map_err(space)? {
+            return Err(gate::moved(new));
+        }
+        write_empty(&*target, new, options.durability.unwrap_or_default())?;
+        if !self.is_missing()? {
+            return Ok(false);
+        }
+        // NB: a file that has come there meanwhile, a backup say, is not replaced; an empty one is. And it is this file
+        // that gets the name: `new` may lead to that of another creator, if the directory was renamed.
+        let named = if !self.path.exists() {
+            disk.link(&|| platform::link(file, new, &self.path))
+        } else if gate::is_same_file(file, new) {
+            disk.rename(new, &self.path)
+        } else {
+            return Ok(false);
+        };
+        match named {
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+                return Ok(false)
+            }
+            named => named.map_err(|source| io_error("create", &self.path, source))?,
+        }
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
         Ok(true)
@@ -149,9 +162,8 @@ impl Site {
 }
 
 /// Writes an empty database into an allocated file of zeros, and makes it durable.
-fn write_empty(path: &Path, level: Durability, disk: &dyn Disk) -> Result<()> {
+fn write_empty(file: &dyn DiskFile, path: &Path, level: Durability) -> Result<()> {
     let write_error = |source| space_error("create", path, source);
-    let file = disk.open(path, true).map_err(write_error)?;
     let leaf = page::empty_leaf(0);
     page::put_identity(&leaf, ROOT, FIRST_GENERATION);
     let mut bytes = Vec::with_capacity(PAGE);
@@ -171,7 +183,7 @@ fn write_empty(path: &Path, level: Durability, disk: &dyn Disk) -> Result<()> {
     let info_sum = info_sum.value();
     let (height, npages, level) = (1, INITIAL_PAGES, level as u32);
     let meta = Meta { root: ROOT, height, npages, info_sum, level, ..Meta::of_new_file() };
-    meta::write(&*file, path, 0, &meta)
+    meta::write(file, path, 0, &meta)
 }
 
 /// The absolute path, symbolic links resolved; the file itself may be missing.

@@ -350,7 +350,7 @@ fn an_empty_file_becomes_a_database() {
 #[test]
 fn what_a_killed_creator_left_is_made_anew() {
     let scratch = Scratch::new();
-    fs::write(scratch.0.join("x.db-new"), vec![7; 3 * PAGE]).unwrap();
+    fs::write(scratch.0.join("x.db-new"), vec![0; 3 * PAGE]).unwrap();
     put(&scratch.open(), "a", b"1");
     assert!(!scratch.0.join("x.db-new").exists());
     let left = File::create(scratch.shm()).unwrap();

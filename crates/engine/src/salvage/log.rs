@@ -13,7 +13,6 @@
 //!   lie whole behind it are applied, too: then what a commit relied on may be missing.
 //! - The damaged database and its log are only read.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,8 +22,9 @@ use perilune_store::Result;
 
 use super::SalvageReport;
 use crate::image::io_error;
+use crate::image::layout::SHM_MAGIC;
 use crate::log::{self, End};
-use crate::meta::{self, Meta};
+use crate::meta::{self, left_over, Meta};
 use crate::open::{self, Attachment, OpenOptions, Site};
 use crate::page::{self, LEAF};
 use crate::still::Still;
@@ -53,7 +53,7 @@ pub(super) fn apply(
     let options = OpenOptions { create: false, read_only: false, durability: None, ..options.clone() };
     let applied = replay(disk, &options, path, meta, partial, report);
     // Of the copy's name of now, which nobody will use.
-    let _ = fs::remove_file(&Site::find(partial, &options)?.shm_path);
+    let _ = left_over::remove(&**disk, &Site::find(partial, &options)?.shm_path, Some(SHM_MAGIC));
     applied?;
     count(&**disk, partial, report)
 }
@@ -71,7 +71,8 @@ fn named(disk: &dyn Disk, path: &Path, still: &Still) -> Result<Option<Meta>> {
     let Some(found) = log::unnamed(disk, path)? else { return Ok(None) };
     let goes_beyond = found.generation > durable || found.generation == durable && found.is_whole;
     // Records of all generations are to be applied.
-    let meta = Meta { uuid: found.uuid, wal_batch: found.first, generation: 0, ..meta.clone() };
+    let (uuid, log_mark) = (found.id.uuid, found.id.mark);
+    let meta = Meta { uuid, log_mark, wal_batch: found.first, generation: 0, ..meta.clone() };
     Ok(goes_beyond.then_some(meta))
 }
 

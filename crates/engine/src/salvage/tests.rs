@@ -492,6 +492,8 @@ fn a_log_without_meta_is_applied_only_if_it_goes_beyond_the_tree() {
 fn sum_head(bytes: &mut [u8]) {
     let sum = crc32c::crc32c_append(crc32c::crc32c(&bytes[8..12]), &bytes[16..64]);
     bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    let sum = crc32c::crc32c(&bytes[16..72]);
+    bytes[72..76].copy_from_slice(&sum.to_le_bytes());
 }
 
 #[test]

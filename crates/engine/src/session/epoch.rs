@@ -28,7 +28,7 @@ impl Epoch {
         let flush = image.control(control::FLUSH).load(Acquire);
         let generation = image.control(control::GEN).load(Acquire) as u32;
         let lease = image.control(control::LEASE).load(Acquire);
-        let flags = image.control(control::FLAGS).load(Relaxed);
+        let flags = image.control(control::FLAGS).load(Relaxed) | image.lost_flag();
         Epoch { flush, generation, lease, flags }
     }
 

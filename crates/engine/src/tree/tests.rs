@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use perilune_disk::{FileId, RealDisk};
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::Region;
 use perilune_store::{Presence, Span};
@@ -15,7 +16,7 @@ use perilune_store::{Presence, Span};
 use super::{Neighbour, Which};
 use crate::access::Access;
 use crate::image::layout::{control, Owner};
-use crate::image::Image;
+use crate::image::{Home, Image};
 use crate::limits::{INLINE_MAX, PAGE, SEGMENT_RESERVED, USER_KEY_MAX, VOLATILE};
 use crate::session::Seat;
 use crate::{page, verify};
@@ -27,13 +28,14 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         shm: Region::anonymous(Image::shm_bytes(pages)).unwrap(),
         path: PathBuf::from("scratch"),
         shm_path: PathBuf::from("scratch-shm"),
+        home: Home::new(FileId { device: 0, inode: 0 }, None, None),
         read_only: false,
         advice: crate::image::Advice::default(),
         ahead: crate::image::Ahead::default(),
         me: Owner { slot: 0, incarnation: 1 },
         pages_max: pages,
         liveness: Box::new(|_| true),
-        disk: Arc::new(perilune_disk::RealDisk),
+        disk: Arc::new(RealDisk),
         buffer: std::sync::Mutex::default(),
     };
     image.control(control::NPAGES).store(pages, Relaxed);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use perilune_disk::{Disk, DiskFile, RealDisk};
+use perilune_disk::{Disk, DiskFile, FileAccess, FileId, RealDisk};
 
 /// What a call did to a file.
 #[derive(Clone, Debug)]
@@ -94,8 +95,12 @@ impl Disk for Recorder {
         Ok(Box::new(RecordedFile { path: path.into(), file, recorder: self.clone() }))
     }
 
-    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let file = RealDisk.create(path, like)?;
+    fn open_held(&self, descriptor: RawFd, write: bool) -> io::Result<Box<dyn DiskFile>> {
+        RealDisk.open_held(descriptor, write)
+    }
+
+    fn create(&self, path: &Path, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
+        let file = RealDisk.create(path, access)?;
         self.note(Event::Emptied(path.into()));
         Ok(Box::new(RecordedFile { path: path.into(), file, recorder: self.clone() }))
     }
@@ -110,6 +115,10 @@ impl Disk for Recorder {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         RealDisk.rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename_new(from, to)
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
@@ -135,5 +144,13 @@ impl DiskFile for RecordedFile {
 
     fn size(&self) -> io::Result<u64> {
         self.file.size()
+    }
+
+    fn cut(&self, bytes: u64) -> io::Result<()> {
+        self.file.cut(bytes)
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        self.file.id()
     }
 }

@@ -11,12 +11,13 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use perilune_disk::{Disk, DiskFile, RealDisk};
+use perilune_disk::{Disk, DiskFile, FileAccess, FileId, RealDisk};
 use perilune_harness::bank::Random;
 use perilune_shm::platform::monotonic_nanos;
 
@@ -173,9 +174,13 @@ impl Disk for TapeDisk {
         Ok(self.wrap(path, RealDisk.open(path, write)?))
     }
 
-    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn DiskFile>> {
+    fn open_held(&self, descriptor: RawFd, write: bool) -> io::Result<Box<dyn DiskFile>> {
+        RealDisk.open_held(descriptor, write)
+    }
+
+    fn create(&self, path: &Path, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         self.0.check(Failing::NoSpace)?;
-        let file = RealDisk.create(path, like)?;
+        let file = RealDisk.create(path, access)?;
         if let Some(number) = number(path) {
             self.0.note(Kind::Created, number, self.0.id(), (0, 0), &[])?;
         }
@@ -196,6 +201,10 @@ impl Disk for TapeDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         RealDisk.rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename_new(from, to)
     }
 
     fn sync_directory(&self, _path: &Path) -> io::Result<()> {
@@ -239,6 +248,14 @@ impl DiskFile for TapeFile {
 
     fn size(&self) -> io::Result<u64> {
         self.file.size()
+    }
+
+    fn cut(&self, bytes: u64) -> io::Result<()> {
+        self.file.cut(bytes)
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        self.file.id()
     }
 }
 
