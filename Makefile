@@ -103,6 +103,12 @@ kill-storm:
 	@$(CARGO) run --quiet --release -p perilune-harness --features kill-storm --bin kill_storm -- \
 	    --seconds $(SECONDS) $(KILL_STORM)
 
+## replace-storm: databases removed, renamed and remade under 8 processes that have them open, for SECONDS=60
+.PHONY: replace-storm
+replace-storm:
+	@$(CARGO) run --quiet --release -p perilune-harness --features replace-storm --bin replace_storm -- \
+	    --seconds $(SECONDS) $(REPLACE_STORM)
+
 ## kill-step: kill after every instruction of every operation; KILL_STEP='--quick', '--case NAME', ...
 kill-step:
 	@$(CARGO) run --quiet --release -p perilune-harness --features kill-step --bin kill_step -- $(KILL_STEP)
