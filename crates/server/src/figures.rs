@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use perilune::{Durability, Session, TransactionOptions};
 
+use crate::journal::Level;
 use crate::peers;
 use crate::server::Server;
 use crate::statistics::{Looks, Traffic};
@@ -170,11 +171,13 @@ impl Published {
 pub(crate) struct Publisher {
     last: Published,
     at: Instant,
+    /// Why nothing is written, as far as the log has been told.
+    stopped: u64,
 }
 
 impl Publisher {
     pub(crate) fn new() -> Publisher {
-        Publisher { last: Published::default(), at: Instant::now() }
+        Publisher { last: Published::default(), at: Instant::now(), stopped: 0 }
     }
 
     /// Publishes this server's figures, if they have changed. A database that takes no writes has none.
@@ -184,6 +187,7 @@ impl Publisher {
         self.at = Instant::now();
         // What it takes between is not seen; where that fails, the next second tells.
         let _ = server.memory.used(&server.database);
+        self.note_stop(server);
         let (traffic, before) = (server.statistics.traffic(), self.last.traffic);
         for (rate, now, before) in [
             (&figures.commands_each_second, server.statistics.commands(), self.last.commands),
@@ -206,6 +210,19 @@ impl Publisher {
         if written.is_ok() {
             self.last = now;
         }
+    }
+
+    /// Says in the log that nothing is written any more, once.
+    fn note_stop(&mut self, server: &Server) {
+        let stopped = server.memory.stopped();
+        if std::mem::replace(&mut self.stopped, stopped) == stopped || stopped == 0 {
+            return;
+        }
+        let why = match stopped {
+            2 => "the database was removed or replaced: start the server again",
+            _ => "a sync has failed: see to the disk, and end all processes that have the database open",
+        };
+        server.note(Level::Warning, "writes-stopped", &[("why", why)]);
     }
 }
 

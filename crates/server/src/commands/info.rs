@@ -214,7 +214,10 @@ fn memory_fields(context: &mut Context<'_>, peak: u64) -> Result<Fields> {
 
 fn persistence_fields(context: &Context<'_>) -> Result<Fields> {
     let figures = context.server.database.stat()?;
-    let level = figures.iter().find(|figure| figure.name == "durability").map_or(0, |figure| figure.value);
+    let value =
+        |name: &str| figures.iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value);
+    let level = value("durability");
+    let status = if value("writes_stopped") == 0 { "ok" } else { "err" };
     let mut fields = own(vec![
         ("loading", "0".to_owned()),
         ("durability", ["none", "periodic", "fsync"][(level as usize).min(2)].to_owned()),
@@ -224,7 +227,7 @@ fn persistence_fields(context: &Context<'_>) -> Result<Fields> {
         ("aof_enabled", u8::from(level > 0).to_string()),
         ("aof_rewrite_in_progress", "0".to_owned()),
         ("aof_last_bgrewrite_status", "ok".to_owned()),
-        ("aof_last_write_status", "ok".to_owned()),
+        ("aof_last_write_status", status.to_owned()),
     ]);
     // What `perilune stat` tells of the disk.
     let wanted = [
@@ -235,6 +238,7 @@ fn persistence_fields(context: &Context<'_>) -> Result<Fields> {
         "replay_bytes",
         "file_bytes",
         "free_bytes",
+        "writes_stopped",
     ];
     for figure in figures {
         if wanted.contains(&figure.name) {

@@ -52,6 +52,8 @@ pub(crate) struct Memory {
     peak: AtomicU64,
     /// Bytes that commands have brought since.
     brought: AtomicU64,
+    /// Why nothing can be written; 0: it can.
+    stopped: AtomicU64,
     measured: Mutex<Measured>,
     pool: Mutex<Pool>,
     uses: Uses,
@@ -74,6 +76,7 @@ impl Memory {
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             brought: AtomicU64::new(0),
+            stopped: AtomicU64::new(0),
             measured: Mutex::new(Measured { at: None, took: Duration::ZERO }),
             pool: Mutex::default(),
             uses: Uses::new(),
@@ -89,7 +92,8 @@ impl Memory {
         if let Ok(mut measured) = self.measured.try_lock() {
             if measured.at.is_none_or(|at| at.elapsed() > FRESH + measured.took * SPARING) {
                 let begun = Instant::now();
-                let used = measure(database)?;
+                let (used, stopped) = measure(database)?;
+                self.stopped.store(stopped, Ordering::Relaxed);
                 self.used.store(used, Ordering::Relaxed);
                 self.peak.fetch_max(used, Ordering::Relaxed);
                 self.brought.store(0, Ordering::Relaxed);
@@ -105,19 +109,24 @@ impl Memory {
         self.used(database)
     }
 
+    /// Why nothing can be written, as it was when the memory was measured last; 0: it can.
+    pub(crate) fn stopped(&self) -> u64 {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// The most that this server has seen in use.
     pub(crate) fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 }
 
-/// Bytes of pages that hold something now.
-fn measure(database: &Database) -> perilune::Result<u64> {
+/// Bytes of pages that hold something now, and why nothing can be written (0: it can).
+fn measure(database: &Database) -> perilune::Result<(u64, u64)> {
     let figures = database.stat()?;
     let value =
         |name: &str| figures.iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value);
     let kept = value("free_bytes") + value("checkpoint_bytes") + value("snapshot_bytes");
-    Ok(value("file_bytes").saturating_sub(kept))
+    Ok((value("file_bytes").saturating_sub(kept), value("writes_stopped")))
 }
 
 /// Whether there is a limit at all.
