@@ -29,12 +29,12 @@ use perilune_store::{Durability, Error, Result};
 
 use crate::image::layout::{control, FLAG_FAILED};
 use crate::image::Image;
-use crate::limits::CHECKPOINT_PERIOD;
+use crate::limits::{CHECKPOINT_PERIOD, PAGE};
 use crate::meta::info::{self, GenerationSum, Place};
 use crate::meta::survey::Survey;
-use crate::meta::{self, space_error, Meta};
+use crate::meta::{self, space_error, sums, Meta};
 use crate::pin::{self, Purpose};
-use crate::{control as handshake, duty, log, page};
+use crate::{control as handshake, duty, log, notice, page};
 
 /// Header word: stamp of the newest copy of meta that this `-shm` goes with.
 pub(crate) const STAMP: usize = 88;
@@ -225,9 +225,13 @@ fn checkpoint(image: &Arc<Image>, disk: &dyn Disk, but: u16, stays_open: bool) -
     let pin = pin::cut(image, but, Purpose::Checkpoint)?;
     let (generation, root, npages) = (pin.generation(), pin.root(), image.npages());
     let rewrite = image.shm.word(REWRITE).load(Acquire) != 0;
+    let surveys = Place::all(npages).map(|place| Survey::of(image, &*file, place, npages, &meta));
+    let surveys: Vec<Survey> = surveys.collect::<Result<_>>()?;
+    // NB: before a slot is written: a damaged one may seem not to count.
+    let known = Place::all(npages).zip(&surveys).filter(|(place, _)| place.is_in(meta.npages));
+    sums::check_infos(&image.path, &meta, known.map(|(_, survey)| survey.generation_before()))?;
     let mut info_sum = GenerationSum::default();
-    for place in Place::all(npages) {
-        let survey = Survey::of(image, &*file, place, npages, &meta)?;
+    for survey in surveys {
         info_sum.add(survey.write(image, &*file, generation, rewrite)?);
     }
     sync(image, &*file)?;
@@ -323,7 +327,28 @@ fn write_meta(image: &Image, file: &dyn DiskFile, slot: usize, meta: Meta) -> Re
     sync(image, file)?;
     image.shm.word(STAMP).store(meta.stamp, Release);
     image.control(control::NAMED_SEQUENCE).store(meta.log_segment, Release);
+    // Should one copy be damaged, the other says the same. When it comes to the disk, if at all, does not matter, nor
+    // what becomes of it on the way: this one counts, and is there.
+    let _ = meta::put(file, &image.path, 1 - slot, &meta);
     Ok(())
+}
+
+/// Notes for whoever verifies that a copy of meta was found damaged, and says so.
+pub(crate) fn note_damaged_copies(image: &Image, damaged: [bool; 2]) {
+    for (slot, _) in damaged.iter().enumerate().filter(|(_, is_damaged)| **is_damaged) {
+        image.control(control::META_DAMAGED).fetch_or(1 << slot, Relaxed);
+        notice::error(|| format!("{}: {}", image.path.display(), damaged_copy(slot)));
+    }
+}
+
+/// Says that a copy of meta was damaged.
+pub(crate) fn damaged_copy(slot: usize) -> String {
+    let page = slot * PAGE;
+    format!(
+        "copy {} of meta (page {slot}, byte {page}) was damaged, perhaps by a crash while it was being written; the other \
+         one is good and counts: nothing is lost, and it is written anew",
+        ["A", "B"][slot & 1]
+    )
 }
 
 fn now_ms() -> u64 {

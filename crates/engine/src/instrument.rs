@@ -212,6 +212,7 @@ impl Place {
             read_only: false,
             advice: crate::image::Advice::default(),
             ahead: crate::image::Ahead::default(),
+            proofs: crate::image::Proofs::default(),
             me: Owner { slot: number, incarnation: 1 },
             pages_max: self.pages_max,
             liveness: Box::new(move |slot| dead.iter().all(|dead| usize::from(*dead) != slot)),

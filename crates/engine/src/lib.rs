@@ -31,6 +31,7 @@ mod notice;
 mod open;
 mod page;
 mod pin;
+mod proof;
 mod recover;
 mod repair;
 mod salvage;

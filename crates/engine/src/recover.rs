@@ -2,7 +2,8 @@
 //!
 //! Trusted: the newest good copy of meta, and for each info page the newest good slot up to meta's
 //! generation, if together they have the sum that meta keeps. Pages outside the checkpoint are free,
-//! whatever they hold; versions begin at 0; the volatile tree is a new empty leaf.
+//! whatever they hold; those of it are unproved, unless a recovery is to follow; versions begin at 0; the volatile
+//! tree is a new empty leaf.
 //!
 //! What if we are killed? `-shm` is not READY yet: the next to come builds it anew.
 //!
@@ -19,7 +20,7 @@ use perilune_store::{Error, Result};
 use crate::image::layout::{control, Life};
 use crate::image::Image;
 use crate::limits::{SEGMENT_RESERVED, VOLATILE};
-use crate::meta::info::{GenerationSum, InfoPage, Place};
+use crate::meta::info::{InfoPage, Place};
 use crate::meta::{sums, Meta};
 use crate::page::{self, FLAG_VOLATILE};
 
@@ -61,15 +62,13 @@ impl std::fmt::Display for RecoveryReport {
 /// `Corrupt` with the place; `NoSpace` when there is no room for the volatile root; `Io`.
 pub(crate) fn fill(image: &Image, meta: &Meta, file: &dyn DiskFile) -> Result<()> {
     let mut table = Table { image, frontier: SEGMENT_RESERVED, used: 0 };
-    let mut sum = GenerationSum::default();
+    let mut generations = Vec::new();
     for place in Place::all(meta.npages) {
         let page = sums::info_page(file, &image.path, meta, place)?;
-        sum.add(page.generation);
+        generations.push(page.generation);
         table.load(meta, place, &page)?;
     }
-    if sum.value() != meta.info_sum {
-        return Err(damaged(image, "its info pages are not those of its checkpoint".to_owned()));
-    }
+    sums::check_infos(&image.path, meta, generations.into_iter())?;
     check_root(image, meta)?;
     let free = (SEGMENT_RESERVED..table.frontier).filter(|page| Image::is_data_page(*page)).count() as u64;
     let put = |word: usize, value: u64| image.control(word).store(value, Relaxed);
@@ -105,8 +104,14 @@ impl Table<'_> {
                 let what = format!("info page {place:?} says page {number} was born in {}", entry.born);
                 return Err(damaged(self.image, what));
             }
-            let state = if entry.is_run { State::Extent } else { State::Tree };
-            let life = Life { born: entry.born, ..Life::default() };
+            let state = match entry.is_run {
+                true => State::Extent,
+                // A recovery compares all pages itself, at once.
+                false if meta.is_open => State::Tree,
+                false => State::Unproved,
+            };
+            let is_unproved = entry.is_run && !meta.is_open;
+            let life = Life { born: entry.born, is_unproved, ..Life::default() };
             self.image.latch(number as u32).store(LatchWord::unlocked(state, 0).raw(), Relaxed);
             self.image.life_word(number as u32).store(life.to_word(), Relaxed);
             self.frontier = number + 1;
@@ -143,7 +148,7 @@ fn plant_volatile_root(image: &Image) -> Result<()> {
     let leaf = page::empty_leaf(FLAG_VOLATILE);
     page::put_identity(&leaf, number as u32, VOLATILE);
     words::copy(&leaf, image.page(number as u32));
-    let life = Life { born: VOLATILE, died: VOLATILE, was_run: false };
+    let life = Life { born: VOLATILE, died: VOLATILE, ..Life::default() };
     image.life_word(number as u32).store(life.to_word(), Relaxed);
     image.latch(number as u32).store(LatchWord::unlocked(State::Tree, 0).raw(), Release);
     frontier.store(number + 1, Relaxed);

@@ -5,6 +5,7 @@
 //!
 //! Invariants
 //! - What cannot be in a good tree is damage of the file, and an error: no page is trusted.
+//! - A page is proved when a descent comes to it: what was the last leaf has been.
 //!
 //! Deliberately absent: how a generation is kept (`pin`); the volatile tree, which is in no snapshot.
 
@@ -16,6 +17,7 @@ use crate::image::Image;
 use crate::limits::HEIGHT_MAX;
 use crate::page::{self, contains, find, find_child, leaf_count, Page, INNER, LEAF, RECORD_BIG};
 use crate::pin::Pin;
+use crate::proof;
 use crate::session::extent;
 use crate::tree::{place, Neighbour};
 
@@ -29,7 +31,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn new(pin: Pin) -> Snapshot {
-        let leaf = Cell::new(pin.root());
+        let leaf = Cell::new(0);
         Snapshot { pin, leaf, answered: Cell::new((0, 0)) }
     }
 
@@ -48,12 +50,18 @@ impl Snapshot {
 
     /// The leaf that covers `key`, and its page.
     fn leaf_of(&self, key: &[u8]) -> Result<(u32, &Page)> {
+        // NB: page 0 is meta, which is none.
         let last = self.image().page(self.leaf.get());
-        if page::kind(last) == LEAF && contains(last, key) {
+        if self.leaf.get() != 0 && page::kind(last) == LEAF && contains(last, key) {
             return Ok((self.leaf.get(), last));
         }
-        let mut number = self.pin.root();
+        let (mut number, mut parent) = (self.pin.root(), None);
         for _ in 0..HEIGHT_MAX {
+            let proved = proof::pinned_tree_page(self.image(), number);
+            proved.map_err(|error| match parent {
+                Some(parent) => proof::with_range(error, parent, number),
+                None => error,
+            })?;
             let at = self.image().page(number);
             match page::kind(at) {
                 LEAF => {
@@ -65,7 +73,7 @@ impl Snapshot {
                     if u64::from(child) >= self.image().npages() || !Image::is_data_page(child.into()) {
                         return Err(self.damaged(number, "it has a child that is no page"));
                     }
-                    number = child;
+                    (number, parent) = (child, Some(at));
                 }
                 _ => return Err(self.damaged(number, "it is neither leaf nor inner page")),
             }
@@ -80,6 +88,7 @@ impl Snapshot {
             let (len, runs) = extent::parse(self.image(), value)
                 .ok_or_else(|| self.damaged(number, "a record lists bad runs"))?;
             value.clear();
+            runs.iter().try_for_each(|run| proof::pinned_run(self.image(), *run))?;
             extent::append(self.image(), &runs, len, value);
         }
         Ok(())

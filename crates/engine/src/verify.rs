@@ -25,7 +25,7 @@ use crate::page::{self, inner_count, leaf_count, InnerSlots, INNER, LEAF, RECORD
 use crate::repair::{dead_processes, sessions_high};
 use crate::session::{extent, kept_of_session, sessions_ever, Seat};
 use crate::tree::Which;
-use crate::{duty, meta};
+use crate::{checkpoint, duty, meta};
 
 /// Looks at what may be work under way, at least; and for [`DYING`], at least.
 const LOOKS: u32 = 3;
@@ -143,6 +143,19 @@ pub(crate) fn sums(image: &Arc<Image>, disk: &dyn Disk) -> Result<u64, Error> {
     }
 }
 
+/// What was damaged and cost nothing, since there are two of it.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn mended(image: &Image, disk: &dyn Disk) -> Result<Vec<String>, Error> {
+    let file = disk.open(&image.path, false).map_err(|source| io_error("open", &image.path, source))?;
+    // Twice: one may be being written.
+    let now = [meta::damaged_copies(&*file, &image.path)?, meta::damaged_copies(&*file, &image.path)?];
+    let noted = image.control(control::META_DAMAGED).load(Acquire);
+    let damaged = (0..2).filter(|slot| now[0][*slot] && now[1][*slot] || noted >> slot & 1 != 0);
+    Ok(damaged.map(checkpoint::damaged_copy).collect())
+}
+
 fn damaged(number: u32, what: impl std::fmt::Display) -> Error {
     Error::Corrupt { place: format!("page {number}: {what}") }
 }
@@ -174,7 +187,8 @@ impl Walk<'_> {
         if word.locked() {
             return Err(damaged(number, format_args!("session {} holds its latch", word.owner())));
         }
-        if word.state() != state {
+        // One that nobody has touched since the file was opened is of a tree, too; all are compared with their sums.
+        if word.state() != state && (word.state(), state) != (State::Unproved, State::Tree) {
             return Err(damaged(number, format_args!("it is {:?}, not {state:?}", word.state())));
         }
         let life = self.image.life(number);

@@ -62,15 +62,16 @@ pub(crate) fn options(options: &OpenOptions) -> Result<perilune_engine::OpenOpti
     })
 }
 
-/// What is wrong with the store's own structure.
-pub(crate) fn verify(backend: &Backend) -> Result<Vec<String>> {
-    let verified = match backend {
-        Backend::File(database) => database.verify().map(drop),
-        Backend::Server(database) => database.refuse("verify"),
+/// What is wrong with the store's own structure, and what was.
+pub(crate) fn verify(backend: &Backend) -> Result<(Vec<String>, Vec<String>)> {
+    let database = match backend {
+        Backend::File(database) => database,
+        Backend::Server(database) => return Ok(database.refuse("verify")?),
     };
-    match verified {
-        Ok(()) => Ok(Vec::new()),
-        Err(StoreError::Corrupt { place }) => Ok(vec![place]),
+    let mended = database.mended()?;
+    match database.verify() {
+        Ok(_) => Ok((Vec::new(), mended)),
+        Err(StoreError::Corrupt { place }) => Ok((vec![place], mended)),
         Err(error) => Err(error.into()),
     }
 }

@@ -6,7 +6,9 @@
 use std::fmt;
 
 use perilune_key::{ArithmeticError, KeyError, ParseError, ValueError};
-use perilune_store::Error as StoreError;
+use perilune_store::{write_lost, Error as StoreError};
+
+use crate::NodeRef;
 
 /// The result of every operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -257,7 +259,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::Io { .. } => ErrorCode::Io,
         StoreError::NotDurable { .. } => ErrorCode::NotDurable,
         StoreError::WritesStopped { .. } | StoreError::Replaced { .. } => ErrorCode::WritesStopped,
-        StoreError::Corrupt { .. } => ErrorCode::Corrupt,
+        StoreError::Corrupt { .. } | StoreError::Lost { .. } => ErrorCode::Corrupt,
         StoreError::Refused(_) => ErrorCode::Refused,
         StoreError::Invalid(_) => ErrorCode::Invalid,
         StoreError::Answered { code, .. } => ErrorCode::from_number(*code).unwrap_or(ErrorCode::Internal),
@@ -284,9 +286,22 @@ impl fmt::Display for Error {
             Error::LocalNode { operation } => {
                 write!(f, "a local node cannot be {operation}: use a node of the database, whose name begins with ^")
             }
+            Error::Store(StoreError::Lost { place, keys }) => {
+                write_lost(f, place, &bound(&keys.0), &bound(&keys.1))
+            }
             Error::Store(error) => error.fmt(f),
             Error::Other(error) => error.fmt(f),
         }
+    }
+}
+
+/// The text of a key that bounds others, which may end anywhere in a subscript: as much of it as is one.
+fn bound(key: &[u8]) -> String {
+    let whole = (1..=key.len()).rev().find(|len| perilune_key::validate(&key[..*len]).is_ok());
+    match whole {
+        Some(len) if len == key.len() => NodeRef::from_encoded(key, false).to_string(),
+        Some(len) => format!("{}...", NodeRef::from_encoded(&key[..len], false)),
+        None => key.escape_ascii().to_string(),
     }
 }
 

@@ -4,10 +4,10 @@
 //! It reads without stopping writers, so what they change meanwhile is seen before or after.
 
 use perilune_key::{KeyError, ValueRef};
-use perilune_store::Session as StoreSession;
+use perilune_store::{Error as StoreError, Session as StoreSession};
 
 use crate::backend;
-use crate::{limits, Database, NodeRef, Result};
+use crate::{limits, Database, Error, NodeRef, Result};
 
 /// What [`Database::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct VerifyReport {
     pub faults: Vec<String>,
     /// Faults that were found beyond those.
     pub more_faults: u64,
+    /// Damage by which nothing was lost: what was damaged has been written anew from its other copy, or will be.
+    pub mended: Vec<String>,
 }
 
 impl VerifyReport {
@@ -44,14 +46,35 @@ impl Database {
     /// What keeps it from going on: I/O, or damage that cannot be read past.
     pub fn verify(&self) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
-        for fault in backend::verify(&self.backend)? {
-            report.add(fault);
-        }
+        let (faults, mended) = backend::verify(&self.backend)?;
+        faults.into_iter().for_each(|fault| report.add(fault));
+        report.mended = mended;
         let mut session = self.session()?;
         let tree = &mut session.trees.database;
         let (mut at, mut found, mut value) = (Vec::new(), Vec::new(), Vec::new());
-        let mut more = tree.next(&at, true, &mut found, Some(&mut value))?;
-        while more {
+        let mut is_first = true;
+        loop {
+            match tree.next(&at, is_first, &mut found, Some(&mut value)) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // What lies behind is looked at, too.
+                Err(StoreError::Lost { place, keys }) => {
+                    let beyond = [&keys.1[..], &[0]].concat();
+                    let goes_on = !keys.1.is_empty() && beyond > at;
+                    report.add(Error::Store(StoreError::Lost { place, keys }).to_string());
+                    if !goes_on {
+                        break;
+                    }
+                    (at, is_first) = (beyond, true);
+                    continue;
+                }
+                Err(error @ StoreError::Corrupt { .. }) => {
+                    report.add(error.to_string());
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            is_first = false;
             if found < at || (found == at && report.nodes > 0) {
                 report.add(format!("{}: out of order", NodeRef::from_encoded(&found, false)));
                 // Going on from here could go round for ever.
@@ -60,7 +83,6 @@ impl Database {
             report.nodes += 1;
             check(&found, &value, &mut report);
             std::mem::swap(&mut at, &mut found);
-            more = tree.next(&at, false, &mut found, Some(&mut value))?;
         }
         Ok(report)
     }

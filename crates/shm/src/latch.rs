@@ -3,7 +3,7 @@
 //! | bits | content |
 //! |---|---|
 //! | 63 | LOCKED |
-//! | 61-62 | state: 0 dead, 1 tree page, 2 extent page |
+//! | 61-62 | state: 0 dead, 1 tree page, 2 extent page, 3 tree page that is not proved yet |
 //! | 48-60 | session that holds the latch; 0 when unlocked |
 //! | 0-47 | version |
 //!
@@ -12,6 +12,8 @@
 //! - The locked word carries its owner: one CAS both takes the latch and says whom to repair.
 //! - The version never decreases for a page, through free and reuse; a holder releases at a
 //!   higher one if it changed anything. Hence "same word" means "same content".
+//! - A page that is not proved is latched by nobody: whoever is to read or change it proves it first, which
+//!   changes the state and nothing else.
 //!
 //! It does not wait, count tries or look for dead owners: that policy is the engine's.
 //!
@@ -43,8 +45,8 @@ pub enum State {
     Tree = 1,
     /// A page of a run that holds a big value.
     Extent = 2,
-    /// Written by nobody: the page table is damaged.
-    Invalid = 3,
+    /// A page of one of the trees whose bytes nobody has compared with their checksum since the file was opened.
+    Unproved = 3,
 }
 
 /// The value of a latch word at one moment.
@@ -93,7 +95,7 @@ impl LatchWord {
             0 => State::Dead,
             1 => State::Tree,
             2 => State::Extent,
-            _ => State::Invalid,
+            _ => State::Unproved,
         }
     }
 
@@ -179,6 +181,16 @@ pub fn relabel(word: &AtomicU64, held: LatchWord, state: State) -> LatchWord {
     relabelled
 }
 
+/// Changes the state of an unlatched page, keeping its version, if the word is still `seen`: its content stays what it is.
+///
+/// False if the word has changed or `seen` is locked. Never waits.
+#[inline]
+pub fn mark(word: &AtomicU64, seen: LatchWord, state: State) -> bool {
+    let marked = LatchWord::unlocked(state, seen.version());
+    // AcqRel: whoever latches the marked word has what was there before it was marked.
+    !seen.locked() && word.compare_exchange(seen.0, marked.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
 /// Gives the latch back: the page is now `state` at `version` (at most [`VERSION_MAX`]).
 ///
 /// Only the holder, or who repairs it, may call this. Release: pairs with the acquire in [`load`]
@@ -202,7 +214,7 @@ mod tests {
 
     #[test]
     fn fields_do_not_overlap() {
-        for state in [State::Dead, State::Tree, State::Extent] {
+        for state in [State::Dead, State::Tree, State::Extent, State::Unproved] {
             for owner in [0, 1, 0x1555, OWNER_MAX] {
                 for version in [0, 1, VERSION_MAX - 1, VERSION_MAX] {
                     let word = LatchWord::locked_by(owner, state, version);
@@ -218,7 +230,18 @@ mod tests {
                 }
             }
         }
-        assert_eq!(LatchWord::from_raw(3 << STATE_SHIFT).state(), State::Invalid);
+        assert_eq!(LatchWord::from_raw(3 << STATE_SHIFT), LatchWord::unlocked(State::Unproved, 0));
+    }
+
+    #[test]
+    fn marking_changes_the_state_alone() {
+        let word = AtomicU64::new(LatchWord::unlocked(State::Unproved, 7).raw());
+        let seen = load(&word);
+        assert!(mark(&word, seen, State::Tree));
+        assert_eq!(load(&word), LatchWord::unlocked(State::Tree, 7));
+        assert!(!mark(&word, seen, State::Tree), "a stale word was accepted");
+        assert!(try_lock(&word, load(&word), 5));
+        assert!(!mark(&word, load(&word), State::Unproved), "a page was marked that somebody holds");
     }
 
     #[test]

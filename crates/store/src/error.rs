@@ -120,6 +120,14 @@ pub enum Error {
         /// Which page or record, and what is wrong with it.
         place: String,
     },
+    /// As `Corrupt`, and what lies in a range of keys cannot be had because of it. The rest can.
+    Lost {
+        /// Which page or record, and what is wrong with it.
+        place: String,
+        /// The keys that are lost: those behind the first, up to and with the second; empty: from the
+        /// begin, to the end. Who reads on goes on at the second with a zero byte behind it.
+        keys: Box<(Vec<u8>, Vec<u8>)>,
+    },
     /// A server that has the store answered with an error that only it knows the particulars of.
     Answered {
         /// The number of the error's kind, which is the public interface's.
@@ -236,12 +244,31 @@ impl fmt::Display for Error {
                 f,
                 "the database is damaged: {place}: see `perilune check`; `perilune salvage` copies what can be read"
             ),
+            Error::Lost { place, keys } => {
+                let (after, upto) = (keys.0.escape_ascii().to_string(), keys.1.escape_ascii().to_string());
+                write_lost(f, place, &after, &upto)
+            }
             Error::Answered { text, .. } => f.write_str(text),
             Error::Refused(why) => f.write_str(why),
             Error::Invalid(why) => f.write_str(why),
             Error::Internal(what) => write!(f, "internal error, please report it: {what}"),
         }
     }
+}
+
+/// Says what is damaged, and which keys are lost; an empty text: from the begin, to the end.
+///
+/// # Errors
+/// Those of `f`.
+pub fn write_lost(f: &mut fmt::Formatter<'_>, place: &str, after: &str, upto: &str) -> fmt::Result {
+    write!(f, "the database is damaged: {place}; ")?;
+    match (after.is_empty(), upto.is_empty()) {
+        (true, true) => write!(f, "nothing can be read")?,
+        (true, false) => write!(f, "what lies up to {upto} cannot be read")?,
+        (false, true) => write!(f, "what lies behind {after} cannot be read")?,
+        (false, false) => write!(f, "what lies behind {after}, up to {upto}, cannot be read")?,
+    }
+    write!(f, ": see `perilune check`; `perilune salvage` copies what can be read")
 }
 
 impl std::error::Error for Error {

@@ -24,11 +24,11 @@ pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {
         println!(
             "{}",
             json!({"path": database.path().display().to_string(), "sound": report.is_sound(),
-                   "nodes": report.nodes, "faults": faults, "texts": report.faults})
+                   "nodes": report.nodes, "faults": faults, "texts": report.faults, "mended": report.mended})
         );
     } else {
-        for fault in &report.faults {
-            println!("{fault}");
+        for text in report.faults.iter().chain(&report.mended) {
+            println!("{text}");
         }
         if report.is_sound() {
             println!("{}: sound, {} nodes with a value", database.path().display(), report.nodes);

@@ -24,7 +24,7 @@ use crate::checkpoint;
 use crate::image::layout::control;
 use crate::image::{io_error, Image};
 use crate::limits::PAGE;
-use crate::meta::info::{InfoPage, Place};
+use crate::meta::info::{self, InfoPage, Place};
 use crate::meta::survey::in_generation;
 use crate::meta::{self, sums, Meta};
 use crate::open::{Gate, OpenOptions, Reserved, Site};
@@ -126,7 +126,9 @@ impl Moment {
         }
         // NB: also if the name leads elsewhere by now: what others have had no chance to close can be rescued so.
         let source = image.own_database(disk, false)?;
-        Ok(Moment { image: Arc::clone(image), source, pin, generation, npages })
+        let moment = Moment { image: Arc::clone(image), source, pin, generation, npages };
+        moment.check_infos()?;
+        Ok(moment)
     }
 
     /// When a page was born and whether it is part of a run, if it belongs to the state.
@@ -160,6 +162,40 @@ impl Moment {
             if self.meta()?.1.generation == meta.generation {
                 return found;
             }
+        }
+    }
+
+    /// Whether the info pages are those of the last checkpoint, whichever that is now.
+    ///
+    /// # Errors
+    /// `Corrupt` if not; `Io`.
+    fn check_infos(&self) -> Result<()> {
+        let (source, path) = (&*self.source, &self.image.path);
+        loop {
+            let (_, meta) = self.meta()?;
+            let counting = |place| {
+                let found = info::generations(source, path, place)?;
+                Ok(info::counting(found, meta.generation).map_or(0, |slot| found[slot]))
+            };
+            let generations = Place::all(meta.npages).map(counting).collect::<Result<Vec<u32>>>()?;
+            let checked = sums::check_infos(path, &meta, generations.into_iter());
+            if checked.is_ok() || self.meta()?.1.generation == meta.generation {
+                return checked;
+            }
+        }
+    }
+
+    /// Checks a page that cannot be compared, as the last checkpoint does not name it with its birth.
+    ///
+    /// # Errors
+    /// `Corrupt` if nobody has compared it as long as that could be done.
+    fn check_proved(&self, number: u64) -> Result<()> {
+        let is_lost = u32::try_from(number).is_ok_and(|number| self.image.life(number).is_unproved);
+        let what = "part of a long value that is damaged";
+        if is_lost {
+            Err(sums::damaged_page(&self.image.path, number, what))
+        } else {
+            Ok(())
         }
     }
 

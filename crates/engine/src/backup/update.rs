@@ -178,6 +178,8 @@ impl Update<'_> {
             if before.born == born {
                 self.report.pages_compared += 1;
                 damaged.compare(number, before, &bytes);
+            } else {
+                self.moment.check_proved(number)?;
             }
             if damaged.damaged.len() >= DAMAGES_NAMED {
                 break;

@@ -118,6 +118,8 @@ impl Copy<'_> {
             if before.born == born {
                 self.report.pages_compared += 1;
                 damaged.compare(number, before, &bytes);
+            } else {
+                self.moment.check_proved(number)?;
             }
             self.put(&bytes, number * PAGE as u64)?;
             self.report.pages += 1;

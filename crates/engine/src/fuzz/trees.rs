@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::words;
-use perilune_store::Span;
+use perilune_store::{Error, Span};
 
 use super::{any_page, good_inner, good_leaf, run, Random};
 use crate::error::{Attempt, Stop};
@@ -38,6 +38,7 @@ fn garbage(random: &mut Random, image: &Arc<Image>) {
             0 => latch::LatchWord::locked_by(7, State::Tree, 1),
             1 => latch::LatchWord::unlocked(State::Dead, 1),
             2 => latch::LatchWord::unlocked(State::Extent, 1),
+            3 => latch::LatchWord::unlocked(State::Unproved, 1),
             _ => latch::LatchWord::unlocked(State::Tree, 1),
         };
         image.latch(number).store(word.raw(), Relaxed);
@@ -65,7 +66,12 @@ fn lead_inwards(random: &mut Random, image: &Arc<Image>) {
 }
 
 fn is_end<T>(attempt: &Attempt<T>) -> bool {
-    matches!(attempt, Ok(_) | Err(Stop::Restart | Stop::Busy(_)))
+    let is_told = |error: &Error| matches!(error, Error::Corrupt { .. } | Error::Lost { .. });
+    match attempt {
+        Ok(_) | Err(Stop::Restart | Stop::Busy(_)) => true,
+        Err(Stop::Fail(error)) => is_told(error),
+        _ => false,
+    }
 }
 
 /// One attempt of each reading function at one key. Answers how many came to an answer.

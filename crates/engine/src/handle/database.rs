@@ -222,9 +222,19 @@ impl Database {
     /// `Corrupt`, naming the first page that breaks a rule, and the rule.
     pub fn verify(&self) -> Result<VerifyReport> {
         let image = self.attachment.image()?;
-        let mut report = verify::settled(image, &mut || platform::sleep(DYING / 100))?;
-        report.checkpoint_pages = verify::sums(image, self.attachment.disk())?;
-        Ok(report)
+        // First: it names all damaged pages.
+        let checkpoint_pages = verify::sums(image, self.attachment.disk())?;
+        let report = verify::settled(image, &mut || platform::sleep(DYING / 100))?;
+        Ok(VerifyReport { checkpoint_pages, ..report })
+    }
+
+    /// What was found damaged since the first opening in this boot of the machine, or is, and has cost nothing, as there
+    /// are two of it: a text each.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn mended(&self) -> Result<Vec<String>> {
+        verify::mended(self.attachment.image()?, self.attachment.disk())
     }
 
     /// Counts events and sizes.

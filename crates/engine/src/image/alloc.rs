@@ -272,11 +272,12 @@ impl Image {
 
     /// Writes a page's death into its life word.
     pub(crate) fn bury(&self, number: u32, died: u32, was_run: bool) {
-        let born = self.life(number).born;
-        let life = if born == VOLATILE {
-            Life { born, died: VOLATILE, was_run: false }
+        let before = self.life(number);
+        let life = if before.born == VOLATILE {
+            Life { died: VOLATILE, was_run: false, ..before }
         } else {
-            Life { born, died, was_run }
+            // NB: a snapshot may still read it: who died unproved stays so.
+            Life { died, was_run, ..before }
         };
         self.life_word(number).store(life.to_word(), Relaxed);
     }

@@ -106,6 +106,8 @@ pub(crate) mod control {
     pub(crate) const REPAIR_FUTEX: usize = 728;
     /// No pin with this index or a higher one has ever been used.
     pub(crate) const PINS_HIGH: usize = 736;
+    /// Bits: copy A, copy B of meta was found damaged at an opening since `-shm` was made.
+    pub(crate) const META_DAMAGED: usize = 744;
 }
 
 /// Bit of the FLAGS word: an I/O error has stopped all writing.
@@ -242,23 +244,34 @@ pub(crate) struct Life {
     pub(crate) died: u32,
     /// Whether a page that died was part of a run; while it lives its latch word says so.
     pub(crate) was_run: bool,
+    /// A page of a run that nobody has compared with its sum; of a page of a tree its latch word says so.
+    pub(crate) is_unproved: bool,
 }
 
-/// Bit of a life word: see [`Life::was_run`].
+/// Bit of a life word's lower half: see [`Life::was_run`].
 const WAS_RUN: u32 = 1 << 31;
+/// Bit of a life word's upper half: see [`Life::is_unproved`]. Generations end below it.
+const UNPROVED: u32 = 1 << 31;
 
 impl Life {
     #[inline(always)]
     pub(crate) fn to_word(self) -> u64 {
         let died = if self.was_run { self.died | WAS_RUN } else { self.died };
-        u64::from(self.born) << 32 | u64::from(died)
+        let born = if self.is_unproved { self.born | UNPROVED } else { self.born };
+        u64::from(born) << 32 | u64::from(died)
     }
 
     #[inline(always)]
     pub(crate) fn from_word(word: u64) -> Life {
         let (born, died) = ((word >> 32) as u32, word as u32);
         let was_run = died & WAS_RUN != 0 && died != VOLATILE;
-        Life { born, died: if was_run { died & !WAS_RUN } else { died }, was_run }
+        let is_unproved = born & UNPROVED != 0 && born != VOLATILE;
+        Life {
+            born: if is_unproved { born & !UNPROVED } else { born },
+            died: if was_run { died & !WAS_RUN } else { died },
+            was_run,
+            is_unproved,
+        }
     }
 
     /// Whether snapshot `generation` contains the page.

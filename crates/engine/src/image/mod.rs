@@ -16,6 +16,7 @@ pub(crate) mod bell;
 mod failure;
 mod home;
 pub(crate) mod layout;
+mod proofs;
 pub(crate) mod wakeup;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ use layout::{
     control, Life, Owner, ProcessState, PAGE_TABLE_AT, PAGE_TABLE_BLOCK, PROCESSES_AT, PROCESS_BYTES,
     PROCESS_PID,
 };
+pub(crate) use proofs::Proofs;
 
 /// Answers whether the process in a slot lives.
 pub(crate) type Liveness = Box<dyn Fn(usize) -> bool + Send + Sync>;
@@ -60,6 +62,8 @@ pub(crate) struct Image {
     pub(crate) advice: Advice,
     /// What a thread of this process is to do for its writers.
     pub(crate) ahead: Ahead,
+    /// What this process keeps to compare pages with their sums.
+    pub(crate) proofs: Proofs,
     /// Files that are read and written by system calls.
     pub(crate) disk: Arc<dyn Disk>,
     /// Memory for the log's chunks; nothing is kept in it.

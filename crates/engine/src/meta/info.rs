@@ -49,7 +49,7 @@ impl Entry {
         (u64::from(born) | u64::from(self.sum) << 32).to_le_bytes()
     }
 
-    fn from_bytes(bytes: [u8; 8]) -> Entry {
+    pub(crate) fn from_bytes(bytes: [u8; 8]) -> Entry {
         let word = u64::from_le_bytes(bytes);
         let born = word as u32;
         Entry { born: born & BORN_MAX, is_run: born & RUN != 0, sum: (word >> 32) as u32 }
@@ -69,6 +69,16 @@ impl Place {
         (0..npages.div_ceil(SEGMENT_PAGES)).flat_map(move |segment| {
             (0..in_segment(segment, npages)).map(move |index| Place { segment, index })
         })
+    }
+
+    /// The info page that covers page `number`.
+    pub(crate) fn of(number: u64) -> Place {
+        Place { segment: number / SEGMENT_PAGES, index: number % SEGMENT_PAGES / ENTRIES }
+    }
+
+    /// Which of an info page's entries is that of page `number`.
+    pub(crate) fn entry_of(number: u64) -> usize {
+        (number % SEGMENT_PAGES % ENTRIES) as usize
     }
 
     /// Whether a file of `npages` pages needs this info page.
@@ -194,11 +204,14 @@ pub(crate) fn generations(file: &dyn DiskFile, path: &Path, place: Place) -> Res
         let mut bytes = [0; HEAD];
         let read = file.read_at(&mut bytes, place.offset(slot));
         read.map_err(|source| io_error("read an info page", path, source))?;
-        if let Some(head) = Head::decode(&bytes) {
-            *generation = if head.is_at(place) { head.generation } else { 0 };
-        }
+        *generation = generation_of(&bytes, place);
     }
     Ok(found)
+}
+
+/// The generation in a slot of `place`, of whose bytes the head will do; 0: none, or never written.
+pub(crate) fn generation_of(bytes: &[u8], place: Place) -> u32 {
+    Head::decode(bytes).filter(|head| head.is_at(place)).map_or(0, |head| head.generation)
 }
 
 /// The slot that counts for generation `durable`; None if neither was written up to then.
@@ -243,6 +256,15 @@ mod tests {
         for npages in [1, 300, SEGMENT_PAGES + 7, SEGMENT_PAGES + 3 * ENTRIES, npages] {
             let all: Vec<Place> = Place::all(npages).collect();
             let near = (0..4).flat_map(|segment| (0..70).map(move |index| Place { segment, index }));
+            for place in all.iter().rev().take(70) {
+                for (entry, number) in place.pages(npages).enumerate().step_by(61) {
+                    assert_eq!(
+                        (Place::of(number), Place::entry_of(number)),
+                        (*place, entry),
+                        "page {number}"
+                    );
+                }
+            }
             for place in near.filter(|place| place.index < SEGMENT_PAGES.div_ceil(ENTRIES)) {
                 assert_eq!(place.is_in(npages), all.contains(&place), "{place:?} of {npages}");
             }

@@ -1,7 +1,8 @@
 //! What a database file says about its last checkpoint: two copies of meta, and info pages.
 //!
 //! Page 0 and 1 hold the two copies of [`Meta`]; the valid one with the higher serial counts, and only
-//! the other is ever written. Info pages (see [`info`]) name the pages of the checkpoint.
+//! the other is ever written. Once a new one is on disk, the other is made the same: so one that is damaged later
+//! costs nothing. Info pages (see [`info`]) name the pages of the checkpoint.
 //!
 //! Invariants
 //! - A copy of meta is written only after everything it names is on disk.
@@ -151,6 +152,11 @@ impl Meta {
         LogId { uuid: self.uuid, mark: self.log_mark }
     }
 
+    /// Whether it only stands for one that is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.uuid == [0; 16]
+    }
+
     fn decode(bytes: &[u8; META_BYTES]) -> Result<Meta, Flaw> {
         let u64_at = |at: usize| {
             let mut word = [0; 8];
@@ -197,22 +203,42 @@ impl Meta {
 /// # Errors
 /// `NotADatabase` with what the file is instead; `Corrupt` when both copies are damaged; `Io`.
 pub(crate) fn newest(file: &dyn DiskFile, path: &Path) -> Result<(usize, Meta), Error> {
-    let size = file.size().map_err(|source| io_error("find out the size", path, source))?;
-    let mut copies = Vec::new();
-    for slot in 0..2 {
-        let mut bytes = [0; META_BYTES];
-        let offset = (slot * PAGE) as u64;
-        if offset + META_BYTES as u64 <= size {
-            file.read_at(&mut bytes, offset).map_err(|source| io_error("read meta", path, source))?;
-        }
-        copies.push(Meta::decode(&bytes));
-    }
+    let copies = copies(file, path)?.map(|bytes| Meta::decode(&bytes));
     let best = copies.iter().enumerate().filter_map(|(slot, copy)| Some((slot, copy.as_ref().ok()?)));
     if let Some((slot, meta)) = best.max_by_key(|(_, meta)| meta.serial) {
         return Ok((slot, meta.clone()));
     }
     let flaws: Vec<Flaw> = copies.into_iter().filter_map(Result::err).collect();
     Err(refusal(path, &flaws))
+}
+
+/// Which copies of meta are damaged: neither good nor, as one in a new file is, never written.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn damaged_copies(file: &dyn DiskFile, path: &Path) -> Result<[bool; 2], Error> {
+    Ok(copies(file, path)?.map(|bytes| bytes != [0; META_BYTES] && Meta::decode(&bytes).is_err()))
+}
+
+/// Whether nothing in a file's place of meta is of us: it is foreign, or its meta was overwritten.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn is_overwritten(file: &dyn DiskFile, path: &Path) -> Result<bool, Error> {
+    Ok(copies(file, path)?.iter().all(|bytes| matches!(Meta::decode(bytes), Err(Flaw::Foreign))))
+}
+
+/// The bytes of both copies of meta; zeros behind the end of the file.
+fn copies(file: &dyn DiskFile, path: &Path) -> Result<[[u8; META_BYTES]; 2], Error> {
+    let size = file.size().map_err(|source| io_error("find out the size", path, source))?;
+    let mut copies = [[0; META_BYTES]; 2];
+    for (slot, bytes) in copies.iter_mut().enumerate() {
+        let offset = (slot * PAGE) as u64;
+        if offset + META_BYTES as u64 <= size {
+            file.read_at(bytes, offset).map_err(|source| io_error("read meta", path, source))?;
+        }
+    }
+    Ok(copies)
 }
 
 /// Says what a file without a good copy of meta is.

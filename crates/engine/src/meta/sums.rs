@@ -8,7 +8,7 @@ use std::path::Path;
 use perilune_disk::{Disk, DiskFile, RealDisk};
 use perilune_store::{Error, Result};
 
-use super::info::{self, Entry, InfoPage, Place};
+use super::info::{self, Entry, GenerationSum, InfoPage, Place};
 use super::Meta;
 use crate::image::io_error;
 use crate::limits::{DAMAGES_NAMED, PAGE};
@@ -70,13 +70,34 @@ impl Sums {
 }
 
 /// What a page holds, as far as a damaged one lets that be seen.
-fn what_lies_there(entry: &Entry, bytes: &[u8]) -> &'static str {
+pub(crate) fn what_lies_there(entry: &Entry, bytes: &[u8]) -> &'static str {
     match bytes.first() {
         _ if entry.is_run => "part of a long value",
         Some(&LEAF) => "a leaf of the tree",
         Some(&INNER) => "an inner page of the tree",
         _ => "a page of the tree",
     }
+}
+
+/// The error for a damaged page.
+pub(crate) fn damaged_page(path: &Path, number: u64, what: &str) -> Error {
+    let byte = number * PAGE as u64;
+    Error::Corrupt { place: format!("{}: page {number} (byte {byte}): {what}", path.display()) }
+}
+
+/// Whether the info pages that count are those of the checkpoint: the heads of two slots may be damaged so that another one
+/// seems to.
+///
+/// # Errors
+/// `Corrupt` if not.
+pub(crate) fn check_infos(path: &Path, meta: &Meta, generations: impl Iterator<Item = u32>) -> Result<()> {
+    let mut sum = GenerationSum::default();
+    generations.for_each(|generation| sum.add(generation));
+    if sum.value() == meta.info_sum {
+        return Ok(());
+    }
+    let place = format!("{}: its info pages are not those of its checkpoint", path.display());
+    Err(Error::Corrupt { place })
 }
 
 /// The info page that counts for `meta` at `place`.
@@ -149,8 +170,10 @@ pub fn checkpoint_pages(path: &Path) -> Result<CheckpointPages> {
 pub(crate) fn compare(file: &dyn DiskFile, path: &Path, meta: &Meta) -> Result<Sums> {
     let mut sums = Sums::default();
     let mut bytes = vec![0; CHUNK * PAGE];
+    let mut generations = Vec::new();
     for place in Place::all(meta.npages) {
         let page = info_page(file, path, meta, place)?;
+        generations.push(page.generation);
         let used: Vec<(u64, &Entry)> =
             place.pages(meta.npages).zip(&page.entries).filter(|(_, entry)| entry.born != 0).collect();
         for run in used.chunk_by(|(before, _), (number, _)| before + 1 == *number) {
@@ -164,6 +187,9 @@ pub(crate) fn compare(file: &dyn DiskFile, path: &Path, meta: &Meta) -> Result<S
                 }
             }
         }
+    }
+    if sums.damaged.is_empty() {
+        check_infos(path, meta, generations.into_iter())?;
     }
     Ok(sums)
 }

@@ -4,10 +4,11 @@
 //! - The generation written is pinned: its pages are not changed while they are summed.
 //! - A page belongs to generation C if `born <= C < died`, also if it has died since the cut.
 //! - A slot that a checkpoint which did not end has left is written, so that it never counts.
+//! - No page is summed that is unproved, and no sum of one dropped that somebody may still read.
 //!
 //! Deliberately absent: when (`checkpoint`).
 
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use perilune_disk::DiskFile;
 use perilune_shm::latch::{self, State};
@@ -15,7 +16,7 @@ use perilune_shm::words;
 use perilune_store::{Error, Result};
 
 use super::info::{self, Entry, InfoPage, Place};
-use super::{space_error, Meta};
+use super::{space_error, sums, Meta};
 use crate::image::layout::Life;
 use crate::image::Image;
 use crate::limits::{PAGE, VOLATILE};
@@ -53,6 +54,11 @@ impl Survey {
         Ok(Survey { place, npages, durable, generations, counting, left_over })
     }
 
+    /// The generation of the slot that counts for the checkpoint before; 0: none does.
+    pub(crate) fn generation_before(&self) -> u32 {
+        self.counting.map_or(0, |slot| self.generations[slot])
+    }
+
     /// Whether a page that the info page covers was born or died after `durable`.
     pub(crate) fn is_changed(image: &Image, place: Place, npages: u64, durable: u32) -> bool {
         place.pages(npages).any(|number| {
@@ -77,7 +83,7 @@ impl Survey {
         let mut targets: Vec<usize> = (0..2).filter(|slot| self.left_over[*slot]).collect();
         if targets.is_empty() {
             if !Survey::is_changed(image, self.place, self.npages, self.durable) {
-                return Ok(self.counting.map_or(0, |slot| self.generations[slot]));
+                return Ok(self.generation_before());
             }
             targets.push(self.counting.map_or(0, |slot| 1 - slot));
         }
@@ -102,9 +108,16 @@ impl Survey {
         let entries = page.entries.iter_mut().zip(before.entries);
         for (number, (entry, before)) in self.place.pages(self.npages).zip(entries) {
             let number = number as u32;
-            let Some((born, is_run)) = in_generation(image, number, generation) else { continue };
+            let Some((born, is_run)) = in_generation(image, number, generation) else {
+                prove_for_snapshots(image, number, &before);
+                continue;
+            };
             *entry = Entry { born, is_run, sum: before.sum };
             if born > self.durable || before.born != born {
+                if is_unproved(image, number) {
+                    let what = "it has never been compared, and its info page does not know it";
+                    return Err(sums::damaged_page(&image.path, number.into(), what));
+                }
                 let bytes = page_bytes(image, number);
                 entry.sum = crc32c::crc32c(&bytes);
                 if rewrite {
@@ -129,9 +142,30 @@ pub(crate) fn in_generation(image: &Image, number: u32, generation: u32) -> Opti
         let state = latch::load(image.latch(number)).state();
         // NB: a page that is being buried gets its death, a run that is being cut off its state first.
         if word.load(Acquire) == seen {
-            let is_run = if life.died == 0 { state != State::Tree } else { life.was_run };
+            let is_tree = matches!(state, State::Tree | State::Unproved);
+            let is_run = if life.died == 0 { !is_tree } else { life.was_run };
             return Some((life.born, is_run));
         }
+    }
+}
+
+/// Whether a page was not compared with its sum since the file was opened; see `proof`.
+fn is_unproved(image: &Image, number: u32) -> bool {
+    latch::load(image.latch(number)).state() == State::Unproved || image.life(number).is_unproved
+}
+
+/// Compares a page of a run that is about to be known by no info page, if a snapshot may still read it: from then on there
+/// is nothing to compare it with, and one that is unproved counts as damaged.
+fn prove_for_snapshots(image: &Image, number: u32, before: &Entry) {
+    let word = image.life_word(number);
+    let seen = word.load(Acquire);
+    let life = Life::from_word(seen);
+    let is_read = life.is_unproved
+        && life.born == before.born
+        && image.snapshots().any(|generation| life.is_in(generation));
+    if is_read && crc32c::crc32c(&page_bytes(image, number)) == before.sum {
+        let proved = Life { is_unproved: false, ..life }.to_word();
+        let _ = word.compare_exchange(seen, proved, AcqRel, Acquire);
     }
 }
 

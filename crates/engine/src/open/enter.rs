@@ -23,10 +23,10 @@ use crate::image::layout::{
     control, Owner, ProcessState, FLAG_FAILED, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, PROCESS_SINCE,
     PROCESS_VERSION,
 };
-use crate::image::{io_error, wakeup, Image, Liveness};
+use crate::image::{io_error, wakeup, Image, Liveness, Proofs};
 use crate::limits::PROCESSES;
 use crate::recover::RecoveryReport;
-use crate::{checkpoint, log, meta, notice, repair};
+use crate::{checkpoint, log, meta, notice, proof, repair};
 
 /// A process that has just been attached.
 pub(super) struct Entered {
@@ -55,6 +55,7 @@ pub(super) fn enter(
     }
     let file = gate.open_on(&**disk, &site.path, !options.read_only)?;
     let (slot, mut meta) = meta::newest(&*file, &site.path)?;
+    let damaged_copies = meta::damaged_copies(&*file, &site.path)?;
     if meta.has_delta {
         if options.read_only {
             let why = "a backup into it was interrupted: run the backup again, or open it once with read_only=false"
@@ -67,10 +68,7 @@ pub(super) fn enter(
     }
     let opening = Opening { site, gate: &gate, options, meta: &meta, file: &*file, disk };
     if options.read_only {
-        // Before looking for others, so that from here on nobody replaces what is found.
-        let anchor = lock(site, id, IN_USE, Access::ReadOnly)?.ok_or_else(|| moved(&site.path))?;
-        let (image, recovery) = opening.image()?;
-        return Ok(Entered { image: Arc::new(image), anchor, recovery });
+        return enter_to_read(&opening, id);
     }
     let (mut image, recovery) = opening.image()?;
     let mut anchor = take_slot(&mut image, site, id)?;
@@ -83,7 +81,7 @@ pub(super) fn enter(
         limit: PROCESSES as u64,
     })?;
     let image = Arc::new(image);
-    match make_ready(&image, &gate, site, options, &**disk) {
+    match make_ready(&opening, &image, recovery.is_some(), damaged_copies) {
         Ok(()) => Ok(Entered { image, anchor, recovery }),
         Err(error) => {
             free_slot(&image);
@@ -92,14 +90,27 @@ pub(super) fn enter(
     }
 }
 
-/// Repairs the dead, and sets the level of the database and what meta says of it, before anything is done.
+/// Attaches the calling process, which only reads.
+fn enter_to_read(opening: &Opening<'_>, id: FileId) -> Result<Entered> {
+    let site = opening.site;
+    // Before looking for others, so that from here on nobody replaces what is found.
+    let anchor = lock(site, id, IN_USE, Access::ReadOnly)?.ok_or_else(|| moved(&site.path))?;
+    let (mut image, recovery) = opening.image()?;
+    let durable = image.control(control::DURABLE_GEN).load(Acquire) as u32;
+    image.proofs = Proofs::own(durable, image.npages());
+    Ok(Entered { image: Arc::new(image), anchor, recovery })
+}
+
+/// Repairs the dead, and sets the level of the database and what meta says of it, before anything is done. A recovery
+/// has compared all pages; else the first to come doubts them.
 fn make_ready(
+    opening: &Opening<'_>,
     image: &Arc<Image>,
-    gate: &Gate,
-    site: &Site,
-    options: &OpenOptions,
-    disk: &dyn Disk,
+    is_recovered: bool,
+    damaged_copies: [bool; 2],
 ) -> Result<()> {
+    let Opening { site, gate, options, .. } = *opening;
+    let disk = &**opening.disk;
     gate.check_at(&site.path)?;
     // For a second its threads look often.
     wakeup::note_activity(image);
@@ -109,7 +120,11 @@ fn make_ready(
             log::set_level(image, level)?;
         }
         let has_left = log::leave_missing(image)?;
+        checkpoint::note_damaged_copies(image, damaged_copies);
         let named = checkpoint::mark_open(image, disk)?;
+        if !is_recovered {
+            proof::doubt_all(image);
+        }
         checkpoint::heal(image, disk);
         if has_left && !is_failed(image) {
             checkpoint::take(image, disk, 0)?;

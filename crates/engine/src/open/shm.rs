@@ -30,7 +30,7 @@ use crate::image::layout::{
     control, header, Owner, PAGE_TABLE_AT, PROCESSES_AT, PROCESS_BYTES, PROCESS_PID, SESSIONS_AT, SHM_LAYOUT,
     SHM_MAGIC,
 };
-use crate::image::{io_error, is_no_file, Advice, Ahead, Home, Image};
+use crate::image::{io_error, is_no_file, Advice, Ahead, Home, Image, Proofs};
 use crate::limits::{PAGE, RING};
 use crate::log::{self, LogId};
 use crate::meta::{self, left_over, space_error, Meta};
@@ -352,6 +352,7 @@ impl Opening<'_> {
         Ok(Image {
             advice,
             ahead: Ahead::default(),
+            proofs: Proofs::default(),
             db,
             shm,
             path: path.clone(),

@@ -12,9 +12,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use perilune_store::{Error, Result};
 
 use super::Seat;
+use crate::error::Attempt;
 use crate::image::layout::Run;
 use crate::image::Image;
 use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VALUE_MAX, VALUE_RUNS};
+use crate::proof;
 
 /// A list of runs as a record's value.
 pub(crate) struct List {
@@ -96,6 +98,22 @@ pub(crate) fn parse_within(npages: u64, list: &[u8]) -> Option<(usize, Vec<Run>)
             && Image::is_data_page(run.first.into())
     });
     (inside && pages == len.div_ceil(PAGE) as u64).then_some((len, runs))
+}
+
+/// Appends the first `len` bytes of `runs`, which a leaf names that is still to be checked, to `out`, once their pages are
+/// proved.
+///
+/// # Errors
+/// `Restart` if they have been freed; `Corrupt`.
+pub(crate) fn append_proved(image: &Image, runs: &[Run], len: usize, out: &mut Vec<u8>) -> Attempt<()> {
+    let mut left = len.div_ceil(PAGE) as u32;
+    for run in runs {
+        let pages = run.pages.min(left);
+        proof::run(image, Run { pages, ..*run })?;
+        left -= pages;
+    }
+    append(image, runs, len, out);
+    Ok(())
 }
 
 /// Appends the first `len` bytes of `runs` to `out`.

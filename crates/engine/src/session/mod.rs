@@ -369,7 +369,7 @@ impl Seat {
     /// Sets a fresh page's generations, before it is published.
     pub(crate) fn bear(&self, number: u32, born: u32) {
         let died = if born == crate::limits::VOLATILE { born } else { 0 };
-        self.image.life_word(number).store(Life { born, died, was_run: false }.to_word(), Relaxed);
+        self.image.life_word(number).store(Life { born, died, ..Life::default() }.to_word(), Relaxed);
     }
 
     // --- runs of values ------------------------------------------------------------------------

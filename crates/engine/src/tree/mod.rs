@@ -33,6 +33,7 @@ use crate::limits::HEIGHT_MAX;
 use crate::page::{
     self, contains, find, find_child, find_far, find_near, Found, Page, FLAG_VOLATILE, INNER, LEAF,
 };
+use crate::proof;
 
 pub(crate) use apply::{apply, apply_found, apply_removal, apply_to, own_runs, removal_end};
 pub(crate) use count::count;
@@ -162,15 +163,15 @@ impl Fingers {
     }
 }
 
-/// Loads a page's latch word; a page that is latched by another session is `Busy`.
+/// Loads a page's latch word; a page that is latched by another session is `Busy`, one that is unproved is proved.
 #[inline(always)]
 fn meet(image: &Image, number: u32, me: u16) -> Attempt<Seen> {
     let word = latch::load(image.latch(number));
     if word.locked() && !(me != 0 && word.is_locked_by(me)) {
         return Err(Stop::Busy(number));
     }
-    if word.state() != State::Tree {
-        return Err(Stop::Restart);
+    if word.state() != State::Tree || image.proofs.is_own() {
+        return Ok(Seen { number, word: proof::tree_page(image, number, word)? });
     }
     Ok(Seen { number, word })
 }
@@ -216,7 +217,15 @@ fn meet_child(image: &Image, parent: Seen, child: u32, me: u16) -> Attempt<Seen>
     let met = meet(image, child, me);
     // NB: only an unchanged parent says that the child is a page of this tree at all.
     parent.check(image)?;
-    met
+    met.map_err(|stop| name_range(image, parent, child, stop))
+}
+
+/// Names in an error about a damaged page the keys that it covers, which its parent knows.
+#[cold]
+fn name_range(image: &Image, parent: Seen, child: u32, stop: Stop) -> Stop {
+    let Stop::Fail(error) = stop else { return stop };
+    let error = proof::with_range(error, image.page(parent.number), child);
+    parent.check(image).err().unwrap_or(Stop::Fail(error))
 }
 
 /// One page of a path, and the index of its child on the path.
@@ -320,7 +329,9 @@ fn covering(image: &Image, which: Which, number: u32, key: &[u8], me: u16) -> Op
         return None;
     }
     let word = latch::load(image.latch(number));
-    if word.state() != State::Tree || word.locked() && !(me != 0 && word.is_locked_by(me)) {
+    // NB: who compares for itself has compared what it points at, whatever others have.
+    let is_there = word.state() == State::Tree || word.state() == State::Unproved && image.proofs.is_own();
+    if !is_there || word.locked() && !(me != 0 && word.is_locked_by(me)) {
         return None;
     }
     covers(image.page(number), which, key).then_some(Seen { number, word })

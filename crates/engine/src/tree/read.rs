@@ -133,7 +133,7 @@ fn long_value(image: &Image, leaf: Seen, out: &mut Vec<u8>) -> Attempt<()> {
             let part = crate::image::layout::Run { first: run.first + (at / PAGE) as u32, ..run };
             let count = CHUNK.min(run.pages as usize * PAGE - at).min(len - out.len());
             let pages = count.div_ceil(PAGE) as u32;
-            extent::append(image, &[crate::image::layout::Run { pages, ..part }], count, out);
+            extent::append_proved(image, &[crate::image::layout::Run { pages, ..part }], count, out)?;
             leaf.check(image)?;
             at += count;
         }

@@ -32,6 +32,7 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         read_only: false,
         advice: crate::image::Advice::default(),
         ahead: crate::image::Ahead::default(),
+        proofs: crate::image::Proofs::default(),
         me: Owner { slot: 0, incarnation: 1 },
         pages_max: pages,
         liveness: Box::new(|_| true),

@@ -176,7 +176,8 @@ fn decide(
         }
         Action::Update(change) | Action::UpdateIfAlone(change) => {
             let mut current = [0; 64];
-            let current = found.equal.then(|| beginning(image, page, found.index, &mut current));
+            let current =
+                if found.equal { Some(beginning(image, page, found.index, &mut current)?) } else { None };
             match change(current, buffer)? {
                 Decision::Keep => Ok(None),
                 Decision::Write(len) => Ok(Some((Kind::Set, len.min(buffer.len())))),
@@ -197,21 +198,21 @@ fn decide(
 
 /// The first bytes of a value, wherever it lies.
 #[inline]
-fn beginning<'a>(image: &Image, page: &Page, index: usize, bytes: &'a mut UpdateBuffer) -> &'a [u8] {
+fn beginning<'a>(image: &Image, page: &Page, index: usize, bytes: &'a mut UpdateBuffer) -> Attempt<&'a [u8]> {
     let (offset, len, flags) = page::value_place(page, index);
     if flags & RECORD_BIG == 0 {
         let shown = &mut bytes[..len.min(64)];
         words::read(page, offset, shown);
-        return shown;
+        return Ok(shown);
     }
     let (mut list, mut start) = (Vec::new(), Vec::new());
     words::append(page, offset, len, &mut list);
     if let Some((len, runs)) = extent::parse(image, &list) {
-        extent::append(image, &runs, len.min(64), &mut start);
+        extent::append_proved(image, &runs, len.min(64), &mut start)?;
     }
     let shown = &mut bytes[..start.len()];
     shown.copy_from_slice(&start);
-    shown
+    Ok(shown)
 }
 
 fn is_inline(page: &Page, index: usize) -> bool {
