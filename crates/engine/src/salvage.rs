@@ -1,23 +1,23 @@
 //! Copying every readable node of a damaged database into a new one.
 //!
-//! What counts is the last checkpoint that the file names. Its leaves are found by the info pages, not through
-//! the tree, so that a damaged inner page loses nothing; each is compared with its sum. Leaves tile the keys:
-//! where one is missing, a range of keys is lost, and named by its neighbours. Only below a lost info page
-//! leaves are found through inner pages, and have no sum. What the log holds beyond the checkpoint is then applied
+//! What counts is the last checkpoint that the file names. Leaves tile the keys: where one is missing, a range of keys
+//! is lost, and named by its neighbours. How they are found, also where what names them is lost: [`mod@leaves`]. What
+//! the log holds beyond the checkpoint is then applied
 //! to the copy ([`mod@log`]).
 //!
 //! Invariants
 //! - The damaged file is only read, by system calls, and nobody may have it open.
-//! - A node of a leaf that has its sum is copied, and none that was neither in the checkpoint nor in the log.
+//! - A node of a leaf that has its sum is copied, and none that was neither in the checkpoint nor in the log; only below
+//!   lost info pages there may be some of a state before.
 //! - The new database appears under its name when it is whole.
 //!
 //! What if we are killed? `NEW.partial` and its `-shm` are left, which the next salvage writes anew.
 //!
 //! Deliberately absent: what was written after the checkpoint and is in no log.
 
+mod leaves;
 mod log;
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,8 +29,9 @@ use crate::image::io_error;
 use crate::limits::SALVAGE_NAMED;
 use crate::meta::{self, Meta};
 use crate::open::{Gate, OpenOptions, Reserved, Site};
-use crate::page::{self, InnerSlots, Page, INNER, RECORD_BIG};
-use crate::still::{Flaw, Known, Read, Still};
+use crate::page::{self, RECORD_BIG};
+use crate::still::{Flaw, Still};
+use leaves::{leaves, Leaf};
 
 /// A page that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,13 +110,6 @@ fn keep<T>(list: &mut Vec<T>, item: T, more: &mut u64) {
     }
 }
 
-/// A leaf that can be read.
-struct Leaf {
-    lo: Vec<u8>,
-    hi: Vec<u8>,
-    number: u64,
-}
-
 /// Copies what can be read of the database at `path` into a new one at `new`. `progress` is told pages done
 /// and pages in all.
 ///
@@ -169,14 +163,16 @@ fn alone(path: &Path, options: &OpenOptions) -> Result<Gate> {
 
 fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Still> {
     let file = gate.open_on(disk, path, false)?;
-    let meta = match meta::newest(&*file, path) {
-        Ok((_, meta)) => meta,
-        // Both copies are bad. The newest info pages are all there is to go by.
-        Err(Error::Corrupt { place }) => {
-            report.lose_page(Flaw { page: 0, why: place });
+    let (meta, refusal) = match meta::newest(&*file, path) {
+        Ok((_, meta)) => (meta, None),
+        // Both copies are bad. The newest info pages, and the pages themselves, are all there is to go by.
+        Err(error @ (Error::Corrupt { .. } | Error::NotADatabase { .. })) => {
+            if matches!(error, Error::NotADatabase { .. }) && !meta::is_overwritten(&*file, path)? {
+                return Err(error);
+            }
             let bytes = file.size().map_err(|source| io_error("find out the size", path, source))?;
             let level = Durability::default() as u32;
-            Meta { level, ..Meta::lost(bytes / crate::limits::PAGE as u64) }
+            (Meta { level, ..Meta::lost(bytes / crate::limits::PAGE as u64) }, Some(error))
         }
         Err(error) => return Err(error),
     };
@@ -192,6 +188,15 @@ fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -
     }
     report.was_open = meta.is_open;
     let still = Still::open(file, path, meta)?;
+    match refusal {
+        // Not a page of it is one of ours.
+        Some(error @ Error::NotADatabase { .. }) if !still.has_tree_page() => return Err(error),
+        Some(_) => {
+            let why = "both copies of meta are lost, here and in page 1".to_owned();
+            report.lose_page(Flaw { page: 0, why });
+        }
+        None => {}
+    }
     if still.npages() < still.meta.npages {
         let why = format!("the file was cut, {} pages are missing", still.meta.npages - still.npages());
         report.lose_page(Flaw { page: still.npages(), why });
@@ -235,95 +240,6 @@ pub(crate) fn copy(
     report.nodes = bulk.nodes();
     report.bytes = bulk.finish(disk, still.meta.level)?;
     Ok(())
-}
-
-/// All leaves that can be read, by their keys.
-fn leaves(still: &Still, report: &mut SalvageReport, progress: &mut dyn FnMut(u64, u64)) -> Vec<Leaf> {
-    let mut found = Vec::new();
-    let mut unknown = Vec::new();
-    let meta = &still.meta;
-    if still.known(meta.root.into()) == Known::Unknown {
-        unknown.push(Child { number: meta.root, level: meta.height.wrapping_sub(1) as u8, range: None });
-    }
-    for (done, number) in still.tree_pages().enumerate() {
-        if done % 64 == 0 {
-            progress(number, still.npages());
-        }
-        match still.tree_page(number) {
-            Ok((page, _)) if page::kind(&page) == INNER => children(still, &page, &mut unknown),
-            Ok((page, _)) => found.push(leaf(&page, number)),
-            Err(flaw) => report.lose_page(flaw),
-        }
-    }
-    let mut seen = HashSet::new();
-    while let Some(child) = unknown.pop() {
-        if !seen.insert(child.number) {
-            continue;
-        }
-        match child.page(still) {
-            Ok(page) => {
-                report.unsummed_pages += 1;
-                if page::kind(&page) == INNER {
-                    children(still, &page, &mut unknown);
-                } else {
-                    found.push(leaf(&page, child.number.into()));
-                }
-            }
-            Err(flaw) => report.lose_page(flaw),
-        }
-    }
-    found.sort_by(|a, b| a.lo.cmp(&b.lo));
-    found
-}
-
-fn leaf(page: &Page, number: u64) -> Leaf {
-    let (lo, hi) = fences(page);
-    Leaf { lo, hi, number }
-}
-
-fn fences(page: &Page) -> (Vec<u8>, Vec<u8>) {
-    let (mut lo, mut hi) = (Vec::new(), Vec::new());
-    page::lo_fence(page, &mut lo);
-    page::hi_fence(page, &mut hi);
-    (lo, hi)
-}
-
-/// A page that an inner page names and that no info page knows.
-struct Child {
-    number: u32,
-    level: u8,
-    /// Its fences; None: the root's, which has none.
-    range: Option<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Child {
-    /// The page, if it is the one that its parent means.
-    fn page(&self, still: &Still) -> Read<Page> {
-        let (page, _) = still.tree_page(self.number.into())?;
-        let range = self.range.clone().unwrap_or_default();
-        if page::level(&page) != self.level || fences(&page) != range {
-            return Err(Flaw { page: self.number.into(), why: "it is not what its parent names".to_owned() });
-        }
-        Ok(page)
-    }
-}
-
-/// Adds the children of an inner page of which nothing is known.
-fn children(still: &Still, page: &Page, unknown: &mut Vec<Child>) {
-    let (mut lo, end) = fences(page);
-    let slots = page::inner_count(page);
-    for index in 0..=slots {
-        let mut hi = end.clone();
-        if index < slots {
-            page::key_into::<InnerSlots>(page, index, &mut hi);
-        }
-        let number = page::child(page, index);
-        if still.known(number.into()) == Known::Unknown {
-            let range = Some((std::mem::take(&mut lo), hi.clone()));
-            unknown.push(Child { number, level: page::level(page) - 1, range });
-        }
-        lo = hi;
-    }
 }
 
 /// Copies leaves in the order of their keys.

@@ -68,7 +68,7 @@ impl Still {
         let npages = meta.npages.min(size / PAGE as u64);
         let mut still = Still { file, meta, npages, infos: Vec::new() };
         let mut sum = GenerationSum::default();
-        // Places of which one slot is good and the other, bad one might have counted.
+        // Places of which a slot that is bad, or blank, might have counted.
         let mut doubtful = Vec::new();
         for place in Place::all(still.meta.npages.min(npages.next_multiple_of(SEGMENT_PAGES))) {
             let slots = [still.slot(place, 0), still.slot(place, 1)];
@@ -79,10 +79,12 @@ impl Still {
             });
             let best = good.max_by_key(|page| page.generation);
             sum.add(best.as_ref().map_or(0, |page| page.generation));
-            if has_bad {
+            if has_bad || best.is_none() {
                 doubtful.push(still.infos.len());
             }
-            still.infos.push(best.or_else(|| (!has_bad).then(InfoPage::empty)));
+            // NB: without meta nobody knows whether one that is blank was ever written.
+            let is_blank = !has_bad && !still.meta.is_lost();
+            still.infos.push(best.or_else(|| is_blank.then(InfoPage::empty)));
         }
         if sum.value() != still.meta.info_sum {
             doubtful.into_iter().for_each(|index| still.infos[index] = None);
@@ -120,10 +122,9 @@ impl Still {
         if number >= self.npages || !Image::is_data_page(number) {
             return Known::Free;
         }
-        let per_segment = SEGMENT_PAGES.div_ceil(ENTRIES);
-        let place = number / SEGMENT_PAGES * per_segment + number % SEGMENT_PAGES / ENTRIES;
-        match self.infos.get(place as usize) {
-            Some(Some(info)) => match info.entries.get((number % SEGMENT_PAGES % ENTRIES) as usize) {
+        let Place { segment, index } = Place::of(number);
+        match self.infos.get((segment * SEGMENT_PAGES.div_ceil(ENTRIES) + index) as usize) {
+            Some(Some(info)) => match info.entries.get(Place::entry_of(number)) {
                 Some(entry) if entry.born != 0 => Known::Used(*entry),
                 _ => Known::Free,
             },
@@ -174,6 +175,11 @@ impl Still {
             }
         }
         Ok((value, unsummed))
+    }
+
+    /// Whether any page looks like one of the main tree.
+    pub(crate) fn has_tree_page(&self) -> bool {
+        (0..self.npages).any(|number| self.tree_page(number).is_ok())
     }
 
     /// Which pages are used and belong to the trees.

@@ -191,6 +191,11 @@ pub(crate) fn self_number(page: &Page) -> u32 {
     u32_at(page, SELF)
 }
 
+/// The generation in which the page was born, as it says itself.
+pub(crate) fn born(page: &Page) -> u32 {
+    u32_at(page, BORN)
+}
+
 /// Writes the page's own number and the generation it was born in (only while it is built).
 pub(crate) fn put_identity(page: &Page, number: u32, born: u32) {
     words::put_u32(page, SELF, number);

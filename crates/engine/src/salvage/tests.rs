@@ -109,7 +109,7 @@ fn unharmed(path: &Path, damaged: &[u64]) -> Nodes {
     let mut nodes = Nodes::new();
     for number in still.tree_pages().filter(|number| !damaged.contains(number)) {
         let (page, _) = still.tree_page(number).unwrap();
-        if page::kind(&page) == INNER {
+        if page::kind(&page) == page::INNER {
             continue;
         }
         for index in 0..page::leaf_count(&page) {
@@ -217,6 +217,67 @@ fn lost_info_pages_and_meta_lose_no_nodes() {
     let report = run(&bad, &new);
     assert!(!report.is_complete() && report.generation == 0, "{report:?}");
     assert!(all_of(&new) == nodes, "without meta");
+}
+
+/// A program has written over the begin of the file: no meta, and no info pages, or only some.
+#[test]
+fn a_tree_is_found_by_its_pages() {
+    let scratch = Scratch::new();
+    let (old, new, bad) = (scratch.path("old.db"), scratch.path("new.db"), scratch.path("bad.db"));
+    let mut nodes = some_nodes(5000);
+    make(&old, &nodes);
+    for round in 0..3_u8 {
+        // Pages of states before are left where they were, free.
+        nodes.retain(|key, _| key.len() % 5 != usize::from(round));
+        nodes.extend((0..400).map(|at| (format!("new {round} {:04}", at * 7).into_bytes(), vec![round; 30])));
+        let database = Database::open(&old, &options()).unwrap();
+        let mut session = database.session().unwrap();
+        let (mut at, mut key, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        while session.next(&at, false, &mut key, None).unwrap() {
+            if !nodes.contains_key(&key) {
+                gone.push(key.clone());
+            }
+            at.clone_from(&key);
+        }
+        gone.iter().for_each(|key| assert!(session.remove(key).unwrap()));
+        drop(session);
+        set_all(&database, &nodes);
+        database.close().unwrap();
+    }
+    let reserved = crate::limits::SEGMENT_RESERVED;
+    for (pages, byte) in [(2, 0), (2, 0xaa), (reserved, 0), (reserved, 0xaa)] {
+        fs::copy(&old, &bad).unwrap();
+        let file = File::options().write(true).open(&bad).unwrap();
+        file.write_all_at(&vec![byte; pages as usize * PAGE], 0).unwrap();
+        let report = run(&bad, &new);
+        assert!(!report.is_complete() && report.pages[0].page == 0, "{report:?}");
+        assert_eq!(report.unsummed_pages > 0, pages > 2, "{report:?}");
+        assert!(
+            all_of(&new) == nodes,
+            "{pages} pages of {byte:#x}: {} of {} nodes",
+            report.nodes,
+            nodes.len()
+        );
+    }
+    // Inner pages, too: what leaves there are is taken, the newest of each range.
+    let known = checkpoint_pages(&old).unwrap();
+    let file = File::options().read(true).write(true).open(&bad).unwrap();
+    for page in known.data {
+        let mut kind = [0];
+        file.read_exact_at(&mut kind, page * PAGE as u64).unwrap();
+        if kind[0] == page::INNER {
+            file.write_all_at(&[0xaa; PAGE], page * PAGE as u64).unwrap();
+        }
+    }
+    let report = run(&bad, &new);
+    let left = all_of(&new);
+    let right = nodes.iter().filter(|(key, value)| left.get(*key) == Some(value)).count();
+    assert!(right * 10 > nodes.len() * 9, "{right} of {} nodes, {report:?}", nodes.len());
+    // What is foreign is left alone.
+    fs::write(&bad, vec![0xaa; 300 * PAGE]).unwrap();
+    fs::remove_file(&new).unwrap();
+    let refused = salvage(&bad, &new, &options(), &real(), &mut |_, _| {}).unwrap_err();
+    assert!(matches!(refused, Error::NotADatabase { .. }), "{refused}");
 }
 
 #[test]
