@@ -60,6 +60,12 @@ log-damage:
 	PERILUNE_LOG_DAMAGE=$(SECONDS) timeout $$(($(SECONDS) * 3 + 900)) \
 	    $(CARGO) test --release -p perilune-engine --test log_damage -- --nocapture
 
+## damage-storm: bytes of closed databases are changed at random places for SECONDS=60: what is read then is right or an error
+.PHONY: damage-storm
+damage-storm:
+	PERILUNE_FUZZ_SECONDS=$(SECONDS) timeout $$(($(SECONDS) + 900)) \
+	    $(CARGO) test --release -p perilune-engine --lib fuzz::damage -- --nocapture
+
 ## compare: SEQUENCES=10000 sequences of commands to our server and to a redis-server, whose replies must be equal
 SEQUENCES ?= 10000
 .PHONY: compare

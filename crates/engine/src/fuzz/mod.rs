@@ -7,6 +7,7 @@
 //! `make fuzz SECONDS=n` runs each target n seconds, `cargo test` a fixed number of rounds. Each round has
 //! its own seed; a panic prints it, and `PERILUNE_FUZZ_SEED=seed` begins with that round.
 
+mod damage;
 mod decoders;
 mod pages;
 mod race;
