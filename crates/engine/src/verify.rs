@@ -148,7 +148,7 @@ pub(crate) fn sums(image: &Arc<Image>, disk: &dyn Disk) -> Result<u64, Error> {
 /// # Errors
 /// `Io`.
 pub(crate) fn mended(image: &Image, disk: &dyn Disk) -> Result<Vec<String>, Error> {
-    let file = disk.open(&image.path, false).map_err(|source| io_error("open", &image.path, source))?;
+    let file = image.own_database(disk, false)?;
     // Twice: one may be being written.
     let now = [meta::damaged_copies(&*file, &image.path)?, meta::damaged_copies(&*file, &image.path)?];
     let noted = image.control(control::META_DAMAGED).load(Acquire);
