@@ -2,7 +2,8 @@
 //!
 //! The log ends at the first batch that is not whole. That is normal after a power loss: the last
 //! batches were being written, or not synced yet. It is *damage* if a chunk further on says that the
-//! missing batch had been on disk ([`super::remains`]), or if the log does not reach back to where it is to begin.
+//! missing batch had been on disk ([`super::remains`]); so it is judged, too, if the log does not reach back to where it
+//! is to begin.
 //!
 //! Damage in the last batch that had been on disk cannot be told from a batch that was being written: nothing
 //! behind it says what it was.
