@@ -51,6 +51,7 @@ pub mod anchor;
 pub mod event;
 pub mod platform;
 pub mod slices;
+pub mod stopped;
 
 pub mod sigbus;
 

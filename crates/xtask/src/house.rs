@@ -216,7 +216,7 @@ pub(crate) const ORDERS: &[Order] = &[
         "key" "range" "text" "value" "increment" "literal" "zwr"
     ),
     order!("crates/shm/src/":
-        "sync" "words" "latch" "futex" "lockbyte" "slices" "sigbus" "descriptor" "event" "platform" "region"
+        "sync" "words" "latch" "futex" "lockbyte" "slices" "stopped" "sigbus" "descriptor" "event" "platform" "region"
         "fork" "anchor"
     ),
     order!("crates/resp/src/": "limits" "decimal" "answer" "reply" "arguments" "inline" "request"),
