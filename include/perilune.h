@@ -114,6 +114,7 @@ enum perilune_status {
     PERILUNE_OVERLAP = -29,  /* copy, merge: one tree contains the other */
     PERILUNE_PRIVATE = -30,  /* not possible for a name without ^ */
     PERILUNE_NOT_DURABLE = -31, /* it has happened, all see it, but it is not on disk: do not do it again */
+    PERILUNE_BUSY = -32,        /* another process holds a page and is stopped: the message names it; nothing was done */
 
     /* A transaction's body may return codes of its own from here downwards. */
     PERILUNE_USER = -1000
@@ -300,9 +301,10 @@ typedef struct perilune_options {
     const char *shm_dir; /* where the shared memory file lies; NULL: beside the database */
     int32_t accept_lost_commits; /* 1: after a crash also without what a damaged or lost log held: given up */
     int32_t reserved;    /* 0 */
+    double wait_limit;   /* seconds to wait for a page that another process holds, then PERILUNE_BUSY; 0: 10 s */
 } perilune_options;
 
-#define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0, 0, 0}
+#define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0.0}
 
 /*
  * Opens the database at `path` - a file, or the address of a server: tcp://host:port, tls://..., unix:/path

@@ -72,7 +72,7 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
 {
     static const char *const known[] = {"create",  "read_only", "durability", "max_size",
                                         "timeout", "file_mode", "shm_dir",    "any_filesystem",
-                                        "accept_lost_commits"};
+                                        "accept_lost_commits", "wait_limit"};
     if (lua_isnoneornil(L, 2))
         return;
     if (!lua_istable(L, 2))
@@ -83,7 +83,7 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
             found |= lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), known[i]) == 0;
         if (!found)
             raise_argument(L, "unknown option '%s'; there are create, read_only, durability, max_size, timeout, "
-                              "file_mode, shm_dir, any_filesystem, accept_lost_commits",
+                              "file_mode, shm_dir, any_filesystem, accept_lost_commits, wait_limit",
                            lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2));
     }
     if (option(L, "create", LUA_TBOOLEAN))
@@ -94,6 +94,8 @@ static void read_options(lua_State *L, perilune_options *options, char **shm_dir
         options->durability = durability_of(L, -1);
     if (option(L, "timeout", LUA_TNUMBER))
         options->timeout = lua_tonumber(L, -1);
+    if (option(L, "wait_limit", LUA_TNUMBER))
+        options->wait_limit = lua_tonumber(L, -1);
     if (option(L, "any_filesystem", LUA_TBOOLEAN))
         options->any_filesystem = lua_toboolean(L, -1);
     if (option(L, "accept_lost_commits", LUA_TBOOLEAN))

@@ -46,9 +46,11 @@ pub struct Options {
     pub accept_lost_commits: i32,
     /// 0.
     pub reserved: i32,
+    /// Seconds; 0: the default.
+    pub wait_limit: f64,
 }
 
-const _: () = assert!(size_of::<Options>() == 56);
+const _: () = assert!(size_of::<Options>() == 64);
 
 /// `perilune_limits`.
 #[repr(C)]
@@ -81,6 +83,7 @@ unsafe fn open_options(options: &Options) -> Result<OpenOptions, Failure> {
         .create(options.create != 0)
         .read_only(options.read_only != 0)
         .timeout(limit(options.timeout, TIMEOUT)?)
+        .wait_limit(limit(options.wait_limit, TIMEOUT)?)
         .allow_any_filesystem(options.any_filesystem != 0)
         .accept_lost_commits(options.accept_lost_commits != 0);
     if let Some(level) = durability(options.durability)? {
@@ -131,6 +134,7 @@ pub unsafe extern "C" fn perilune_open(
         shm_dir: std::ptr::null(),
         accept_lost_commits: 0,
         reserved: 0,
+        wait_limit: 0.0,
     };
     thread_call(|| {
         // SAFETY: the caller's pointers are good or NULL, as the header asks.

@@ -43,6 +43,7 @@ pub(crate) const CORRUPT: c_int = -26;
 pub(crate) const OUT_OF_MEMORY: c_int = -27;
 pub(crate) const INTERNAL: c_int = -28;
 pub(crate) const NOT_DURABLE: c_int = -31;
+pub(crate) const BUSY: c_int = -32;
 pub(crate) const OVERLAP: c_int = -29;
 pub(crate) const PRIVATE: c_int = -30;
 pub(crate) const USER: c_int = -1000;
@@ -82,6 +83,7 @@ pub(crate) const NAMES: &[(c_int, &CStr)] = &[
     (OUT_OF_MEMORY, c"PERILUNE_OUT_OF_MEMORY"),
     (INTERNAL, c"PERILUNE_INTERNAL"),
     (NOT_DURABLE, c"PERILUNE_NOT_DURABLE"),
+    (BUSY, c"PERILUNE_BUSY"),
     (OVERLAP, c"PERILUNE_OVERLAP"),
     (PRIVATE, c"PERILUNE_PRIVATE"),
     (USER, c"PERILUNE_USER"),
@@ -195,6 +197,7 @@ fn status_of(code: ErrorCode) -> c_int {
         ErrorCode::Io => IO,
         ErrorCode::WritesStopped => WRITES_STOPPED,
         ErrorCode::NotDurable => NOT_DURABLE,
+        ErrorCode::Busy => BUSY,
         ErrorCode::Corrupt => CORRUPT,
         _ => INTERNAL,
     }

@@ -95,7 +95,7 @@ fn layouts() -> String {
         layout!("perilune_node", node::Head, key_size parent_size depth flags reserved hint),
         layout!("perilune_options", database::Options,
             create read_only durability max_size timeout file_mode any_filesystem shm_dir
-            accept_lost_commits reserved),
+            accept_lost_commits reserved wait_limit),
         layout!("perilune_limits", database::Limits,
             subscripts key_bytes private_key_bytes value_bytes transaction_depth),
         layout!("perilune_cursor_options", cursor::Options, kind flags from to from_node to_node),

@@ -7,16 +7,19 @@
 //!
 //! Deliberately absent: transactions; which process or thread this is.
 
+use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
+use perilune_shm::latch::{self, LatchWord};
 use perilune_store::{Change, Error, Presence, Result, Span};
 
-use crate::control::{holds_lease, take_lease, wait_lease};
+use crate::control::{holds_lease, take_lease, wait_lease, Lease};
 use crate::error::{Attempt, Stop};
-use crate::limits::{HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_RECORD_MAX};
+use crate::image::layout::control;
+use crate::limits::{ATTEMPT_LEAST, HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_RECORD_MAX};
 use crate::log;
 use crate::repair::{self, Patience};
-use crate::session::{Counter, Seat};
+use crate::session::{lease_session, Counter, Limit, Seat, Whom};
 use crate::tree::{
     self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Seen, Visit, Which,
 };
@@ -40,6 +43,8 @@ impl Drop for Operation<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if std::thread::panicking() {
+            // NB: nobody else can do it, however long that takes.
+            self.0.set_limit(Limit::of(Duration::MAX));
             // Its error is the panic's: the caller learns of that one.
             let _ = repair::session(self.0);
         } else {
@@ -51,6 +56,16 @@ impl Drop for Operation<'_> {
 impl Access {
     pub(crate) fn new(seat: Seat) -> Access {
         Access { seat, fingers: Fingers::default() }
+    }
+
+    /// Does `body`, whose caller waits so long for others, by waits that do not last much longer.
+    pub(crate) fn within<T>(&self, timeout: Option<Duration>, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout.max(ATTEMPT_LEAST)));
+        let limit = self.seat.limit();
+        self.seat.set_limit(limit.until(end));
+        let result = body();
+        self.seat.set_limit(limit);
+        result
     }
 
     /// Begins an operation that writes.
@@ -72,16 +87,21 @@ impl Access {
     #[cold]
     fn read_again<T>(&self, mut stop: Stop, mut attempt: impl FnMut() -> Attempt<T>) -> Result<T> {
         let mut patience = Patience::new();
+        let (mut overtaken, mut met) = (0_u32, LatchWord::from_raw(0));
         loop {
-            match stop {
-                Stop::Fail(error) => return Err(error),
-                Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
-                _ => patience.wait_again(&self.seat.image)?,
+            let mut has_moved = true;
+            if let Stop::Busy(page) = stop {
+                // NB: exclusive mode does not help against one who holds a page and does not go on.
+                let word = latch::load(self.seat.image.latch(page));
+                has_moved = word != std::mem::replace(&mut met, word);
             }
-            let starved = patience.rounds().is_multiple_of(STARVED)
+            patience.wait_for_stop(&self.seat, stop)?;
+            overtaken += u32::from(has_moved);
+            let starved = has_moved
+                && overtaken.is_multiple_of(STARVED)
                 && !self.seat.image.read_only
                 && !holds_lease(&self.seat);
-            let lease = if starved { take_lease(&self.seat, 0, Instant::now() + LEASE_WAIT)? } else { None };
+            let lease = if starved { self.lease_for_reading(&mut patience)? } else { None };
             if lease.is_some() {
                 // Nobody else changes anything now: if even this attempt fails, there is damage.
                 patience.watch(&self.seat.image);
@@ -93,10 +113,16 @@ impl Access {
         }
     }
 
+    /// Exclusive mode, if it is to be had in time.
+    fn lease_for_reading(&self, patience: &mut Patience) -> Result<Option<Lease>> {
+        let end = patience.end(&self.seat.limit());
+        take_lease(&self.seat, 0, end.unwrap_or_else(|| Instant::now() + LEASE_WAIT))
+    }
+
     /// Copies the value at `key` into `out`; false when there is none.
     ///
     /// # Errors
-    /// I/O and damage only.
+    /// I/O and damage; `Busy`, as of everything here.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -360,19 +386,32 @@ impl Access {
             None => Ok(()),
             Some(Stop::Copy) => match self.copy_path(key) {
                 Err(Stop::Fail(error)) => Err(error),
-                Err(_) => patience.wait_again(&self.seat.image),
+                Err(_) => patience.wait_again(&self.seat),
                 Ok(()) => Ok(()),
             },
             Some(Stop::Fail(error)) => Err(error),
-            Some(Stop::Busy(page)) => patience.wait_for_page(&self.seat.image, page),
-            Some(Stop::Lease) => wait_lease(&self.seat, Instant::now() + LEASE_WAIT),
+            Some(Stop::Busy(page)) => patience.wait_for_page(&self.seat, page),
+            Some(Stop::Lease) => self.wait_for_lease(patience),
             // In a busy database damage shows to a reader, who can keep all others out for a moment.
             Some(_) if patience.is_fruitless() => {
                 self.has_value(which, key, &mut ())?;
-                patience.wait_again(&self.seat.image)
+                patience.wait_again(&self.seat)
             }
-            Some(_) => patience.wait_again(&self.seat.image),
+            Some(_) => patience.wait_again(&self.seat),
         }
+    }
+
+    /// Waits until nobody else has exclusive mode, or the limit is reached.
+    fn wait_for_lease(&self, patience: &mut Patience) -> Result<()> {
+        let (image, limit) = (&self.seat.image, self.seat.limit());
+        let end = patience.end(&limit);
+        wait_lease(&self.seat, end.unwrap_or_else(|| Instant::now() + LEASE_WAIT))?;
+        let lease = image.control(control::LEASE).load(Acquire);
+        if lease == 0 || end.is_none_or(|end| Instant::now() < end) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        Err(limit.error(image, Whom::Session(lease_session(lease)), begun))
     }
 
     /// Copies what of the path to `key` belongs to an earlier generation.

@@ -4,8 +4,9 @@
 //! word stores it and then sets the FROZEN bit of every head; a writer whose publication fails clears
 //! the bit, reads the control line again and checks everything that hangs on it. All are AcqRel
 //! read-modify-writes of one word: no fences. After freezing, everything published under the old word
-//! lies below the head read; a new generation and a lease also wait until that has been applied and
-//! every structure change seen under way has ended.
+//! lies below the head read; a new generation also waits until that has been applied and every structure change seen
+//! under way has ended. A lease and a watch give it a moment for that, and need no more: what is published is latched until
+//! it has been applied. So a process that is stopped there keeps nobody from exclusive mode.
 //!
 //! What if we are killed? Between store and freeze: some writers reread once; the next owner stores
 //! and freezes again. As holder of the lease: any waiter takes it.
@@ -19,13 +20,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perilune_shm::futex;
-use perilune_store::Result;
+use perilune_store::{Error, Result};
 
 use crate::image::layout::{control, phase, session, FLAG_FAILED};
 use crate::image::Image;
-use crate::limits::{LEASE_CLASS_MAX, LEASE_LONGEST, LEASE_SHORTEST, SESSIONS, WAIT_SLICE};
-use crate::repair::{dead_session, Patience};
-use crate::session::{lease_session, Counter, Seat};
+use crate::limits::{LEASE_CLASS_MAX, LEASE_LONGEST, LEASE_SHORTEST, SESSIONS, SETTLING, WAIT_SLICE};
+use crate::repair::{dead_session, sessions_high, Patience};
+use crate::session::{lease_session, Counter, Limit, Seat, Whom};
 
 /// Freezes the heads of all sessions. Answers where each stood, and its step.
 pub(crate) fn freeze(image: &Arc<Image>) -> Vec<(Seat, u64, u64)> {
@@ -56,35 +57,65 @@ pub(crate) fn lower_flag(image: &Arc<Image>, flag: u64) {
     }
 }
 
+/// Where the heads of all sessions stand, and their steps; nothing is frozen.
+fn look(image: &Arc<Image>) -> Vec<(Seat, u64, u64)> {
+    let look = |id| {
+        let seat = Seat::new(image.clone(), id);
+        let (head, step) = (seat.head_word().load(Acquire) & !session::FROZEN, seat.step());
+        (seat, head, step)
+    };
+    (1..=sessions_high(image)).map(look).collect()
+}
+
 /// Waits until all that was published when `frozen` was taken has been applied, and every step that
 /// was under way has ended. Repairs the dead. `but` is the session that is not waited for.
 ///
 /// # Errors
-/// As [`crate::repair::dead_processes`].
-pub(crate) fn wait_applied(image: &Arc<Image>, frozen: &[(Seat, u64, u64)], but: u16) -> Result<()> {
+/// `Busy` at the limit; as [`crate::repair::dead_processes`].
+fn wait_applied(image: &Arc<Image>, frozen: &[(Seat, u64, u64)], but: u16, limit: &Limit) -> Result<()> {
     for (seat, head, step) in frozen.iter().filter(|(seat, ..)| seat.id != but) {
         let mut patience = Patience::new();
         while seat.applied() < *head || step & 3 != phase::NONE && seat.step() == *step {
-            patience.wait(image, || seat.id)?;
+            patience.wait(image, limit, || Whom::Session(seat.id))?;
         }
     }
     Ok(())
+}
+
+/// Gives those who have published before they were frozen a moment to apply it; who is stopped there is not waited for.
+///
+/// What is not applied then is latched, wholly, since before it was published: nobody sees a part of it, and it is
+/// told from what comes later by the control word that was stored before the freeze.
+///
+/// # Errors
+/// As [`crate::repair::dead_processes`].
+pub(crate) fn settle(image: &Arc<Image>, frozen: &[(Seat, u64, u64)], but: u16) -> Result<()> {
+    let limit = Limit::of(SETTLING).until(Instant::now().checked_add(SETTLING));
+    match wait_applied(image, frozen, but, &limit) {
+        Err(Error::Busy { .. }) => Ok(()),
+        settled => settled,
+    }
 }
 
 /// Begins a new generation: everything committed before is in the old one, whose number and root are
 /// answered. The caller holds the duty `cut` and has noted a pin for it before (see `pin`).
 ///
 /// # Errors
+/// `Busy`: somebody is stopped with a published record that he has not applied, and nobody can for him. As a rule nothing
+/// has happened then; if he was stopped just now, a generation is begun that nobody has cut off, as by one who was killed.
 /// As [`wait_applied`]; `Internal` when the generations are used up.
 pub(crate) fn cut(image: &Arc<Image>, but: u16) -> Result<(u32, u32)> {
     let old = image.generation();
     if u64::from(old) >= crate::limits::GENERATION_MAX {
-        return Err(perilune_store::Error::Internal("the database has used up its generations".into()));
+        return Err(Error::Internal("the database has used up its generations".into()));
     }
+    let limit = Limit::of(image.wait_limit);
+    // NB: before anything is done. Each generation that is begun in vain costs a copy of every page that is written.
+    wait_applied(image, &look(image), but, &limit)?;
     image.control(control::GEN).store(u64::from(old) + 1, std::sync::atomic::Ordering::SeqCst);
     image.control(control::FLUSH).fetch_add(1, AcqRel);
     let frozen = freeze(image);
-    wait_applied(image, &frozen, but)?;
+    wait_applied(image, &frozen, but, &limit)?;
     Ok((old, root_at_end(image, old)))
 }
 
@@ -152,10 +183,10 @@ fn lease_word(image: &Image, id: u16, class: u64) -> u64 {
 }
 
 /// Takes the lease, waiting for others and taking it from those who keep it too long. `class`: how
-/// often it has been lost before.
+/// often it has been lost before. None: not until `deadline`.
 ///
 /// # Errors
-/// As [`wait_applied`].
+/// As [`settle`].
 pub(crate) fn take_lease(seat: &Seat, class: u64, deadline: Instant) -> Result<Option<Lease>> {
     let image = &seat.image;
     loop {
@@ -169,8 +200,7 @@ pub(crate) fn take_lease(seat: &Seat, class: u64, deadline: Instant) -> Result<O
         let word = lease_word(image, seat.id, class);
         if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_ok() {
             let lease = Lease { image: image.clone(), word };
-            let frozen = freeze(image);
-            wait_applied(image, &frozen, seat.id)?;
+            settle(image, &freeze(image), seat.id)?;
             seat.count(Counter::Leases);
             return Ok(Some(lease));
         }
@@ -183,10 +213,10 @@ pub(crate) fn holds_lease(seat: &Seat) -> bool {
     word != 0 && lease_session(word) == seat.id
 }
 
-/// Waits until nobody else has the lease.
+/// Waits until nobody else has the lease, or until `deadline`.
 ///
 /// # Errors
-/// As [`wait_applied`].
+/// As [`settle`].
 pub(crate) fn wait_lease(seat: &Seat, deadline: Instant) -> Result<()> {
     let image = &seat.image;
     loop {
@@ -195,8 +225,7 @@ pub(crate) fn wait_lease(seat: &Seat, deadline: Instant) -> Result<()> {
             return Ok(());
         }
         if outlasted(image, seen, deadline)? {
-            // Take it away and give it back: the old holder's publication fails from now on.
-            drop(take_over(seat, seen)?);
+            take_away(seat, seen);
             return Ok(());
         }
         if Instant::now() >= deadline {
@@ -205,16 +234,15 @@ pub(crate) fn wait_lease(seat: &Seat, deadline: Instant) -> Result<()> {
     }
 }
 
-fn take_over(seat: &Seat, seen: u64) -> Result<Option<Lease>> {
+/// Takes the lease away and gives it back: the old holder's publication fails from now on. What he has published before is
+/// latched until it is applied.
+fn take_away(seat: &Seat, seen: u64) {
     let image = &seat.image;
     let word = lease_word(image, seat.id, 0);
-    if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_err() {
-        return Ok(None);
+    if image.control(control::LEASE).compare_exchange(seen, word, AcqRel, Acquire).is_ok() {
+        let _lease = Lease { image: image.clone(), word };
+        freeze(image);
     }
-    let lease = Lease { image: image.clone(), word };
-    let frozen = freeze(image);
-    wait_applied(image, &frozen, seat.id)?;
-    Ok(Some(lease))
 }
 
 /// Waits for a lease to be given back; true when its holder has died or has kept it for its length.

@@ -15,6 +15,7 @@ use perilune_store::Result;
 use crate::image::layout::Owner;
 use crate::image::Image;
 use crate::repair::Patience;
+use crate::session::{Limit, Whom};
 
 /// A duty taken; given back when dropped.
 pub(crate) struct Duty {
@@ -33,18 +34,23 @@ pub(crate) fn try_take(image: &Arc<Image>, word: usize) -> Option<Duty> {
     taken.then(|| Duty { image: image.clone(), word })
 }
 
-/// Takes the duty at control word `word`, waiting for whoever has it.
+/// Takes the duty at control word `word`, waiting for whoever has it as long as he works.
 ///
 /// # Errors
-/// As `repair::dead_processes`.
+/// `Busy`: he is stopped, and has been waited for; as `repair::dead_processes`.
 pub(crate) fn take(image: &Arc<Image>, word: usize) -> Result<Duty> {
-    let mut patience = Patience::new();
+    let (mut patience, limit) = (Patience::new(), Limit::of(image.wait_limit));
     loop {
         if let Some(duty) = try_take(image, word) {
             return Ok(duty);
         }
-        patience.wait(image, || 0)?;
+        patience.wait(image, &limit, || worker(image, word))?;
     }
+}
+
+/// Who has the duty at control word `word`.
+pub(crate) fn worker(image: &Image, word: usize) -> Whom {
+    Whom::Worker(Owner::from_word(image.control(word).load(Acquire)))
 }
 
 impl Drop for Duty {

@@ -218,6 +218,8 @@ impl Place {
             liveness: Box::new(move |slot| dead.iter().all(|dead| usize::from(*dead) != slot)),
             disk: Arc::new(RealDisk),
             buffer: Mutex::default(),
+            wait_limit: PATIENCE,
+            late: Mutex::default(),
         })
     }
 

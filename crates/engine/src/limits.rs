@@ -131,6 +131,15 @@ pub(crate) const LEASE_SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) const LEASE_CLASS_MAX: u64 = 7;
 /// The longest lease.
 pub(crate) const LEASE_LONGEST: Duration = Duration::from_secs(1);
+/// How long a session waits for one page that another holds, unless it is told.
+pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(10);
+/// How long an attempt at a lock or a message may wait for pages at least, whatever its caller's patience with others.
+pub(crate) const ATTEMPT_LEAST: Duration = Duration::from_secs(1);
+/// How long those are waited for who published before exclusive mode was taken, or a watch registered: they mostly need
+/// microseconds, and what they have not applied yet is latched.
+pub(crate) const SETTLING: Duration = LEASE_SHORTEST;
+/// How long a repair waits for a page that somebody else holds, before it is put off.
+pub(crate) const REPAIR_WAIT: Duration = Duration::from_millis(100);
 /// How often a lock is counted up at most.
 pub(crate) const LOCK_COUNT_MAX: u32 = 511;
 /// Slices in which a waiter looks whether the other side still lives.
@@ -166,7 +175,7 @@ pub(crate) const PAGE_HEAD: usize = 128;
 pub(crate) const RECORD_OVERHEAD: usize = 8 + 4 + 3;
 
 /// An attempt that has been repeated for so long is suspected of meeting damage (see `repair`).
-pub(crate) const FRUITLESS: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
+pub(crate) const FRUITLESS: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 5_000 });
 /// How long a killed process may seem to live: the kernel frees its locks with its memory, which others may be reading.
 pub(crate) const DYING: Duration = Duration::from_millis(200);
 /// Without exclusive mode, by which a reader of a read-only database cannot prove damage, it gives up then.

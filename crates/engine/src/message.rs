@@ -267,9 +267,19 @@ fn until_found(
     watches: &mut SessionWatches,
     name: &[u8],
     timeout: Option<Duration>,
-    mut attempt: impl FnMut(&mut Transaction) -> Result<Option<Message>>,
+    attempt: impl FnMut(&mut Transaction) -> Result<Option<Message>>,
 ) -> Result<Option<Message>> {
     check_key(name)?;
+    access.within(timeout, || until_found_within(access, watches, name, timeout, attempt))
+}
+
+fn until_found_within(
+    access: &Access,
+    watches: &mut SessionWatches,
+    name: &[u8],
+    timeout: Option<Duration>,
+    mut attempt: impl FnMut(&mut Transaction) -> Result<Option<Message>>,
+) -> Result<Option<Message>> {
     let mut look = || access.atomically(deadline(), |_, txn| attempt(txn));
     let found = look()?;
     if found.is_some() || timeout == Some(Duration::ZERO) {

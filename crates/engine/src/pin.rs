@@ -23,6 +23,7 @@ use crate::image::layout::{control, PINS_AT, PIN_BYTES, PIN_OWNER, PIN_ROOT};
 use crate::image::Image;
 use crate::limits::PINS;
 use crate::repair::{self, Patience};
+use crate::session::{Limit, Whom};
 use crate::{control as handshake, duty};
 
 /// A generation that is kept as it was; let go when dropped.
@@ -85,7 +86,9 @@ impl Pin {
                 Purpose::Snapshot if has_repaired => break,
                 Purpose::Snapshot => {}
                 // The duty is ours, so its pin is that of a dead process, which somebody else may be repairing.
-                Purpose::Checkpoint => patience.wait(image, || 0)?,
+                Purpose::Checkpoint => {
+                    patience.wait(image, &Limit::of(image.wait_limit), || Whom::Anybody)?
+                }
             }
             repair::dead_processes(image)?;
             has_repaired = true;
@@ -107,7 +110,7 @@ impl Drop for Pin {
 /// session that is not waited for (0: none). Waits for operations being applied, which take microseconds.
 ///
 /// # Errors
-/// `LimitReached` when there are too many snapshots; as `control::cut`.
+/// `LimitReached` when there are too many snapshots; as `control::cut`: `Busy` if somebody is stopped in the midst of one.
 pub(crate) fn cut(image: &Arc<Image>, but: u16, purpose: Purpose) -> Result<Pin> {
     let mut pin = Pin::claim(image, purpose)?;
     let duty = duty::take(image, control::CUT_OWNER)?;

@@ -1,4 +1,4 @@
-//! Finishing or undoing what a dead process left half done, and waiting for the living.
+//! Finishing or undoing what a dead process left half done, and waiting for the living ([`patience`]).
 //!
 //! The repairer acts *as* the dead session: it uses the dead's step, undo and applied words, so its
 //! own death needs no order of its own; whoever comes next goes on as the same dead session.
@@ -11,22 +11,24 @@
 //! - Only pages latched by the dead session are touched, and no transaction is run.
 //! - Every part is idempotent.
 //! - In a live process only its own panicking thread repairs its own session.
+//! - A repairer waits for a page that somebody alive holds only for a moment: then the repair is put off, as if it had not
+//!   been begun, and whoever comes next goes on.
+
+mod patience;
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use perilune_shm::futex;
 use perilune_shm::latch::{self, State};
-use perilune_shm::{futex, platform};
 use perilune_store::{Durability, Error, Result};
 
-use crate::error::Stop;
 use crate::image::layout::{control, phase, session, Owner, ProcessState, Run};
 use crate::image::{bell, Image};
-use crate::limits::{FRUITLESS, HOPELESS, PINS, PROCESSES, SEGMENT_RESERVED, SESSIONS};
-use crate::page;
-use crate::session::{level_of, Counter, Seat};
+use crate::limits::{PINS, PROCESSES, REPAIR_WAIT, SEGMENT_RESERVED, SESSIONS};
+use crate::session::{level_of, Counter, Limit, Seat};
 use crate::{notice, tree};
+pub(crate) use patience::Patience;
 
 /// Repairs all processes that have died. Cheap when there are none.
 ///
@@ -73,7 +75,16 @@ pub(crate) fn dead_process(image: &Arc<Image>, slot: usize) -> Result<()> {
     for id in 1..=sessions_high(image) {
         let seat = Seat::new(image.clone(), id);
         if Owner::from_word(seat.owner_word().load(Acquire)) == Some(dead) {
-            session(&seat)?;
+            seat.set_limit(Limit::of(REPAIR_WAIT));
+            match session(&seat) {
+                Err(Error::Busy { .. }) => {
+                    // NB: not to be told to whoever came by: he waits for the same page, or for none. All that was done is
+                    // as good done by the next.
+                    word.store(ProcessState::Live { incarnation }.to_word(), Release);
+                    return Ok(());
+                }
+                repaired => repaired?,
+            }
             seat.owner_word().store(0, Release);
             seat.count(Counter::Repairs);
         }
@@ -130,7 +141,7 @@ pub(crate) fn session(seat: &Seat) -> Result<()> {
         let mut patience = Patience::new();
         while let Err(stop) = tree::apply(seat, &ops, record.generation) {
             // NB: the leaves are held, but somebody may be changing an inner page above them.
-            patience.wait_for_stop(&seat.image, stop)?;
+            patience.wait_for_stop(seat, stop)?;
         }
         (least, died) = (record.seq, record.generation);
         settle_freed(seat, died);
@@ -237,133 +248,6 @@ pub(crate) fn dead_session(image: &Arc<Image>, id: u16) -> Result<()> {
         Some(owner) if !image.is_alive(owner) => dead_process(image, owner.slot.into()),
         _ => Ok(()),
     }
-}
-
-/// How a thread waits for another: spin, yield, sleep longer and longer; before each sleep it looks
-/// whether the other still lives.
-///
-/// Attempts fail because somebody changes what they read. One that fails while nothing changes has met
-/// damage: after [`FRUITLESS`] an attempt is watched, and if all latch words and roots are the same after it
-/// as before, the damaged page is looked for and named.
-pub(crate) struct Patience {
-    rounds: u32,
-    /// When it began to sleep.
-    since: Option<Instant>,
-    /// A sum over all latch words and roots before the attempt that is watched.
-    before: Option<u64>,
-}
-
-/// Rounds of spinning, and of spinning and yielding.
-const SPINS: u32 = 100;
-const YIELDS: u32 = 60;
-
-impl Patience {
-    pub(crate) fn new() -> Patience {
-        Patience { rounds: 0, since: None, before: None }
-    }
-
-    /// How often has been waited.
-    pub(crate) fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    /// Waits one round. `holder` names the session that is waited for, if it is known.
-    ///
-    /// # Errors
-    /// As [`dead_processes`].
-    #[cold]
-    pub(crate) fn wait(&mut self, image: &Arc<Image>, holder: impl FnOnce() -> u16) -> Result<()> {
-        self.rounds += 1;
-        if self.rounds <= SPINS {
-            platform::spin_pause();
-        } else if self.rounds <= SPINS + YIELDS {
-            platform::yield_now();
-        } else {
-            dead_session(image, holder())?;
-            let doublings = ((self.rounds - SPINS - YIELDS) / 4).min(5);
-            platform::sleep(Duration::from_micros(50 << doublings).min(Duration::from_millis(1)));
-        }
-        Ok(())
-    }
-
-    /// Waits before another try of an attempt that somebody's change has ended.
-    ///
-    /// # Errors
-    /// `Corrupt` when there was no change, for so long; as [`dead_processes`].
-    #[cold]
-    pub(crate) fn wait_again(&mut self, image: &Arc<Image>) -> Result<()> {
-        let before = self.before.take();
-        if before.is_some_and(|before| before == sum_of_words(image)) {
-            return Err(damage(image));
-        }
-        self.wait(image, || 0)?;
-        if self.rounds > SPINS + YIELDS {
-            self.since.get_or_insert_with(Instant::now);
-        }
-        if image.read_only && self.since.is_some_and(|since| since.elapsed() >= HOPELESS) {
-            return Err(damage(image));
-        }
-        self.watch(image);
-        Ok(())
-    }
-
-    /// Whether repeating has been fruitless for long.
-    pub(crate) fn is_fruitless(&self) -> bool {
-        self.since.is_some_and(|since| since.elapsed() >= FRUITLESS)
-    }
-
-    /// Watches the next attempt, if those before were fruitless for long.
-    pub(crate) fn watch(&mut self, image: &Image) {
-        self.before = self.is_fruitless().then(|| sum_of_words(image));
-    }
-
-    /// Waits for what ended an attempt that needs nothing but another try.
-    ///
-    /// # Errors
-    /// The attempt's own; as [`dead_processes`].
-    pub(crate) fn wait_for_stop(&mut self, image: &Arc<Image>, stop: Stop) -> Result<()> {
-        match stop {
-            Stop::Fail(error) => Err(error),
-            Stop::Busy(page) => self.wait_for_page(image, page),
-            _ => self.wait_again(image),
-        }
-    }
-
-    /// Waits for whoever holds page `number`.
-    ///
-    /// # Errors
-    /// As [`dead_processes`].
-    pub(crate) fn wait_for_page(&mut self, image: &Arc<Image>, number: u32) -> Result<()> {
-        self.wait(image, || {
-            let word = latch::load(image.latch(number));
-            if word.locked() {
-                word.owner()
-            } else {
-                0
-            }
-        })
-    }
-}
-
-/// A sum over what changes with every change of a tree: all latch words, and the roots.
-fn sum_of_words(image: &Image) -> u64 {
-    let add = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let roots = [control::ROOT, control::VROOT].map(|word| image.control(word).load(Acquire));
-    let pages = SEGMENT_RESERVED as u32..image.npages() as u32;
-    pages.fold(roots.into_iter().fold(0, add), |sum, number| add(sum, latch::load(image.latch(number)).raw()))
-}
-
-/// The error for damage: it names the first tree page that is none.
-fn damage(image: &Image) -> Error {
-    let mut pages = SEGMENT_RESERVED as u32..image.npages() as u32;
-    let found = pages.find_map(|number| {
-        let word = latch::load(image.latch(number));
-        let wrong = page::check(image.page(number), number).err()?;
-        (word.state() == State::Tree && !word.locked() && latch::validate(image.latch(number), word))
-            .then(|| format!("page {number} of {}: {wrong}", image.path.display()))
-    });
-    let place = found.unwrap_or_else(|| format!("pages of {} contradict each other", image.path.display()));
-    Error::Corrupt { place }
 }
 
 const _: () = assert!(session::FROZEN == 1);

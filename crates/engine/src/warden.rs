@@ -47,6 +47,8 @@ pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
                 let byte = Anchor::acquire_in(only, &image.path, WARDEN, region::Access::ReadWrite, false);
                 duty = byte.ok().flatten().map(|byte| Duty { round: Round::new(image.clone()), _byte: byte });
             }
+            // What fails now is tried again in the next round.
+            let _ = remove_late(&image);
             if let Some(duty) = &mut duty {
                 // What fails now (a full disk, say) is tried again in the next round.
                 let _ = duty.round.run();
@@ -121,17 +123,7 @@ impl Round {
 
     /// Removes entries of dead processes, and wakes who may have waited for them.
     fn remove(&self, keys: Vec<Vec<u8>>) -> Result<()> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let access = Access::new(claim_session(&self.image)?);
-        let removed = keys.iter().try_for_each(|key| {
-            access.remove(Which::Volatile, key)?;
-            lock::bucket_of_key(key).into_iter().for_each(|bucket| lock::wake(&self.image, bucket));
-            Ok(())
-        });
-        release_session(&access.seat);
-        removed
+        remove(&self.image, &keys)
     }
 
     /// Forgets waiters that have been counted for at least a round and have no place in any queue.
@@ -160,6 +152,27 @@ impl Round {
         }
         Ok(())
     }
+}
+
+/// Removes places in queues that this process has left while somebody was stopped at the same page.
+fn remove_late(image: &Arc<Image>) -> Result<()> {
+    let keys = image.take_late();
+    remove(image, &keys).inspect_err(|_| image.note_late(keys))
+}
+
+/// Removes entries, and wakes who may have waited for them.
+fn remove(image: &Arc<Image>, keys: &[Vec<u8>]) -> Result<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let access = Access::new(claim_session(image)?);
+    let removed = keys.iter().try_for_each(|key| {
+        access.remove(Which::Volatile, key)?;
+        lock::bucket_of_key(key).into_iter().for_each(|bucket| lock::wake(image, bucket));
+        Ok(())
+    });
+    release_session(&access.seat);
+    removed
 }
 
 /// Calls `visit` for each key whose tag is one of `tags`.

@@ -54,6 +54,7 @@ pub(crate) fn options(options: &OpenOptions) -> Result<perilune_engine::OpenOpti
         durability: options.level()?,
         max_size: options.bytes_max()?,
         timeout: options.timeout,
+        wait_limit: options.wait_limit,
         file_mode: options.file_mode,
         shm_dir: options.shm_dir.clone(),
         allow_any_filesystem: options.allow_any_filesystem,
@@ -301,6 +302,7 @@ impl StoreSession for BackendSession {
         #[inline]
         fn free_up(&mut self, frees: bool);
         fn defer(&mut self, deferring: bool);
+        fn set_wait_limit(&mut self, limit: Duration);
         fn settle(&mut self) -> StoreResult<()>;
         fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
         fn commit(&mut self) -> StoreResult<()>;
@@ -316,6 +318,13 @@ impl StoreSession for BackendSession {
         match self {
             BackendSession::File(session) => session.is_unsettled(),
             BackendSession::Server(session) => session.is_unsettled(),
+        }
+    }
+
+    fn wait_limit(&self) -> Duration {
+        match self {
+            BackendSession::File(session) => session.wait_limit(),
+            BackendSession::Server(session) => session.wait_limit(),
         }
     }
 

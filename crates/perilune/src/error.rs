@@ -6,7 +6,7 @@
 use std::fmt;
 
 use perilune_key::{ArithmeticError, KeyError, ParseError, ValueError};
-use perilune_store::{write_lost, Error as StoreError};
+use perilune_store::{write_lost, Error as StoreError, Holder};
 
 use crate::NodeRef;
 
@@ -116,11 +116,13 @@ pub enum ErrorCode {
     Other = 28,
     /// Committed, but not on disk.
     NotDurable = 29,
+    /// Another process holds what is needed, and did not go on for the whole wait limit.
+    Busy = 30,
 }
 
 impl ErrorCode {
     /// Every kind.
-    const ALL: [ErrorCode; 29] = [
+    const ALL: [ErrorCode; 30] = [
         ErrorCode::Invalid,
         ErrorCode::InvalidKey,
         ErrorCode::KeyTooLong,
@@ -150,6 +152,7 @@ impl ErrorCode {
         ErrorCode::Internal,
         ErrorCode::Other,
         ErrorCode::NotDurable,
+        ErrorCode::Busy,
     ];
 
     /// The name by which servers and clients of theirs call it, as `KEY_TOO_LONG`. Never changes its meaning.
@@ -185,6 +188,7 @@ impl ErrorCode {
             ErrorCode::Internal => "INTERNAL",
             ErrorCode::Other => "OTHER",
             ErrorCode::NotDurable => "NOT_DURABLE",
+            ErrorCode::Busy => "BUSY",
         }
     }
 
@@ -228,6 +232,17 @@ impl Error {
         Error::Other(error.into())
     }
 
+    /// For which process it was waited in vain, of `Busy` and `TransactionTimeout`, if it was for one.
+    #[must_use]
+    pub fn holder(&self) -> Option<Holder> {
+        match self {
+            Error::Store(StoreError::Busy { holder, .. } | StoreError::TransactionTimeout { holder, .. }) => {
+                *holder
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a transaction's body that answers this is run again.
     #[must_use]
     pub fn is_retry(&self) -> bool {
@@ -258,6 +273,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::NoSpace { .. } => ErrorCode::NoSpace,
         StoreError::Io { .. } => ErrorCode::Io,
         StoreError::NotDurable { .. } => ErrorCode::NotDurable,
+        StoreError::Busy { .. } => ErrorCode::Busy,
         StoreError::WritesStopped { .. } | StoreError::Replaced { .. } => ErrorCode::WritesStopped,
         StoreError::Corrupt { .. } | StoreError::Lost { .. } => ErrorCode::Corrupt,
         StoreError::Refused(_) => ErrorCode::Refused,

@@ -71,7 +71,7 @@ pub use perilune_key::{
     ValueError, ValueRef,
 };
 pub use perilune_store::{
-    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, Limits, LockMode, LockOwner,
+    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, Holder, Limits, LockMode, LockOwner,
     Message, ProcessReport, TransactionOptions, WatchId, WhenFull,
 };
 

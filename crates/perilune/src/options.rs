@@ -23,6 +23,7 @@ pub struct OpenOptions {
     pub(crate) durability: Option<Durability>,
     pub(crate) max_size: Option<u64>,
     pub(crate) timeout: Duration,
+    pub(crate) wait_limit: Duration,
     pub(crate) file_mode: u32,
     pub(crate) shm_dir: Option<PathBuf>,
     pub(crate) allow_any_filesystem: bool,
@@ -38,6 +39,7 @@ impl Default for OpenOptions {
             durability: None,
             max_size: None,
             timeout: Duration::from_secs(10),
+            wait_limit: Duration::from_secs(10),
             file_mode: 0o600,
             shm_dir: None,
             allow_any_filesystem: false,
@@ -78,6 +80,14 @@ impl OpenOptions {
     /// if not told otherwise.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// How long an operation waits for a page that another process holds and does not give back, because it is stopped,
+    /// before it answers `Busy`, which names that process; 10 s if not told otherwise. In a transaction its own limit counts,
+    /// too. A session can change it: [`crate::Session::set_wait_limit`].
+    pub fn wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = limit;
         self
     }
 
@@ -128,6 +138,7 @@ impl OpenOptions {
             "durability" => self.durability = Some(text.parse()?),
             "max_size" => self.max_size = Some(bytes(text)?),
             "timeout" => self.timeout = seconds(text)?,
+            "wait_limit" => self.wait_limit = seconds(text)?,
             "file_mode" => {
                 self.file_mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
                     .ok()
@@ -140,7 +151,7 @@ impl OpenOptions {
             _ => {
                 return Err(Error::invalid(format!(
                     "there is no option `{name}`: create, read_only, durability, max_size, timeout, \
-                     file_mode, shm_dir, allow_any_filesystem and accept_lost_commits are"
+                     wait_limit, file_mode, shm_dir, allow_any_filesystem and accept_lost_commits are"
                 )))
             }
         }
@@ -221,6 +232,7 @@ mod tests {
             .set("durability", "fsync")?
             .set("max_size", "2g")?
             .set("timeout", "0.5")?
+            .set("wait_limit", "2")?
             .set("file_mode", "640")?
             .set("accept_lost_commits", "yes")?;
         assert_eq!(
@@ -230,6 +242,7 @@ mod tests {
                 .durability(Durability::Fsync)
                 .max_size(2 << 30)
                 .timeout(Duration::from_millis(500))
+                .wait_limit(Duration::from_secs(2))
                 .file_mode(0o640)
                 .accept_lost_commits(true)
         );

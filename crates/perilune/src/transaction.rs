@@ -9,6 +9,7 @@
 
 use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::time::Duration;
 
 use perilune_store::{
     Change, CommitHook, Error as StoreError, Presence, Result as StoreResult, Session as StoreSession,
@@ -164,6 +165,20 @@ impl Session {
     #[inline]
     pub fn free_up(&mut self, frees: bool) {
         self.trees.database.free_up(frees);
+    }
+
+    /// Changes how long each wait for a page that another process holds and does not give back may take, until the
+    /// operation answers `Busy`; see [`crate::OpenOptions::wait_limit`]. It says nothing of a database behind a server, whose
+    /// own limit holds.
+    #[inline]
+    pub fn set_wait_limit(&mut self, limit: Duration) {
+        self.trees.database.set_wait_limit(limit);
+    }
+
+    /// How long each such wait may take.
+    #[must_use]
+    pub fn wait_limit(&self) -> Duration {
+        self.trees.database.wait_limit()
     }
 
     /// From now on (or, with false, no longer) what this session writes does not wait until it is durable: the

@@ -15,6 +15,30 @@ use std::time::Duration;
 /// The result of every storage operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// A process that others wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id, as it sees that itself.
+    pub pid: u32,
+    /// It is stopped: by a signal, a debugger, or with its container.
+    pub stopped: bool,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Holder { pid, stopped } = self;
+        if *stopped {
+            write!(
+                f,
+                "process {pid}, which is stopped in the midst of a change: continue it (kill -CONT {pid}, its debugger, \
+                 `docker unpause`) or kill it (kill -9 is safe: what it had not finished is finished or taken back)"
+            )
+        } else {
+            write!(f, "process {pid}, which is in the midst of a change and did not go on: see what keeps it")
+        }
+    }
+}
+
 /// What a storage operation can answer instead of its result.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -29,6 +53,16 @@ pub enum Error {
     TransactionTimeout {
         /// The limit that was reached.
         limit: Duration,
+        /// For whom it waited then, if it did.
+        holder: Option<Holder>,
+    },
+    /// Another process holds a page, a step or the log, and has not gone on for the whole wait limit. The operation has not
+    /// happened (of several values set by one call those before may be set).
+    Busy {
+        /// How long it was waited for.
+        waited: Duration,
+        /// Who it is, if it is one and the same.
+        holder: Option<Holder>,
     },
     /// Granting the lock would close a circle of waiters; release what you hold and try again.
     Deadlock,
@@ -144,6 +178,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether somebody was waited for in vain.
+    #[must_use]
+    pub fn is_wait(&self) -> bool {
+        matches!(self, Error::Busy { .. } | Error::TransactionTimeout { .. })
+    }
+
     /// Whether the transaction's runner handles this by running the transaction again.
     #[must_use]
     pub fn is_retry(&self) -> bool {
@@ -192,17 +232,40 @@ impl fmt::Display for Cause<'_> {
     }
 }
 
+impl Error {
+    /// Says for whom it was waited, and how long.
+    fn fmt_wait(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::TransactionTimeout { limit, holder: None } => write!(
+                f,
+                "the transaction reached its time limit of {} s: make it shorter, or give it a higher `timeout`",
+                limit.as_secs_f64()
+            ),
+            Error::TransactionTimeout { limit, holder: Some(holder) } => write!(
+                f,
+                "the transaction reached its time limit of {} s waiting for {holder}",
+                limit.as_secs_f64()
+            ),
+            Error::Busy { waited, holder: Some(holder) } => {
+                write!(f, "gave up after {:.3} s of waiting for {holder}", waited.as_secs_f64())
+            }
+            Error::Busy { waited, holder: None } => write!(
+                f,
+                "gave up after {:.3} s in which others were faster again and again: try again, or with a higher `wait_limit`",
+                waited.as_secs_f64()
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Conflict => write!(f, "the transaction met a concurrent change and has to run again"),
             Error::Restart => write!(f, "the transaction asked to run again"),
             Error::CommitUnknown => write!(f, "the commit's outcome is unknown: read the data to find out"),
-            Error::TransactionTimeout { limit } => write!(
-                f,
-                "the transaction reached its time limit of {} s: make it shorter, or give it a higher `timeout`",
-                limit.as_secs_f64()
-            ),
+            Error::TransactionTimeout { .. } | Error::Busy { .. } => self.fmt_wait(f),
             Error::Deadlock => write!(
                 f,
                 "waiting for this lock would close a circle of waiters: release the locks held and try again"

@@ -24,7 +24,7 @@ mod session;
 mod transaction;
 mod watch;
 
-pub use error::{write_lost, Error, Result};
+pub use error::{write_lost, Error, Holder, Result};
 pub use few::{Few, FewChange, Look, Probe, Sight};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};

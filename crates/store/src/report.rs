@@ -55,6 +55,10 @@ pub struct ProcessReport {
     pub pid: u32,
     /// It lives; the dead are repaired within 100 ms, by the others.
     pub alive: bool,
+    /// It is stopped: by a signal, a debugger, or with its container, as far as that can be told.
+    pub stopped: bool,
+    /// Pages that it holds at this moment, for which others wait: none as a rule, few for some microseconds.
+    pub pages_held: u32,
     /// It is the one that asks.
     pub is_this: bool,
     /// Its sessions.

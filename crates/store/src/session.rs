@@ -1,5 +1,7 @@
 //! The ordered map: a store, and the sessions through which threads use it.
 
+use std::time::Duration;
+
 use crate::{CommitHook, FewChange, Figure, LockReport, Probe, ProcessReport, Result, TransactionOptions};
 
 /// What a back end can take. Read, never assumed.
@@ -373,6 +375,17 @@ pub trait Session: Send {
     /// # Errors
     /// `TransactionTimeout` when the series has reached its time limit.
     fn retry(&mut self) -> Result<()>;
+
+    /// Changes how long each wait for a page that another session holds may take, until it is [`Error::Busy`]. A
+    /// transaction's own limit counts beside it. Where nobody holds anything that says nothing.
+    ///
+    /// [`Error::Busy`]: crate::Error::Busy
+    fn set_wait_limit(&mut self, _limit: Duration) {}
+
+    /// What [`Session::set_wait_limit`] has set, or the store's own.
+    fn wait_limit(&self) -> Duration {
+        Duration::MAX
+    }
 
     /// Ends a series of tries that will not go on (the body failed for good).
     fn give_up(&mut self);

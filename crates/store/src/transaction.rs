@@ -102,6 +102,8 @@ pub fn transact<S: Session + ?Sized, R>(
                 Ok(()) => return Ok(result),
                 Err(error) => error,
             },
+            // It says nothing of what was seen, and looking at that again would be another wait.
+            Err(error) if error.is_wait() => error,
             // NB: an error that rests on two halves of different states must not escape.
             Err(error) if !error.is_retry() => match session.validate() {
                 Ok(()) => error,

@@ -47,6 +47,7 @@ pub(crate) fn processes(path: Option<&Path>, as_json: bool) -> Result<()> {
     if as_json {
         let rows = processes.iter().map(|process| {
             json!({"slot": process.slot, "pid": process.pid, "alive": process.alive, "this": process.is_this,
+                   "stopped": process.stopped, "pages_held": process.pages_held,
                    "sessions": process.sessions, "version": process.version,
                    "seconds": process.since.as_secs_f64()})
         });
@@ -54,9 +55,11 @@ pub(crate) fn processes(path: Option<&Path>, as_json: bool) -> Result<()> {
     }
     let mut table = Table::new(&["slot", "pid", "sessions", "version", "open for", "note<"]);
     for process in &processes {
-        let note = match (process.is_this, process.alive) {
-            (true, _) => "this command",
-            (_, false) => "dead, being repaired",
+        let note = match (process.is_this, process.alive, process.stopped, process.pages_held) {
+            (true, ..) => "this command",
+            (_, false, ..) => "dead, being repaired",
+            (.., true, 0) => "stopped",
+            (.., true, _) => "stopped in a change: others wait for it",
             _ => "",
         };
         table.row(vec![

@@ -28,12 +28,15 @@ mod replaced_tests;
 mod report;
 #[cfg(feature = "instrument")]
 mod still;
+#[cfg(test)]
+mod stopped_tests;
 mod transactions;
 mod waiting;
 
 pub use database::{Database, Statistics};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use perilune_shm::fork::ForkMark;
 use perilune_store::{CommitHook, Durability, Error, Result, TransactionOptions};
@@ -43,7 +46,7 @@ use crate::checkpoint;
 use crate::log;
 use crate::open::{claim_session, release_session, Attachment};
 use crate::pin::{self, Purpose};
-use crate::session::Seat;
+use crate::session::{Limit, Seat};
 use crate::snapshot::Snapshot;
 use crate::txn::{Brief, FewDraft, Series, Transaction};
 use crate::watch::SessionWatches;
@@ -73,6 +76,8 @@ pub struct Session {
     lost_lease: bool,
     /// The open transaction belongs to the process this one was forked from.
     forked_levels: usize,
+    /// How long is waited for a page that another holds, unless a transaction's limit comes first.
+    wait_limit: Duration,
     /// What commits wait for if they do not say; None: the database's level.
     durability: Option<Durability>,
     /// Whether commits leave the wait for the disk to `settle`, and whether one has.
@@ -102,6 +107,7 @@ impl Session {
 
     fn with_seat(attachment: Arc<Attachment>, facilities: Arc<Facilities>, seat: Seat) -> Session {
         Session {
+            wait_limit: seat.image.wait_limit,
             durability: attachment.durability(),
             attachment,
             mark: ForkMark::current(),
@@ -159,6 +165,7 @@ impl Session {
             let image = self.attachment.image()?.clone();
             let seat = if image.read_only { Seat::new(image, 0) } else { claim_session(&image)? };
             self.access = Access::new(seat);
+            self.access.seat.set_limit(Limit::of(self.wait_limit));
             self.facilities = self.facilities.here(&self.attachment)?;
             self.watches = SessionWatches::new(self.facilities.watches.clone());
             self.locks_taken.clear();

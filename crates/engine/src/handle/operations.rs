@@ -10,6 +10,7 @@ use perilune_store::{
 use super::Session;
 use crate::access::{check_key, Access};
 use crate::limits::{INLINE_MAX, USER_KEY_MAX, VALUE_MAX};
+use crate::session::Limit;
 use crate::tree::{removal_end, Action, Neighbour, Which};
 use crate::txn::Transaction;
 
@@ -492,6 +493,16 @@ impl StoreSession for Session {
             Some(running) => running.txn.validate(&self.access),
             None => Ok(()),
         }
+    }
+
+    fn set_wait_limit(&mut self, limit: Duration) {
+        self.wait_limit = limit;
+        let seat = &self.access.seat;
+        seat.set_limit(Limit { wait: limit, ..seat.limit() });
+    }
+
+    fn wait_limit(&self) -> Duration {
+        self.wait_limit
     }
 
     fn set_commit_hook(&mut self, hook: Option<CommitHook>) {

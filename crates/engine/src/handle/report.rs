@@ -7,7 +7,8 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
-use perilune_shm::platform;
+use perilune_shm::stopped::is_stopped;
+use perilune_shm::{latch, platform};
 use perilune_store::{Figure, FigureKind, ProcessReport};
 
 use super::Statistics;
@@ -103,9 +104,9 @@ pub(super) fn free_bytes(image: &Image) -> u64 {
 
 /// Processes attached, the dead that nobody has repaired yet included.
 pub(super) fn processes(image: &std::sync::Arc<Image>) -> Vec<ProcessReport> {
-    let owners: Vec<Option<Owner>> = (1..=sessions_high(image))
-        .map(|id| Owner::from_word(Seat::new(image.clone(), id).owner_word().load(Acquire)))
-        .collect();
+    let seats = (1..=sessions_high(image)).map(|id| Seat::new(image.clone(), id));
+    let owners: Vec<(Option<Owner>, u32)> =
+        seats.map(|seat| (Owner::from_word(seat.owner_word().load(Acquire)), pages_held(&seat))).collect();
     let now = platform::monotonic_nanos();
     let mut found = Vec::new();
     for slot in 0..PROCESSES {
@@ -116,15 +117,28 @@ pub(super) fn processes(image: &std::sync::Arc<Image>) -> Vec<ProcessReport> {
         let owner = Owner { slot: slot as u16, incarnation };
         let word = |at| image.shm.word(PROCESSES_AT + slot * PROCESS_BYTES + at).load(Acquire);
         let version = word(PROCESS_VERSION);
+        let own = || owners.iter().filter(|(other, _)| *other == Some(owner));
         found.push(ProcessReport {
             slot: owner.slot,
             pid: image.pid(slot),
             alive: image.is_alive(owner),
+            stopped: is_stopped(image.pid(slot)),
+            pages_held: own().map(|(_, pages)| pages).sum(),
             is_this: owner == image.me,
-            sessions: owners.iter().filter(|other| **other == Some(owner)).count() as u32,
+            sessions: own().count() as u32,
             version: format!("{}.{}.{}", version >> 32 & 0xffff, version >> 16 & 0xffff, version & 0xffff),
             since: Duration::from_nanos(now.saturating_sub(word(PROCESS_SINCE))),
         });
     }
     found
+}
+
+/// Pages that a session holds at this moment, of those that it notes one by one.
+fn pages_held(seat: &Seat) -> u32 {
+    let (held, _) = seat.held();
+    let is_held = |number: &&u32| {
+        u64::from(**number) < seat.image.npages()
+            && latch::load(seat.image.latch(**number)).is_locked_by(seat.id)
+    };
+    held.iter().filter(is_held).count() as u32
 }

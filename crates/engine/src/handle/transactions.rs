@@ -9,6 +9,7 @@ use super::{Running, Session};
 use crate::access::Access;
 use crate::limits::TRANSACTION_DEPTH;
 use crate::message;
+use crate::session::Limit;
 use crate::txn::{Series, Transaction};
 
 /// A time limit beyond this is none.
@@ -35,6 +36,7 @@ impl Session {
         }
         let series = self.series.take().unwrap_or_else(|| Series::new(options.timeout.min(LONGEST)));
         let lease = series.lease(&self.access)?;
+        self.access.seat.set_limit(series.limit_of(Limit::of(self.wait_limit)));
         self.running = Some(match self.spare.take() {
             Some(mut spare) => {
                 spare.txn.reset(lease);
@@ -93,6 +95,7 @@ impl Session {
         match result {
             Ok(written) => {
                 running.txn.drop_lease();
+                self.access.seat.set_limit(Limit::of(self.wait_limit));
                 let asked = running.options.durability;
                 self.locks_taken.clear();
                 self.spare = self.running.take();
@@ -136,6 +139,7 @@ impl Session {
         if let Some(mut running) = self.running.take() {
             self.lost_lease = running.txn.has_lost_lease();
             running.txn.drop_lease();
+            self.access.seat.set_limit(Limit::of(self.wait_limit));
             self.series = again.then_some(running.series);
             self.spare = Some(running);
         }

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use perilune_disk::Disk;
 use perilune_shm::platform;
@@ -68,12 +69,26 @@ pub(crate) struct Image {
     pub(crate) disk: Arc<dyn Disk>,
     /// Memory for the log's chunks; nothing is kept in it.
     pub(crate) buffer: Mutex<Vec<u8>>,
+    /// How long one of this process waits for a page that another holds, unless it says otherwise.
+    pub(crate) wait_limit: Duration,
+    /// Keys of locks' queues that this process has left and could not remove in time.
+    pub(crate) late: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Image {
     /// Memory for the log's chunks.
     pub(crate) fn log_buffer(&self) -> MutexGuard<'_, Vec<u8>> {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves keys to be removed from the volatile tree later, by a thread of this process.
+    pub(crate) fn note_late(&self, mut keys: Vec<Vec<u8>>) {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).append(&mut keys);
+    }
+
+    /// The keys that [`Image::note_late`] was given, once.
+    pub(crate) fn take_late(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The control word at a byte offset of `layout::control`.

@@ -114,6 +114,17 @@ impl Locks {
         timeout: Option<Duration>,
         limit: Option<Instant>,
     ) -> Result<bool> {
+        access.within(timeout, || self.lock_within(access, owner, requests, timeout, limit))
+    }
+
+    fn lock_within(
+        &self,
+        access: &Access,
+        owner: LockOwner,
+        requests: &[LockRequest<'_>],
+        timeout: Option<Duration>,
+        limit: Option<Instant>,
+    ) -> Result<bool> {
         let wants = requests.iter().map(Want::new).collect::<Result<Vec<_>>>()?;
         let me = self.holder(owner);
         let outcome =

@@ -136,7 +136,14 @@ pub(super) fn wait(
     if !matches!(result, Ok(true)) && waiter.queued {
         // Others may have waited for this place only. Should leaving fail, so does everything else
         // here; the entries go with the process.
-        let left = waiter.leave();
+        let left = match waiter.leave() {
+            // Somebody is stopped at the same page: the warden's thread goes on with it.
+            Err(Error::Busy { .. } | Error::TransactionTimeout { .. }) => {
+                image.note_late(waiter.entries());
+                Ok(())
+            }
+            left => left,
+        };
         counted.wake_all();
         left?;
     }
@@ -221,11 +228,14 @@ impl Waiter<'_> {
         }
     }
 
+    /// The keys of its place in the queue.
+    fn entries(&self) -> Vec<Vec<u8>> {
+        let queued = self.wants.iter().map(|want| entry::queue_key(&want.name, self.ticket, self.me));
+        queued.chain([entry::waiter_key(self.me, self.ticket)]).collect()
+    }
+
     fn erase(&self, txn: &mut Transaction) {
-        txn.remove(Which::Volatile, &entry::waiter_key(self.me, self.ticket));
-        for want in self.wants {
-            txn.remove(Which::Volatile, &entry::queue_key(&want.name, self.ticket, self.me));
-        }
+        self.entries().iter().for_each(|key| txn.remove(Which::Volatile, key));
     }
 
     fn leave(&self) -> Result<()> {

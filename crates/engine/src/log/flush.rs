@@ -10,7 +10,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use perilune_shm::{futex, platform};
 use perilune_store::{Durability, Error, Result};
@@ -28,7 +28,7 @@ use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_SPENT};
 use crate::image::{io_error, space_error, wakeup, Image};
 use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, FULL_LOOK, LOG_RESERVE, RING, WAIT_SLICE};
 use crate::repair::Patience;
-use crate::session::Seat;
+use crate::session::{Limit, Seat};
 
 /// Writes what the rings hold into the log; not durable yet. Answers a flush number: all records with it or
 /// a lower one are written.
@@ -104,6 +104,7 @@ pub(crate) fn sync(image: &Arc<Image>) -> Result<()> {
 pub(crate) fn wait(image: &Arc<Image>, flush: u64) -> Result<()> {
     let durable = image.control(control::DURABLE_FLUSH);
     let bell = image.shm.word32(control::DURABLE_FUTEX);
+    let (limit, mut begun) = (Limit::of(image.wait_limit), None);
     loop {
         let rung = bell.load(Acquire);
         if durable.load(Acquire) >= flush {
@@ -118,7 +119,13 @@ pub(crate) fn wait(image: &Arc<Image>, flush: u64) -> Result<()> {
                 led.map_err(|cause| Error::not_durable(&cause))?;
             }
             None => {
+                let begun = *begun.get_or_insert_with(Instant::now);
                 futex::wait(bell, rung, Some(WAIT_SLICE));
+                let whom = duty::worker(image, control::SYNC_OWNER);
+                if limit.is_over(image, whom, begun) {
+                    let why = limit.error(image, whom, begun).to_string();
+                    return Err(Error::NotDurable { why });
+                }
             }
         }
     }
@@ -197,7 +204,9 @@ pub(crate) fn make_room(seat: &Seat, need: usize) -> Result<()> {
                 write_owned(image, &duty).inspect_err(|error| note_stall(image, error))?;
             }
             Some(_) => {}
-            None => patience.wait(image, || 0)?,
+            None => {
+                patience.wait(image, &seat.limit(), || duty::worker(image, control::LOG_OWNER))?;
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use perilune_store::{Durability, Error, Result};
 
 use super::site::INITIAL_PAGES;
-use crate::limits::PAGE;
+use crate::limits::{PAGE, WAIT_LIMIT};
 
 /// How to open a database; the defaults are good for most.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub struct OpenOptions {
     pub max_size: u64,
     /// How long to wait for a process that creates, opens or closes the database.
     pub timeout: Duration,
+    /// How long an operation waits for a page, the log or a step of another process, before it answers
+    /// [`perilune_store::Error::Busy`]. In a transaction its own limit counts too.
+    pub wait_limit: Duration,
     /// Permissions of the files created. Whoever may write them may do everything to the data.
     pub file_mode: u32,
     /// The directory of the `-shm` file, if not beside the database. The same for all processes.
@@ -47,6 +50,7 @@ impl Default for OpenOptions {
             durability: None,
             max_size: 1 << 40,
             timeout: Duration::from_secs(10),
+            wait_limit: WAIT_LIMIT,
             file_mode: 0o600,
             shm_dir: None,
             allow_any_filesystem: false,

@@ -364,6 +364,8 @@ impl Opening<'_> {
             liveness: super::enter::liveness(probe),
             disk: Arc::clone(self.disk),
             buffer: Mutex::default(),
+            wait_limit: self.options.wait_limit,
+            late: Mutex::default(),
         })
     }
 

@@ -14,6 +14,7 @@
 
 mod epoch;
 pub(crate) mod extent;
+mod limit;
 pub(crate) mod record;
 mod undo;
 
@@ -35,6 +36,7 @@ use crate::image::Image;
 use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, RING_WORTH, SESSIONS, UNDO, VERSION_MAX};
 
 pub(crate) use epoch::{lease_session, level_of, Epoch};
+pub(crate) use limit::{Limit, Whom};
 pub(crate) use undo::PageUndo;
 
 /// Keeps the compiler from moving stores across a point where we may be killed.
@@ -95,6 +97,8 @@ pub(crate) struct Seat {
     generation: Cell<u32>,
     /// Whether what is under way frees space, and may use what is kept for that.
     pub(crate) frees: Cell<bool>,
+    /// How long others are waited for.
+    limit: Cell<Limit>,
 }
 
 impl Seat {
@@ -103,7 +107,19 @@ impl Seat {
         let base = SESSIONS_AT + usize::from(id) * SESSION_BYTES;
         let cursor = Cell::new(crate::limits::SEGMENT_RESERVED);
         let (room, flush, generation) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        Seat { image, id, base, cursor, room, flush, generation, frees: Cell::new(false) }
+        let limit = Cell::new(Limit::of(image.wait_limit));
+        let frees = Cell::new(false);
+        Seat { image, id, base, cursor, room, flush, generation, frees, limit }
+    }
+
+    /// How long others are waited for.
+    pub(crate) fn limit(&self) -> Limit {
+        self.limit.get()
+    }
+
+    /// Changes how long others are waited for; answers how long it was.
+    pub(crate) fn set_limit(&self, limit: Limit) -> Limit {
+        self.limit.replace(limit)
     }
 
     #[inline(always)]
@@ -638,5 +654,10 @@ impl Seat {
     /// The word that says whose session this is.
     pub(crate) fn owner_word(&self) -> &AtomicU64 {
         &self.head_words()[session::OWNER]
+    }
+
+    /// The same of session `id`.
+    pub(crate) fn owner_word_of(image: &Image, id: u16) -> &AtomicU64 {
+        image.shm.word(SESSIONS_AT + usize::from(id) * SESSION_BYTES + session::OWNER * 8)
     }
 }

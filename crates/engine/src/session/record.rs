@@ -129,10 +129,16 @@ impl Seat {
     /// Answers the bytes it takes in the ring.
     #[inline]
     pub(crate) fn write_record(&self, generation: u32, flush: u64, ops: &[Op<'_>], runs: &[Run]) -> u64 {
+        let len = self.write_body(ops, runs);
+        self.head_record((generation, flush), ops, runs, len);
+        len
+    }
+
+    /// Writes all of it but the heading, which is all that others have a say in: mostly before any page is latched. Answers
+    /// the bytes that it takes in the ring.
+    pub(crate) fn write_body(&self, ops: &[Op<'_>], runs: &[Run]) -> u64 {
         if runs.is_empty() {
-            let len = self.write_ops(ops);
-            self.write_heading(generation, flush, ops, len);
-            return len;
+            return self.write_ops(ops);
         }
         self.write_long(ops, runs);
         let mut at = self.head() as usize + HEADING;
@@ -140,9 +146,16 @@ impl Seat {
             words::put_u64(self.ring_words(), at & (RING - 1), run.to_word());
             at += 8;
         }
-        let len = at as u64 - self.head();
-        self.put_heading((generation, flush), ops.len(), LONG | MIXED, len);
-        len
+        at as u64 - self.head()
+    }
+
+    /// Writes the heading of a record whose body is written.
+    #[inline]
+    pub(crate) fn head_record(&self, epoch: (u32, u64), ops: &[Op<'_>], runs: &[Run], len: u64) {
+        match runs.is_empty() {
+            true => self.write_heading(epoch.0, epoch.1, ops, len),
+            false => self.put_heading(epoch, ops.len(), LONG | MIXED, len),
+        }
     }
 
     /// Writes the operations of a record that is not long where it will stand, before its heading. Answers the bytes that

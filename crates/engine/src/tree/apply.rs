@@ -157,13 +157,7 @@ pub(crate) fn removal_end(prefix: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// As [`apply`].
-pub(crate) fn apply_removal(
-    seat: &Seat,
-    which: Which,
-    op: &Op<'_>,
-    generation: u32,
-    own: &[u64],
-) -> Attempt<()> {
+fn apply_removal(seat: &Seat, which: Which, op: &Op<'_>, generation: u32, own: &[u64]) -> Attempt<()> {
     let end = removal_end(op.key);
     let mut from = op.key.to_vec();
     let mut fence = Vec::new();
@@ -180,6 +174,18 @@ pub(crate) fn apply_removal(
         std::mem::swap(&mut from, &mut fence);
         from.push(0);
     }
+}
+
+/// The same where the leaves are known, from the first one on: nobody else's page is looked at, so nobody is waited for.
+pub(crate) fn apply_removal_to(seat: &Seat, leaves: &[u32], op: &Op<'_>, generation: u32, own: &[u64]) {
+    let end = removal_end(op.key);
+    let mut fence = Vec::new();
+    let is_last = |leaf: &u32| {
+        remove_from(seat, *leaf, op.key, &end, generation, own);
+        page::hi_fence(seat.image.page(*leaf), &mut fence);
+        fence.is_empty() || fence >= end
+    };
+    assert!(leaves.iter().any(is_last), "a removal meets leaves that are not held");
 }
 
 /// Removes the keys from `from` to below `end` from one leaf, in steps of few long values.

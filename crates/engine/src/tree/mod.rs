@@ -35,7 +35,7 @@ use crate::page::{
 };
 use crate::proof;
 
-pub(crate) use apply::{apply, apply_found, apply_removal, apply_to, own_runs, removal_end};
+pub(crate) use apply::{apply, apply_found, apply_removal_to, apply_to, own_runs, removal_end};
 pub(crate) use count::count;
 pub(crate) use gaps::Aim;
 pub(crate) use groups::Groups;

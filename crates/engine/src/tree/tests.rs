@@ -38,6 +38,8 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         liveness: Box::new(|_| true),
         disk: Arc::new(RealDisk),
         buffer: std::sync::Mutex::default(),
+        wait_limit: crate::limits::WAIT_LIMIT,
+        late: std::sync::Mutex::default(),
     };
     image.control(control::NPAGES).store(pages, Relaxed);
     image.control(control::FLUSH).store(1, Relaxed);

@@ -8,7 +8,7 @@
 //! Invariants
 //! - Nothing shared is written before the end; a failed one has done nothing.
 //! - What the body has seen need not have been one state until the end, or a check before it, says so.
-//! - Latches are only tried, never waited for.
+//! - Latches are only tried, never waited for. What a read waits for in vain makes it fail, whatever the body does about it.
 //! - A leaf without room is split by itself, without a latch of ours; what was read from it is true of its halves.
 //!
 //! What if we are killed? As in a commit: before the record is published nothing has happened but splits, which change
@@ -196,7 +196,7 @@ impl Brief {
             return self.checked(place.equal);
         }
         self.answer = None;
-        let found = access.get(Which::Main, key, out, self)?;
+        let found = access.get(Which::Main, key, out, self).inspect_err(|_| self.failed = true)?;
         self.note_answer(key, None);
         self.checked(found)
     }
@@ -226,7 +226,8 @@ impl Brief {
             return self.fail();
         }
         self.answer = None;
-        let found = access.neighbour(Which::Main, from, side, bound, key, value.as_deref_mut(), self)?;
+        let found = access.neighbour(Which::Main, from, side, bound, key, value.as_deref_mut(), self);
+        let found = found.inspect_err(|_| self.failed = true)?;
         if found {
             self.note_answer(key, Some((from, side)));
         }
@@ -259,7 +260,8 @@ impl Brief {
         };
         count_around(self, span, key, own, |brief, span, key| {
             let mut counted = Counted { leaves: &mut brief.counted, failed: &mut brief.failed };
-            let count = access.count(Which::Main, span, key, &mut counted)?;
+            let count = access.count(Which::Main, span, key, &mut counted);
+            let count = count.inspect_err(|_| brief.failed = true)?;
             brief.checked(count)
         })
     }
@@ -310,7 +312,7 @@ impl Brief {
             Some((_, place)) => place.equal,
             None => {
                 self.answer = None;
-                let there = access.has_value(Which::Main, key, self)?;
+                let there = access.has_value(Which::Main, key, self).inspect_err(|_| self.failed = true)?;
                 self.note_answer(key, None);
                 there
             }
@@ -460,6 +462,8 @@ impl Access {
         ops: &[Op<'_>],
         held: &mut Held<'_>,
     ) -> std::result::Result<(), Refusal> {
+        // NB: what needs no latch is done before the first, for which others wait from then on.
+        let len = self.seat.write_ops(ops);
         for (at, op) in ops.iter().enumerate() {
             let leaf = self.leaf_for(brief, &brief.writes[at], op.key).ok_or(Refusal::Changed)?;
             if !held.has(leaf.number) && !held.try_latch(leaf) {
@@ -480,7 +484,6 @@ impl Access {
             let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
             return Err(Refusal::Short { at, beside });
         }
-        let len = self.seat.write_ops(ops);
         let sparse = held.publish(ops, len, epoch).map_err(|_| Refusal::Barred)?;
         if let Some(at) = sparse {
             self.tidy(Which::Main, ops[at].key);

@@ -17,7 +17,7 @@ use crate::page;
 use crate::repair::Patience;
 use crate::session::extent::List;
 use crate::session::record::{record_bytes, Kind, Op};
-use crate::session::{Counter, Epoch, Seat};
+use crate::session::{Counter, Epoch, Limit, Seat};
 use crate::tree::{self, descend, removal_end, Which};
 
 /// How long a commit waits for exclusive mode.
@@ -134,11 +134,16 @@ impl Access {
                 self.seat.release_unchanged(*leaf);
                 self.seat.forget_latch();
             }
-            if Instant::now() >= deadline {
+            // NB: for a page it is waited to the limit, which says for whom.
+            if !matches!(stop, Stop::Busy(_) | Stop::Fail(_)) && Instant::now() >= deadline {
                 return Err(Error::Conflict);
             }
             match (stop, at) {
                 (Stop::Fail(error), _) => return Err(error),
+                (stop @ (Stop::Busy(_) | Stop::Restart), _) => {
+                    patience.tire();
+                    patience.wait_for_stop(&self.seat, stop)?;
+                }
                 (Stop::Lease, None) if txn.lease.is_none() => {
                     // Too many leaves: the apply runs alone.
                     txn.lease = take_lease(&self.seat, 0, deadline)?;
@@ -171,6 +176,8 @@ impl Access {
         targets: &[Target<'_>],
         held: &mut Held,
     ) -> std::result::Result<u64, (Stop, Option<usize>)> {
+        // NB: what needs no latch is done before the first, for which others wait from then on.
+        let len = self.seat.write_body(ops, record);
         for target in targets {
             if let Some(leaf) = held.same_leaf(target) {
                 held.of_op[target.op] = leaf;
@@ -192,7 +199,7 @@ impl Access {
         let seq = held.leaves.iter().map(|leaf| self.version(*leaf)).max().unwrap_or(0);
         self.seat.set_seq(seq);
         loop {
-            let len = self.seat.write_record(epoch.generation, epoch.flush, ops, record);
+            self.seat.head_record((epoch.generation, epoch.flush), ops, record, len);
             if self.seat.publish(len) {
                 break;
             }
@@ -256,8 +263,11 @@ impl Access {
                 Err(stop) => stop,
             };
             match stop {
-                Stop::Busy(page) => patience.wait_for_page(&self.seat.image, page)?,
-                Stop::Restart => patience.wait_again(&self.seat.image)?,
+                // NB: who sleeps holds nothing: else who waits for one that is stopped would keep others waiting.
+                stop @ (Stop::Busy(_) | Stop::Restart) if !patience.is_awake() && !held.leaves.is_empty() => {
+                    return Err(stop);
+                }
+                stop @ (Stop::Busy(_) | Stop::Restart) => patience.wait_for_stop(&self.seat, stop)?,
                 stop => return Err(stop),
             }
         }
@@ -315,20 +325,24 @@ impl Access {
         let own = tree::own_runs(ops, &self.seat.image);
         for (op, leaf) in ops.iter().zip(&held.of_op) {
             if op.kind == Kind::RemovePrefix {
-                let mut patience = Patience::new();
-                while let Err(stop) = tree::apply_removal(&self.seat, which_of(op), op, generation, &own) {
-                    // NB: the leaves are held, but somebody may be changing an inner page above them.
-                    let waited = patience.wait_for_stop(&self.seat.image, stop);
-                    assert!(waited.is_ok(), "a published record cannot be applied: {waited:?}");
-                }
+                // NB: not found anew. It has happened, and above the leaves somebody may be stopped in a change.
+                let first = held.leaves.iter().position(|held| held == leaf).unwrap_or(0);
+                tree::apply_removal_to(&self.seat, &held.leaves[first..], op, generation, &own);
             } else {
                 tree::apply_to(&self.seat, *leaf, op, generation, &own);
             }
         }
     }
 
-    /// Merges leaves that the commit has left sparse. It is tidying: what fails is left as it is.
+    /// Merges leaves that the commit has left sparse. It is tidying: what fails is left as it is, and nobody is waited for,
+    /// since the commit has happened.
     fn tidy_after(&self, ops: &[Op<'_>]) {
+        let limit = self.seat.set_limit(Limit::of(Duration::ZERO));
+        self.tidy_each(ops);
+        self.seat.set_limit(limit);
+    }
+
+    fn tidy_each(&self, ops: &[Op<'_>]) {
         for op in ops.iter().filter(|op| op.kind != Kind::Set) {
             let which = which_of(op);
             let end = if op.kind == Kind::RemovePrefix { removal_end(op.key) } else { Vec::new() };

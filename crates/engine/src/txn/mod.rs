@@ -43,7 +43,7 @@ use perilune_store::{Error, Result};
 use crate::access::Access;
 use crate::control::{take_lease, Lease};
 use crate::limits::{READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
-use crate::session::Counter;
+use crate::session::{Counter, Limit};
 use crate::tree::{Seen, Which};
 pub(crate) use brief::Brief;
 pub(crate) use few::FewDraft;
@@ -169,7 +169,9 @@ impl Transaction {
         if self.reads.leaf_count() > READ_LEAVES_MAX && !access.seat.image.read_only {
             // Passes over ever more leaves would cost their square: go on alone, longer each time.
             self.class += 1;
-            self.lease = take_lease(&access.seat, self.class, Instant::now() + LEASE_WAIT)?;
+            let deadline = Instant::now() + LEASE_WAIT;
+            let deadline = access.seat.limit().until.map_or(deadline, |until| until.min(deadline));
+            self.lease = take_lease(&access.seat, self.class, deadline)?;
             return self.validate(access);
         }
         if due {
@@ -299,6 +301,11 @@ impl Series {
         self.deadline
     }
 
+    /// How long it waits for others whose waits are limited so.
+    pub(crate) fn limit_of(&self, limit: Limit) -> Limit {
+        Limit { transaction: Some(self.limit), ..limit.until(Some(self.deadline)) }
+    }
+
     /// How often it has failed.
     pub(crate) fn tries(&self) -> u32 {
         self.tries
@@ -349,6 +356,6 @@ impl Series {
 
     /// The error at the deadline.
     pub(crate) fn timeout(&self) -> Error {
-        Error::TransactionTimeout { limit: self.limit }
+        Error::TransactionTimeout { limit: self.limit, holder: None }
     }
 }

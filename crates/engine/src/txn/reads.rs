@@ -22,8 +22,8 @@ use crate::tree::{self, Neighbour, Seen, Which};
 
 /// Beyond so many leaves or queries they are looked up by a hash table.
 const LINEAR: usize = 16;
-/// Rounds of waiting for a foreign latch while latches are held.
-const SPINS_HOLDING: u32 = 200;
+/// Rounds of waiting for a foreign latch while latches are held: none of them is one of sleep.
+const SPINS_HOLDING: u32 = 150;
 
 /// What was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -375,8 +375,7 @@ fn read_holding<T>(access: &Access, mut attempt: impl FnMut() -> Attempt<T>) -> 
             Ok(result) => return Ok(result),
             Err(Stop::Fail(error)) => return Err(error),
             Err(_) if patience.rounds() >= SPINS_HOLDING => return Err(Error::Conflict),
-            Err(Stop::Busy(page)) => patience.wait_for_page(&access.seat.image, page)?,
-            Err(_) => patience.wait(&access.seat.image, || 0)?,
+            Err(stop) => patience.wait_for_stop(&access.seat, stop)?,
         }
     }
 }

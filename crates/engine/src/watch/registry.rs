@@ -9,7 +9,7 @@ use perilune_store::{Error, Result, WatchId, WatchRequest, WatchScope};
 
 use super::{mask, number, process_filter, unknown, FILTER_CHANGE};
 use crate::access::Access;
-use crate::control::{freeze, wait_applied};
+use crate::control::{freeze, settle};
 use crate::image::bell::{KeyHash, Notes};
 use crate::image::layout::control;
 use crate::image::{io_error, Image};
@@ -107,8 +107,8 @@ impl Registry {
             return Err(Error::LimitReached { what: "watches: end some", limit: WATCHES_MAX as u64 });
         }
         if self.need(&mut needs, &places) {
-            let applied = wait_applied(&self.image, &freeze(&self.image), access.seat.id);
-            applied.inspect_err(|_| self.release(&mut needs, &places))?;
+            let settled = settle(&self.image, &freeze(&self.image), access.seat.id);
+            settled.inspect_err(|_| self.release(&mut needs, &places))?;
         }
         let seen = |place: Place| {
             let number = number(&self.image, place.bucket);

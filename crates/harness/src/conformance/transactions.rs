@@ -145,7 +145,7 @@ fn the_time_limit_ends_the_tries<S: Store>(store: &S) {
         Err(Error::Restart)
     });
     match result {
-        Err(Error::TransactionTimeout { limit: told }) => {
+        Err(Error::TransactionTimeout { limit: told, .. }) => {
             assert_eq!(told, limit, "the error tells the limit")
         }
         other => panic!("endless restarts have to end with the time limit, got {other:?}"),

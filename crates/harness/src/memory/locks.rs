@@ -185,7 +185,7 @@ impl Locks for MemorySession {
         let until = [own_end, transaction_end].into_iter().flatten().min();
         let granted = self.wait_for_locks(owner, &wanted, until)?;
         if !granted && until != own_end {
-            return Err(Error::TransactionTimeout { limit: self.series.limit });
+            return Err(Error::TransactionTimeout { limit: self.series.limit, holder: None });
         }
         if let (true, Some(transaction)) = (granted, &mut self.transaction) {
             transaction.level().locks.extend(wanted.into_iter().map(|lock| (owner, lock.name)));

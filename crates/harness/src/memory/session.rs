@@ -363,7 +363,7 @@ impl Session for MemorySession {
         let limit = self.series.limit;
         if self.series.started.elapsed() >= limit {
             self.series = Series::new();
-            return Err(Error::TransactionTimeout { limit });
+            return Err(Error::TransactionTimeout { limit, holder: None });
         }
         self.series.failures += 1;
         self.series.continues = true;

@@ -61,7 +61,7 @@ impl RemoteSession {
             return Err(Error::Forked);
         }
         if let Some(series) = self.series.as_ref().filter(|series| Instant::now() >= series.deadline) {
-            return Err(Error::TransactionTimeout { limit: series.limit });
+            return Err(Error::TransactionTimeout { limit: series.limit, holder: None });
         }
         if running.overlay.bytes() + running.reads.bytes() > WIRE_TRANSACTION_BYTES {
             let limit = WIRE_TRANSACTION_BYTES as u64;
@@ -250,7 +250,7 @@ impl RemoteSession {
         let writes = with_writes && running.overlay.len() + running.posts.len() > 0;
         if with_writes && left.is_zero() {
             let limit = self.series.as_ref().map_or(left, |series| series.limit);
-            return Err(Error::TransactionTimeout { limit });
+            return Err(Error::TransactionTimeout { limit, holder: None });
         }
         // One answer is of one moment anyway.
         if !writes && running.reads.len() <= 1 {
@@ -297,7 +297,7 @@ impl RemoteSession {
     /// Ends the tries, which have taken too long.
     pub(super) fn out_of_time(&mut self) -> Error {
         let limit = self.series.take().map_or(Duration::ZERO, |series| series.limit);
-        Error::TransactionTimeout { limit }
+        Error::TransactionTimeout { limit, holder: None }
     }
 }
 

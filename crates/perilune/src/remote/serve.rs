@@ -17,7 +17,7 @@ use perilune_store::{
 
 use super::{codes, commit, pages, services, FAMILY, VERSION};
 use crate::limits::{REMOTE_LOCK_OWNERS, SUBSCRIPTS};
-use crate::{Error, NodeRef, Result, Session};
+use crate::{Error, ErrorCode, NodeRef, Result, Session};
 
 /// What a server remembers of a client: its limits, who holds its locks, and its watches.
 #[derive(Clone, Debug)]
@@ -123,7 +123,8 @@ impl Peer {
 /// some can wait with another session of the process.
 ///
 /// # Errors
-/// A conflict inside an open transaction, for whoever runs that again; all else is a reply.
+/// A conflict inside an open transaction, for whoever runs that again; `Busy` where the request may not wait; all else is a
+/// reply.
 pub fn serve(
     session: &mut Session,
     peer: &mut Peer,
@@ -134,6 +135,11 @@ pub fn serve(
     let start = replies.position();
     match run(session, peer, arguments, replies, waiting) {
         Err(error) if error.is_retry() && session.depth() > 0 => Err(error),
+        // Nothing has happened, and whoever has others to serve asks again.
+        Err(error) if error.code() == ErrorCode::Busy && !matches!(waiting, Waiting::Here) => {
+            replies.rewind(start);
+            Err(error)
+        }
         Err(error) => {
             replies.rewind(start);
             replies.error(&codes::line_of(&error));
