@@ -10,6 +10,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::client::Queue;
 use crate::failure;
 use crate::gate::Context;
+use crate::held::is_held;
 use crate::keyspace::Keys;
 use crate::limits::{BRIEF_COMMANDS, BRIEF_TRIES, LONG_BYTES};
 use crate::memory;
@@ -143,6 +144,9 @@ impl Context<'_> {
             _ => handler(&mut keys, arguments, replies),
         };
         if let Err(error) = outcome.map_err(perilune::Error::from) {
+            if is_held(&error) {
+                return Err(error);
+            }
             if writes || error.is_retry() {
                 return Err(perilune::Error::Conflict);
             }

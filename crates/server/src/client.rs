@@ -76,6 +76,10 @@ pub(crate) struct Client {
     pub(crate) locked: bool,
     /// No further command is read, and the connection ends when its replies are sent.
     pub(crate) closing: bool,
+    /// Its command has met a page that another process holds, and has done nothing: it runs again.
+    pub(crate) held: bool,
+    /// Since when that command has met it.
+    pub(crate) held_since: Option<Instant>,
     /// A command of it is not answered yet, and no further one is run until it is.
     pub(crate) parked: Option<Box<Parked>>,
     /// Of the parking before this one.
@@ -183,6 +187,8 @@ impl Client {
             is_target: false,
             locked: false,
             closing: false,
+            held: false,
+            held_since: None,
             parked: None,
             last_ticket: TICKETS.fetch_add(1, Ordering::Relaxed) << TICKET_BITS,
             aside: None,
@@ -322,6 +328,8 @@ impl Client {
             is_local: self.is_local,
             nodes: self.nodes.take(),
             closing: false,
+            held: false,
+            held_since: None,
             parked: None,
             // NB: it never parks: that is for connections.
             last_ticket: 0,

@@ -264,7 +264,11 @@ impl Connection {
                         if tracks {
                             desk.remember(&mut self.client, arguments);
                         }
-                        desk.context(&mut self.client).execute(arguments, &mut self.output);
+                        if !desk.run(&mut self.client, arguments, &mut self.output) {
+                            used -= length;
+                            self.unrun = true;
+                            break;
+                        }
                         if tracks != self.client.tracking.is_some() {
                             desk.switch_tracking(&mut self.client);
                         }

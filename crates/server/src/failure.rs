@@ -75,6 +75,7 @@ pub(crate) fn text_of(error: &Error) -> Cow<'static, str> {
         // NB: it has happened; whoever takes it for MISCONF does it again.
         ErrorCode::NotDurable => "NOTDURABLE",
         ErrorCode::ReadOnly => "READONLY",
+        ErrorCode::Busy => "BUSY",
         _ => "ERR",
     };
     Cow::Owned(format!("{code} {error}"))

@@ -5,6 +5,7 @@
 //! - A command that works with keys runs as one transaction, again when it meets a concurrent change;
 //!   its reply is that of the run that was committed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::client::{Client, Parked};
 use crate::commands::{clients, scripts};
 use crate::effects::Effects;
 use crate::failure;
+use crate::held::is_held;
 use crate::keyspace::{clock, Keys};
 use crate::limits::{LONG_BYTES, QUEUE_BYTES};
 use crate::mailbox::{Later, Letter};
@@ -192,11 +194,14 @@ impl Context<'_> {
     ) {
         // EXEC is shown behind what it runs.
         let is_exec = command.name == "exec";
-        if !is_exec {
+        if !is_exec && self.client.held_since.is_none() {
             self.show(command, arguments);
         }
         let start = replies.position();
         self.perform(command, arguments, replies);
+        if self.client.held {
+            return;
+        }
         self.conclude(command, arguments, replies.since(start));
         if is_exec {
             self.show(command, arguments);
@@ -224,7 +229,7 @@ impl Context<'_> {
     /// Runs a command, whose reply may be an error, and what that is told to others.
     #[inline]
     fn perform(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
-        let start = replies.position();
+        let (start, before) = (replies.position(), self.effects.mark());
         self.effects.client = self.client.id;
         if !self.may_park {
             // A script may call many.
@@ -244,7 +249,13 @@ impl Context<'_> {
         }
         if let Err(error) = outcome {
             replies.rewind(start);
-            replies.error(&failure::text_of(&error));
+            if self.client.held || self.puts_off(&error) {
+                self.effects.rewind(before);
+                self.effects.tally.clear();
+                return;
+            }
+            let held = self.held_for_long(&error);
+            replies.error(&held.map_or_else(|| failure::text_of(&error), Cow::Owned));
         }
         // What only reads takes away nothing but what has expired, of which whoever asks from now on sees nothing.
         let changes = matches!(command.run, Run::Connection(_)) || command.is(WRITE | KEEPS);
@@ -255,6 +266,7 @@ impl Context<'_> {
 
     /// A command has ended with `reply`: it is counted.
     pub(crate) fn conclude(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8]) {
+        self.client.held_since = None;
         let took = self.client.end_command();
         self.count(command, arguments, reply, took);
     }
@@ -419,7 +431,8 @@ impl Context<'_> {
             }
         };
         match outcome {
-            Err(error) if error.is_retry() => return Err(error),
+            // NB: who waited in vain has not got through with any of it.
+            Err(error) if error.is_retry() || is_held(&error) => return Err(error),
             Err(error) => {
                 self.effects.rewind(before);
                 replies.rewind(start);

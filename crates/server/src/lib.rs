@@ -26,6 +26,7 @@ mod effects;
 mod failure;
 mod figures;
 mod gate;
+mod held;
 mod inquiry;
 mod journal;
 mod keyspace;

@@ -34,6 +34,15 @@ pub(crate) const BRIEF_TRIES: usize = 8;
 /// Commands of an EXEC that are tried as a brief transaction: more write more than it may.
 pub(crate) const BRIEF_COMMANDS: usize = 16;
 
+/// How long a loop waits for a page that another process holds, before the command is put off and others get their turn.
+pub(crate) const LOOP_WAIT: std::time::Duration = std::time::Duration::from_millis(1);
+/// How long it is put off: so much of the time that it has waited, and at least and at most so long.
+pub(crate) const HELD_SHARE: u32 = 4;
+/// See [`HELD_SHARE`].
+pub(crate) const HELD_LEAST: std::time::Duration = std::time::Duration::from_millis(1);
+/// See [`HELD_SHARE`].
+pub(crate) const HELD_MOST: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// Times that one connection is read from before others get their turn.
 pub(crate) const TURNS: usize = 8;
 

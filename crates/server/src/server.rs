@@ -95,6 +95,8 @@ pub(crate) struct Server {
     pub(crate) blocked: AtomicUsize,
     /// Clients that CLIENT PAUSE holds back.
     pub(crate) held_back: AtomicUsize,
+    /// How long a command may wait for a page that another process holds.
+    pub(crate) wait_limit: Duration,
     /// Event loops that have not ended.
     pub(crate) loops: AtomicUsize,
 }
@@ -264,6 +266,7 @@ impl Running {
             pauses_all: AtomicBool::new(false),
             blocked: AtomicUsize::new(0),
             held_back: AtomicUsize::new(0),
+            wait_limit: database.session()?.wait_limit(),
             loops: AtomicUsize::new(settings.threads.max(1)),
             databases: settings.number(Name::Databases).max(1),
             bulk_bytes: usize::try_from(settings.number(Name::ProtoMaxBulkLen)).unwrap_or(usize::MAX),

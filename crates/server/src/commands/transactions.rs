@@ -7,9 +7,10 @@ use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
 
 use crate::client::Queue;
-use crate::failure::{refuse, refuse_with, Result};
+use crate::failure::{refuse, refuse_with, Failure, Result};
 use crate::gate::{wrong_number, Context};
 use crate::keyspace::clock;
+use crate::watched::Watched;
 
 pub(crate) fn multi(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     if context.client.queue.is_some() {
@@ -35,8 +36,21 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
     if queue.failed {
         return refuse("EXECABORT Transaction discarded because of previous errors.");
     }
+    let outcome = run_queue(context, &queue, &watched, replies);
+    if matches!(&outcome, Err(Failure::Database(error)) if context.puts_off(error)) {
+        (context.client.queue, context.client.watched) = (Some(queue), watched);
+    }
+    outcome
+}
+
+fn run_queue(
+    context: &mut Context<'_>,
+    queue: &Queue,
+    watched: &Watched,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
     let now = clock();
-    if !watched.broken && context.try_queued(&queue, &watched, now, replies)? {
+    if !watched.broken && context.try_queued(queue, watched, now, replies)? {
         return Ok(());
     }
     // A run that is not the last may have changed the client: SELECT, CLIENT SETNAME, HELLO.
@@ -83,13 +97,14 @@ pub(crate) fn watch(
     let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
     let (session, watched) = (&mut *context.session, &mut context.client.watched);
     let before = watched.mark();
-    session.transaction_with(&options, |session| {
+    let outcome = session.transaction_with(&options, |session| {
         watched.rewind(before);
         for key in arguments.from(1).iter() {
             watched.add(session, database, key, now)?;
         }
         Ok(())
-    })?;
+    });
+    outcome.inspect_err(|_| watched.rewind(before))?;
     replies.simple("OK");
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) struct Desk {
     pub(super) audience: Audience,
     /// Notices that this loop has sent to clients of other servers.
     pub(super) notices: u64,
-    pub(super) timers: Timers,
+    pub(crate) timers: Timers,
     /// Why what was written last is not durable, for those whose replies wait for that.
     pub(super) unsettled: Option<String>,
     /// Which of the server's loops this is.

@@ -1,8 +1,7 @@
 //! CLIENT PAUSE: which requests wait until it ends.
 
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use perilune_resp::Arguments;
 
@@ -49,15 +48,7 @@ impl Desk {
         };
         client.queue = queue;
         if held {
-            let left = Duration::from_millis(until.saturating_sub(clock()).max(1).unsigned_abs());
-            let parked = client.park();
-            parked.until = Instant::now().checked_add(left);
-            parked.paused = true;
-            self.server.held_back.fetch_add(1, Ordering::Relaxed);
-            if let Some(until) = parked.until {
-                let ticket = parked.ticket;
-                self.timers.set(until, client.seat.token, ticket);
-            }
+            self.pause(client, Duration::from_millis(until.saturating_sub(clock()).max(1).unsigned_abs()));
         }
         held
     }

@@ -52,6 +52,11 @@ pub struct Ours {
 impl Ours {
     pub fn start(place: &Place, settings: Settings) -> Ours {
         let database = Database::open(place.path().join("test.db")).expect("a database for the test");
+        Ours::start_on(database, place, settings)
+    }
+
+    /// The same, of a database that is open.
+    pub fn start_on(database: Database, place: &Place, settings: Settings) -> Ours {
         let socket = place.path().join("ours.sock");
         let settings = Settings { port: 0, unix_socket: Some(socket.clone()), ..shared_out(settings) };
         let running = Running::start(&database, settings).expect("our server starts");
