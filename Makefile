@@ -115,6 +115,12 @@ replace-storm:
 	@$(CARGO) run --quiet --release -p perilune-harness --features replace-storm --bin replace_storm -- \
 	    --seconds $(SECONDS) $(REPLACE_STORM)
 
+## stop-storm: random work of 8 processes, one after the other stopped anywhere, nobody waiting beyond its limit, for SECONDS=60
+.PHONY: stop-storm
+stop-storm:
+	@$(CARGO) run --quiet --release -p perilune-harness --features stop-storm --bin stop_storm -- \
+	    --seconds $(SECONDS) $(STOP_STORM)
+
 ## kill-step: kill after every instruction of every operation; KILL_STEP='--quick', '--case NAME', ...
 kill-step:
 	@$(CARGO) run --quiet --release -p perilune-harness --features kill-step --bin kill_step -- $(KILL_STEP)

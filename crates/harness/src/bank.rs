@@ -65,11 +65,24 @@ impl Bank {
     /// # Errors
     /// As [`transact`].
     pub fn transfer(&self, session: &mut impl Session, random: &mut Random) -> Result<()> {
+        self.transfer_within(session, random, &TransactionOptions::default())
+    }
+
+    /// The same, in a transaction with these options.
+    ///
+    /// # Errors
+    /// As [`transact`].
+    pub fn transfer_within(
+        &self,
+        session: &mut impl Session,
+        random: &mut Random,
+        options: &TransactionOptions,
+    ) -> Result<()> {
         let from = random.below(self.accounts);
         let to = (from + 1 + random.below(self.accounts - 1)) % self.accounts;
         let wish = random.below(self.balance + 1);
         let (from, to) = (self.account(from), self.account(to));
-        transact(session, &TransactionOptions::default(), |session| {
+        transact(session, options, |session| {
             let (rich, poor) = (number::get(session, &from)?, number::get(session, &to)?);
             let amount = wish.min(rich);
             number::set(session, &from, rich - amount)?;

@@ -169,6 +169,17 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     },
     Stage {
+        name: "stop-storm",
+        kind: Kind::Check,
+        seconds_max: 600,
+        variables: &[],
+        // Then workers that wait without a limit, which must be found. `make stop-storm` goes on for longer.
+        commands: &[
+            instrument!("stop-storm", "stop_storm", "--seconds", "10"),
+            instrument!("stop-storm", "stop_storm", "--seconds", "60", "--canary", "yes"),
+        ],
+    },
+    Stage {
         name: "promises",
         kind: Kind::Tests,
         seconds_max: 600,
