@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: transactions; which process or thread this is.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{lease_session, Counter, Limit, Seat, Whom};
 use crate::tree::{
-    self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Seen, Visit, Which,
+    self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Seen, Visit, Wanted, Which,
 };
 
 /// Single operations wait this long for somebody's exclusive mode before they look again.
@@ -134,6 +135,22 @@ impl Access {
         self.read(|| tree::get(&self.seat.image, &self.fingers, which, key, 0, out, visit))
     }
 
+    /// Copies pieces of the value at `key` into `out`, and answers how many bytes it has; None when there is none.
+    ///
+    /// # Errors
+    /// I/O and damage only.
+    pub(crate) fn pieces(
+        &self,
+        which: Which,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+        visit: &mut impl Visit,
+    ) -> Result<Option<usize>> {
+        let image = &self.seat.image;
+        self.read(|| tree::pieces(image, &self.fingers, (which, key), 0, pieces, out, visit))
+    }
+
     /// As [`perilune_store::Session::count_groups`].
     ///
     /// # Errors
@@ -171,11 +188,11 @@ impl Access {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
+        mut value: Option<Wanted<'_>>,
         visit: &mut impl Visit,
     ) -> Result<bool> {
         self.read(|| {
-            let value = value.as_deref_mut();
+            let value = value.as_mut().map(Wanted::again);
             tree::neighbour(&self.seat.image, &self.fingers, which, from, side, bound, 0, key, value, visit)
         })
     }

@@ -30,7 +30,7 @@ use crate::image::{io_error, Home, Image};
 use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 use crate::lock::{entry, Locks};
 use crate::session::{Counter, Seat};
-use crate::tree::{Action, Neighbour, Which};
+use crate::tree::{Action, Neighbour, Wanted, Which};
 use crate::txn::{Brief, FewDraft};
 use crate::{message, page, pin, repair, verify};
 
@@ -456,7 +456,7 @@ impl Party {
             Neighbour::Next,
             &[],
             &mut key,
-            Some(&mut value),
+            Some(Wanted::whole(&mut value)),
             &mut (),
         )? {
             if tree == Tree::Volatile {

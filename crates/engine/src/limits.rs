@@ -17,6 +17,8 @@ pub(crate) const KEY_MAX: usize = USER_KEY_MAX + 32;
 pub(crate) const INLINE_MAX: usize = if cfg!(feature = "page-4k") { 1024 } else { 2048 };
 /// Bytes of a value: strings of 512 MiB, and a byte for their type.
 pub(crate) const VALUE_MAX: usize = (512 << 20) + 1;
+/// Bytes of a value that `update` shows and writes, and that a glance shows.
+pub(crate) const UPDATE_BYTES: usize = 64;
 /// Runs of one value.
 pub(crate) const VALUE_RUNS: usize = 8;
 /// Inner levels above the leaves: far more than the largest file needs.

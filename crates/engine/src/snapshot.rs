@@ -10,8 +10,9 @@
 //! Deliberately absent: how a generation is kept (`pin`); the volatile tree, which is in no snapshot.
 
 use std::cell::Cell;
+use std::ops::Range;
 
-use perilune_store::{Error, Presence, Result};
+use perilune_store::{copy_pieces, Error, Presence, Result};
 
 use crate::image::Image;
 use crate::limits::HEIGHT_MAX;
@@ -19,7 +20,7 @@ use crate::page::{self, contains, find, find_child, leaf_count, Page, INNER, LEA
 use crate::pin::Pin;
 use crate::proof;
 use crate::session::extent;
-use crate::tree::{place, Neighbour};
+use crate::tree::{place, Neighbour, Wanted};
 
 /// A snapshot, and where its reader was last.
 pub(crate) struct Snapshot {
@@ -94,6 +95,58 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Copies as much of a value as is wanted.
+    fn wanted_into(&self, number: u32, index: usize, wanted: Wanted<'_>) -> Result<()> {
+        match wanted.parts() {
+            (out, usize::MAX) => self.value_into(number, index, out),
+            (out, most) => self.pieces_into(number, index, std::slice::from_ref(&(0..most)), out).map(drop),
+        }
+    }
+
+    /// Copies pieces of a value into `out`, and answers how many bytes it has.
+    fn pieces_into(
+        &self,
+        number: u32,
+        index: usize,
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
+        let mut value = Vec::new();
+        let flags = page::append_value(self.image().page(number), index, &mut value);
+        if flags & RECORD_BIG == 0 {
+            copy_pieces(&value, pieces, out);
+            return Ok(value.len());
+        }
+        let (len, runs) = extent::parse(self.image(), &value)
+            .ok_or_else(|| self.damaged(number, "a record lists bad runs"))?;
+        out.clear();
+        for piece in pieces {
+            let piece = piece.start..piece.end.min(len);
+            let pages = extent::pages_of(&runs, &piece);
+            pages.iter().try_for_each(|run| proof::pinned_run(self.image(), *run))?;
+            extent::append_piece(self.image(), &runs, piece, out);
+        }
+        Ok(len)
+    }
+
+    /// Copies pieces of the value at `key` into `out`, and answers how many bytes it has; None when there is none.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn pieces(
+        &self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        let (number, leaf) = self.leaf_of(key)?;
+        let found = find(leaf, key);
+        if !found.equal {
+            return Ok(None);
+        }
+        self.pieces_into(number, found.index, pieces, out).map(Some)
+    }
+
     /// Copies the value at `key` into `value`; false when there is none.
     ///
     /// # Errors
@@ -117,7 +170,7 @@ impl Snapshot {
         from: &[u8],
         side: Neighbour,
         key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
+        mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
         let mut at = match self.beside_answered(from, side) {
             Some(at) => Some(at),
@@ -131,8 +184,8 @@ impl Snapshot {
         for _ in 0..self.image().npages() {
             if let Some((number, index)) = at {
                 page::leaf_key(self.image().page(number), index, key);
-                if let Some(value) = value.as_deref_mut() {
-                    self.value_into(number, index, value)?;
+                if let Some(wanted) = &mut value {
+                    self.wanted_into(number, index, wanted.again())?;
                 }
                 self.answered.set((number, index));
                 return Ok(true);

@@ -24,6 +24,11 @@ fn conformance_map() {
 }
 
 #[test]
+fn conformance_pieces() {
+    with_place(|fresh| conformance::pieces(&fresh));
+}
+
+#[test]
 fn conformance_update() {
     with_place(|fresh| conformance::update(&fresh));
 }

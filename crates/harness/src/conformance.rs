@@ -16,6 +16,7 @@ mod limits;
 mod locks;
 mod map;
 mod messages;
+mod pieces;
 mod rendezvous;
 mod transactions;
 mod update;
@@ -31,6 +32,7 @@ pub use limits::limits;
 pub use locks::locks;
 pub use map::map;
 pub use messages::messages;
+pub use pieces::pieces;
 pub use transactions::transactions;
 pub use update::update;
 pub use watches::watches;
@@ -47,6 +49,7 @@ where
     S::Session: Locks + Watch + Messages,
 {
     map(&make);
+    pieces(&make);
     update(&make);
     few(&make);
     transactions(&make);

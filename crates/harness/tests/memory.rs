@@ -33,6 +33,11 @@ fn conformance_map() {
 }
 
 #[test]
+fn conformance_pieces() {
+    conformance::pieces(&MemoryStore::new);
+}
+
+#[test]
 fn conformance_update() {
     conformance::update(&MemoryStore::new);
 }

@@ -4,6 +4,7 @@
 //! Invariant: an operation of the engine costs one compare more than a call of its own, which the processor
 //! foresees.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -261,6 +262,9 @@ impl StoreSession for BackendSession {
     hand_on! {
         #[inline]
         fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> StoreResult<bool>;
+        fn get_pieces(
+            &mut self, key: &[u8], pieces: &[Range<usize>], out: &mut Vec<u8>
+        ) -> StoreResult<Option<usize>>;
         #[inline]
         fn presence(&mut self, key: &[u8]) -> StoreResult<Presence>;
         #[inline]
@@ -268,6 +272,10 @@ impl StoreSession for BackendSession {
         #[inline]
         fn next_within(
             &mut self, from: &[u8], inclusive: bool, end: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>
+        ) -> StoreResult<bool>;
+        #[inline]
+        fn glance_within(
+            &mut self, from: &[u8], inclusive: bool, end: &[u8], key: &mut Vec<u8>, value: &mut Vec<u8>
         ) -> StoreResult<bool>;
         #[inline]
         fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
@@ -301,8 +309,11 @@ impl StoreSession for BackendSession {
         fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;
         #[inline]
         fn free_up(&mut self, frees: bool);
+        #[inline]
+        fn shrink(&mut self, bytes: usize);
         fn defer(&mut self, deferring: bool);
         fn set_wait_limit(&mut self, limit: Duration);
+        fn limit_reads(&mut self, bytes: usize);
         fn settle(&mut self) -> StoreResult<()>;
         fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
         fn commit(&mut self) -> StoreResult<()>;
@@ -325,6 +336,13 @@ impl StoreSession for BackendSession {
         match self {
             BackendSession::File(session) => session.wait_limit(),
             BackendSession::Server(session) => session.wait_limit(),
+        }
+    }
+
+    fn is_beyond(&self, bytes: usize) -> bool {
+        match self {
+            BackendSession::File(session) => session.is_beyond(bytes),
+            BackendSession::Server(session) => session.is_beyond(bytes),
         }
     }
 

@@ -249,6 +249,12 @@ impl Error {
         matches!(self, Error::Conflict | Error::Restart)
     }
 
+    /// Whether a session has refused to read a long value, as [`crate::Session::limit_reads`] has it.
+    #[must_use]
+    pub fn is_long_read(&self) -> bool {
+        matches!(self, Error::Store(StoreError::LongRead { .. }))
+    }
+
     pub(crate) fn invalid(why: impl Into<String>) -> Error {
         Error::Store(StoreError::Invalid(why.into()))
     }
@@ -265,7 +271,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::Forked => ErrorCode::Forked,
         StoreError::KeyTooLong { .. } => ErrorCode::KeyTooLong,
         StoreError::ValueTooLong { .. } => ErrorCode::ValueTooLong,
-        StoreError::LimitReached { .. } => ErrorCode::LimitReached,
+        StoreError::LimitReached { .. } | StoreError::LongRead { .. } => ErrorCode::LimitReached,
         StoreError::ChannelFull => ErrorCode::ChannelFull,
         StoreError::ReadOnly => ErrorCode::ReadOnly,
         StoreError::NotADatabase { .. } => ErrorCode::NotADatabase,

@@ -84,7 +84,7 @@ pub use crate::node::Node;
 pub use crate::noderef::NodeRef;
 pub use crate::options::OpenOptions;
 pub use crate::report::{LockReport, TreeSize};
-pub use crate::session::{Batch, Data, Few, Neighbour, Probe, Session, Sight};
+pub use crate::session::{Batch, Data, Few, Neighbour, Piece, Probe, Session, Sight};
 pub use crate::sigbus::install_sigbus;
 pub use crate::subscript::IntoSubscript;
 pub use crate::upkeep::{BackupKind, BackupReport, CompactReport, LostPage, LostRange, SalvageReport};

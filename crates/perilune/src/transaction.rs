@@ -8,6 +8,7 @@
 //!   body read is validated, and the body runs again if that fails.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
@@ -313,6 +314,15 @@ struct Runner<'a>(&'a mut Session);
 impl StoreSession for Runner<'_> {
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> StoreResult<bool> {
         self.0.trees.database.get(key, value)
+    }
+
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> StoreResult<Option<usize>> {
+        self.0.trees.database.get_pieces(key, pieces, out)
     }
 
     fn presence(&mut self, key: &[u8]) -> StoreResult<Presence> {

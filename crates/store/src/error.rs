@@ -91,6 +91,11 @@ pub enum Error {
         /// How many there may be.
         limit: u64,
     },
+    /// A long value would be read by a session that reads no such ones, as [`crate::Session::limit_reads`] has it.
+    LongRead {
+        /// How many bytes would have been read.
+        bytes: usize,
+    },
     /// A channel holds as many messages as it was created for.
     ChannelFull,
     /// The database was opened, or the transaction begun, read-only.
@@ -284,6 +289,9 @@ impl fmt::Display for Error {
                 write!(f, "the value has {bytes} bytes, {limit} at most: store it in several nodes")
             }
             Error::LimitReached { what, limit } => write!(f, "too many {what}: the limit is {limit}"),
+            Error::LongRead { bytes } => {
+                write!(f, "{bytes} bytes of a value are more than this session reads at once: read pieces of it")
+            }
             Error::ChannelFull => write!(
                 f,
                 "the channel is full: receive its messages, or create it larger or with DropOldest"

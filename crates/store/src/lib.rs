@@ -29,6 +29,8 @@ pub use few::{Few, FewChange, Look, Probe, Sight};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
 pub use report::{Figure, FigureKind, LockReport, ProcessReport};
-pub use session::{count_by_steps, Change, Decision, Limits, Presence, Session, Span, Store, UpdateBuffer};
+pub use session::{
+    copy_pieces, count_by_steps, Change, Decision, Limits, Presence, Session, Span, Store, UpdateBuffer,
+};
 pub use transaction::{transact, CommitHook, Durability, TransactionOptions, Write, Writes};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

@@ -1,5 +1,6 @@
 //! The ordered map: a store, and the sessions through which threads use it.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::{CommitHook, FewChange, Figure, LockReport, Probe, ProcessReport, Result, TransactionOptions};
@@ -108,6 +109,26 @@ pub trait Session: Send {
     /// `Conflict` inside a transaction; `KeyTooLong`; I/O.
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool>;
 
+    /// Copies pieces of the value at `key` into `out` (replacing what it held): the bytes of each range as far as there are
+    /// such, one piece behind the other. Answers how many bytes the whole value has; None when there is none. All that is of
+    /// one moment, and takes time in proportion to the pieces, if the store can help it.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        let mut value = Vec::new();
+        if !self.get(key, &mut value)? {
+            return Ok(None);
+        }
+        copy_pieces(&value, pieces, out);
+        Ok(Some(value.len()))
+    }
+
     /// What lies at `key`.
     ///
     /// # Errors
@@ -142,6 +163,24 @@ pub trait Session: Send {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         Ok(self.next(from, inclusive, key, value)? && key.as_slice() < end)
+    }
+
+    /// As [`Session::next_within`], but of a value that is longer than [`Limits::update_bytes`] only the first so many bytes
+    /// are copied.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn glance_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let found = self.next_within(from, inclusive, end, key, Some(value))?;
+        value.truncate(std::mem::size_of::<UpdateBuffer>());
+        Ok(found)
     }
 
     /// Finds the last key before `from`, otherwise as [`Session::next`].
@@ -348,6 +387,18 @@ pub trait Session: Send {
     /// keeps for that on a full disk. Removals by themselves may do so anyhow.
     fn free_up(&mut self, _frees: bool) {}
 
+    /// From now on an operation that would read more bytes of a long value than these answers [`crate::Error::LongRead`]
+    /// instead, in time that does not depend on the value; 0: none does. For who may not be kept for long.
+    fn limit_reads(&mut self, _bytes: usize) {}
+
+    /// Whether there is such a limit, and it lies below `bytes`.
+    fn is_beyond(&self, _bytes: usize) -> bool {
+        false
+    }
+
+    /// Gives back memory of buffers that have more bytes than these.
+    fn shrink(&mut self, _bytes: usize) {}
+
     /// From now on (or, with false, no longer) writes and commits do not wait until they are durable: the next
     /// [`Session::settle`] waits for all of them at once. What waits for nothing is not changed by this.
     fn defer(&mut self, _deferring: bool) {}
@@ -402,6 +453,15 @@ pub trait Session: Send {
     /// Sets (or with None clears) the function that sees each transaction's writes before they are
     /// validated and may add its own; single writes are then transactions of one. No cost when unset.
     fn set_commit_hook(&mut self, hook: Option<CommitHook>);
+}
+
+/// Replaces `out` by pieces of `value`, as [`Session::get_pieces`] does.
+pub fn copy_pieces(value: &[u8], pieces: &[Range<usize>], out: &mut Vec<u8>) {
+    out.clear();
+    for piece in pieces {
+        let end = piece.end.min(value.len());
+        out.extend_from_slice(&value[piece.start.min(end)..end]);
+    }
 }
 
 /// [`Session::count`] by a step for each key, for a store that keeps nothing it could count faster.

@@ -19,7 +19,7 @@ use crate::page::{
     empty_leaf, inner_count, inner_set_child, kind, leaf_insert, leaf_remove, new_root, split, NoSave, INNER,
 };
 use crate::tree::tests::scratch;
-use crate::tree::{self, Fingers, Neighbour, Which};
+use crate::tree::{self, Fingers, Neighbour, Wanted, Which};
 
 /// Pages of garbage, from the first page of data on.
 const PAGES: usize = 24;
@@ -88,8 +88,18 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
     assert!(is_end(&present), "{present:?}");
     for side in [Neighbour::Next, Neighbour::AtOrNext, Neighbour::Previous] {
         let mut seen = Vec::new();
-        let attempt =
-            tree::neighbour(image, fingers, which, from, side, &[], 0, &mut key, Some(&mut value), &mut seen);
+        let attempt = tree::neighbour(
+            image,
+            fingers,
+            which,
+            from,
+            side,
+            &[],
+            0,
+            &mut key,
+            Some(Wanted::whole(&mut value)),
+            &mut seen,
+        );
         assert!(is_end(&attempt), "{attempt:?}");
         assert!(seen.len() <= PAGES * HEIGHT_MAX, "an answer rests on {} leaves", seen.len());
         answered += u64::from(attempt.is_ok());

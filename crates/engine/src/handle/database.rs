@@ -14,7 +14,7 @@ use crate::backup::{self, BackupKind, BackupReport};
 use crate::checkpoint;
 use crate::compact::{self, CompactReport};
 use crate::image::layout::control;
-use crate::limits::{DYING, PAGE, TRANSACTION_DEPTH, USER_KEY_MAX, VALUE_MAX};
+use crate::limits::{DYING, PAGE, TRANSACTION_DEPTH, UPDATE_BYTES, USER_KEY_MAX, VALUE_MAX};
 use crate::lock;
 use crate::log;
 use crate::open::{Attachment, OpenOptions};
@@ -28,7 +28,7 @@ use crate::verify::{self, VerifyReport};
 static LIMITS: Limits = Limits {
     key_bytes: USER_KEY_MAX,
     value_bytes: VALUE_MAX,
-    update_bytes: 64,
+    update_bytes: UPDATE_BYTES,
     transaction_depth: TRANSACTION_DEPTH,
 };
 

@@ -1,5 +1,6 @@
 //! The operations of a session: by themselves, or in its open transaction.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
@@ -9,9 +10,9 @@ use perilune_store::{
 
 use super::Session;
 use crate::access::{check_key, Access};
-use crate::limits::{INLINE_MAX, USER_KEY_MAX, VALUE_MAX};
+use crate::limits::{INLINE_MAX, UPDATE_BYTES, USER_KEY_MAX, VALUE_MAX};
 use crate::session::Limit;
-use crate::tree::{removal_end, Action, Neighbour, Which};
+use crate::tree::{removal_end, Action, Neighbour, Wanted, Which};
 use crate::txn::Transaction;
 
 /// How long a single operation that is a transaction inside may take.
@@ -80,7 +81,7 @@ impl Session {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
+        value: Option<Wanted<'_>>,
     ) -> Result<bool> {
         self.here()?;
         if from.len() > USER_KEY_MAX + 1 {
@@ -128,6 +129,31 @@ impl StoreSession for Session {
         }
     }
 
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        self.here()?;
+        check_key(key)?;
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.pieces(key, pieces, out);
+        }
+        if self.brief.is_open() {
+            return self.brief.pieces(&self.access, key, pieces, out);
+        }
+        if self.running.is_none() {
+            return self.access.pieces(Which::Main, key, pieces, out, &mut ());
+        }
+        self.tick()?;
+        let Session { access, running, .. } = self;
+        match running {
+            Some(running) => access.txn_pieces(&mut running.txn, key, pieces, out),
+            None => Ok(None),
+        }
+    }
+
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {
         self.here()?;
         check_key(key)?;
@@ -159,7 +185,7 @@ impl StoreSession for Session {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        self.neighbour(from, side, &[], key, value)
+        self.neighbour(from, side, &[], key, value.map(Wanted::whole))
     }
 
     #[inline]
@@ -173,12 +199,26 @@ impl StoreSession for Session {
     ) -> Result<bool> {
         let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
         // NB: inside the engine an empty bound is none.
-        Ok(!end.is_empty() && self.neighbour(from, side, end, key, value)?)
+        Ok(!end.is_empty() && self.neighbour(from, side, end, key, value.map(Wanted::whole))?)
+    }
+
+    #[inline]
+    fn glance_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
+        Ok(!end.is_empty()
+            && self.neighbour(from, side, end, key, Some(Wanted::first(value, UPDATE_BYTES)))?)
     }
 
     #[inline]
     fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
-        self.neighbour(from, Neighbour::Previous, &[], key, value)
+        self.neighbour(from, Neighbour::Previous, &[], key, value.map(Wanted::whole))
     }
 
     #[inline]
@@ -189,7 +229,7 @@ impl StoreSession for Session {
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
-        self.neighbour(from, Neighbour::Previous, begin, key, value)
+        self.neighbour(from, Neighbour::Previous, begin, key, value.map(Wanted::whole))
     }
 
     fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
@@ -443,6 +483,21 @@ impl StoreSession for Session {
 
     fn free_up(&mut self, frees: bool) {
         self.access.seat.frees.set(frees);
+    }
+
+    fn limit_reads(&mut self, bytes: usize) {
+        self.access.fingers.limit_reads(bytes);
+    }
+
+    fn is_beyond(&self, bytes: usize) -> bool {
+        self.access.fingers.is_beyond(bytes)
+    }
+
+    #[inline]
+    fn shrink(&mut self, bytes: usize) {
+        if self.scratch.capacity() > bytes {
+            self.scratch = Vec::new();
+        }
     }
 
     fn defer(&mut self, deferring: bool) {

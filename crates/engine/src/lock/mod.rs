@@ -42,7 +42,7 @@ use crate::access::Access;
 use crate::image::Image;
 use crate::limits::LOCK_COUNT_MAX;
 use crate::session::Counter;
-use crate::tree::{Neighbour, Which};
+use crate::tree::{Neighbour, Wanted, Which};
 use crate::txn::Transaction;
 use entry::{Held, Holder, Want};
 use view::{Blockers, View};
@@ -225,8 +225,15 @@ pub(crate) fn report(access: &Access) -> Result<Vec<LockReport>> {
     let (mut key, mut value, mut locks) = (Vec::new(), Vec::new(), Vec::new());
     let mut from = vec![tag::LOCK];
     let mut side = Neighbour::AtOrNext;
-    while access.neighbour(Which::Volatile, &from, side, &[], &mut key, Some(&mut value), &mut ())?
-        && key.first().is_some_and(|tag| *tag <= tag::QUEUE)
+    while access.neighbour(
+        Which::Volatile,
+        &from,
+        side,
+        &[],
+        &mut key,
+        Some(Wanted::whole(&mut value)),
+        &mut (),
+    )? && key.first().is_some_and(|tag| *tag <= tag::QUEUE)
     {
         let parts = entry::parts(&key).ok_or_else(|| damaged("lock's key"))?;
         let (exclusive, count, since) = match entry::held(&value) {

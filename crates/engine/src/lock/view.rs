@@ -16,7 +16,7 @@ use perilune_store::{Error, Result};
 use super::entry::{self, tag, Holder, Parts, Want};
 use crate::access::Access;
 use crate::image::layout::Owner;
-use crate::tree::{removal_end, Neighbour, Which};
+use crate::tree::{removal_end, Neighbour, Wanted, Which};
 use crate::txn::Transaction;
 
 /// A lock held, or a place in a queue.
@@ -124,7 +124,15 @@ impl<'a> View<'a> {
         let access = self.access;
         let end = removal_end(start);
         let which = Which::Volatile;
-        while access.txn_neighbour(self.txn, which, &from, side, &end, &mut key, Some(&mut value))? {
+        while access.txn_neighbour(
+            self.txn,
+            which,
+            &from,
+            side,
+            &end,
+            &mut key,
+            Some(Wanted::whole(&mut value)),
+        )? {
             let parts = entry::parts(&key).ok_or_else(|| damaged("lock's key"))?;
             if lengths.contains(&parts.name.len()) && visit(self, parts, &key, &value) {
                 return Ok(true);

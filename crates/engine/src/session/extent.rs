@@ -7,6 +7,7 @@
 //! What if we are killed? While filling: the pages are locked by us and DEAD, repair frees them. After
 //! the record is published: repair makes them EXTENT as we would have.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use perilune_store::{Error, Result};
@@ -127,6 +128,72 @@ pub(crate) fn append(image: &Image, runs: &[Run], len: usize, out: &mut Vec<u8>)
         }
         out.truncate(end);
     }
+}
+
+/// Appends the bytes `piece` of the value in `runs`, which a leaf names that is still to be checked, to `out`, once their
+/// pages are proved.
+///
+/// # Errors
+/// `Restart` if they have been freed; `Corrupt`.
+pub(crate) fn append_piece_proved(
+    image: &Image,
+    runs: &[Run],
+    piece: Range<usize>,
+    out: &mut Vec<u8>,
+) -> Attempt<()> {
+    for run in pages_of(runs, &piece) {
+        proof::run(image, run)?;
+    }
+    append_piece(image, runs, piece, out);
+    Ok(())
+}
+
+/// The pages in which the bytes `piece` of the value in `runs` lie.
+pub(crate) fn pages_of(runs: &[Run], piece: &Range<usize>) -> Vec<Run> {
+    let mut begin = 0;
+    let mut pages = Vec::new();
+    for run in runs {
+        let end = begin + run.pages as usize * PAGE;
+        let (from, to) = (piece.start.max(begin), piece.end.min(end));
+        if from < to {
+            let (first, last) = ((from - begin) / PAGE, (to - begin).div_ceil(PAGE));
+            pages.push(Run { first: run.first + first as u32, pages: (last - first) as u32 });
+        }
+        begin = end;
+    }
+    pages
+}
+
+/// Appends the bytes `piece` of the value in `runs` to `out`.
+pub(crate) fn append_piece(image: &Image, runs: &[Run], piece: Range<usize>, out: &mut Vec<u8>) {
+    let mut begin = 0;
+    for run in runs {
+        let end = begin + run.pages as usize * PAGE;
+        let (from, to) = (piece.start.max(begin), piece.end.min(end));
+        if from < to {
+            append_from(image, run.first as usize * PAGE + from - begin, to - from, out);
+        }
+        begin = end;
+        if begin >= piece.end {
+            return;
+        }
+    }
+}
+
+/// Appends `len` bytes from `offset` (any) of the image on to `out`; they lie in one run.
+fn append_from(image: &Image, offset: usize, len: usize, out: &mut Vec<u8>) {
+    let skipped = offset % 8;
+    let mut words = image.db.slice(offset - skipped, (skipped + len).div_ceil(8)).iter();
+    let end = out.len() + len;
+    if skipped > 0 {
+        if let Some(word) = words.next() {
+            out.extend_from_slice(&word.load(Relaxed).to_le_bytes()[skipped..]);
+        }
+    }
+    for word in words {
+        out.extend_from_slice(&word.load(Relaxed).to_le_bytes());
+    }
+    out.truncate(end);
 }
 
 /// Writes bytes one after the other into runs that nobody else can reach.

@@ -40,7 +40,9 @@ pub(crate) use count::count;
 pub(crate) use gaps::Aim;
 pub(crate) use groups::Groups;
 pub(crate) use probe::{aim_probe, meet_beside, meet_probe};
-pub(crate) use read::{get, has_value, neighbour, place, presence, value_at, Neighbour, Visit};
+pub(crate) use read::{
+    get, has_value, neighbour, pieces, pieces_at, place, presence, value_at, Neighbour, Visit, Wanted,
+};
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
 pub(crate) use structure::{copy_one, lower_root, merge, split, Halves, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
@@ -115,11 +117,23 @@ pub(crate) struct Fingers {
     root: root::Root,
     /// Where the keys stood whose neighbours were asked for.
     gaps: gaps::Gaps,
+    /// So many bytes of a long value are read at once at most; 0: any.
+    long: Cell<usize>,
     /// Leaf, its word, and the index of the record that `next` answered last.
     place: Cell<(u32, u64, usize)>,
 }
 
 impl Fingers {
+    /// See [`perilune_store::Session::limit_reads`].
+    pub(crate) fn limit_reads(&self, bytes: usize) {
+        self.long.set(bytes);
+    }
+
+    /// Whether so many bytes of a long value are more than are read at once.
+    pub(crate) fn is_beyond(&self, bytes: usize) -> bool {
+        self.long.get() != 0 && bytes > self.long.get()
+    }
+
     /// Points at a leaf that is likely to be wanted next.
     #[inline(always)]
     pub(crate) fn point(&self, which: Which, leaf: u32) {

@@ -3,14 +3,16 @@
 //! Every leaf passed is told to a [`Visit`] with the word under which it was read; at the end all of
 //! them are checked again, so that the answer is that of one moment.
 
-use perilune_shm::latch;
-use perilune_store::Presence;
+use std::ops::Range;
+
+use perilune_shm::{latch, words};
+use perilune_store::{Error, Presence};
 
 use super::gaps::Gaps;
 use super::{descend, locate, Fingers, Seen, Which};
 use crate::error::{Attempt, Stop};
+use crate::image::layout::Run;
 use crate::image::Image;
-use crate::limits::PAGE;
 use crate::page::{self, find, leaf_count, Found, Page, RECORD_BIG};
 use crate::session::extent;
 
@@ -44,6 +46,54 @@ impl Visit for Vec<Seen> {
     #[inline]
     fn visit(&mut self, leaf: Seen) {
         self.push(leaf);
+    }
+}
+
+/// Where a value that is found goes, and how many of its bytes are copied at most.
+pub(crate) struct Wanted<'a> {
+    out: &'a mut Vec<u8>,
+    most: usize,
+}
+
+impl<'a> Wanted<'a> {
+    /// For all of it.
+    #[inline]
+    pub(crate) fn whole(out: &'a mut Vec<u8>) -> Wanted<'a> {
+        Wanted { out, most: usize::MAX }
+    }
+
+    /// For its first bytes; `most` as in a question that is asked again.
+    #[inline]
+    pub(crate) fn first(out: &'a mut Vec<u8>, most: usize) -> Wanted<'a> {
+        Wanted { out, most }
+    }
+
+    /// For another attempt.
+    #[inline]
+    pub(crate) fn again(&mut self) -> Wanted<'_> {
+        Wanted { out: &mut *self.out, most: self.most }
+    }
+
+    /// How many bytes at most.
+    #[inline]
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Copies as much of `value` as is wanted.
+    pub(crate) fn put(&mut self, value: &[u8]) {
+        value[..value.len().min(self.most)].clone_into(self.out);
+    }
+
+    /// Where it goes, and how much of it.
+    pub(crate) fn parts(self) -> (&'a mut Vec<u8>, usize) {
+        (self.out, self.most)
+    }
+
+    /// What has been copied.
+    #[inline]
+    pub(crate) fn copied(&self) -> &[u8] {
+        self.out
     }
 }
 
@@ -95,7 +145,7 @@ pub(crate) fn get(
     let found = fingers.find(leaf.number, image.page(leaf.number), key);
     out.clear();
     if found.equal {
-        value_into(image, leaf, found.index, out)?;
+        value_into(image, fingers, leaf, found.index, out)?;
     }
     leaf.check(image)?;
     visit.visit_at(leaf, found);
@@ -104,41 +154,151 @@ pub(crate) fn get(
 
 /// Copies the value of record `index` of a leaf that was met before into `out`, if the leaf is still as it was then.
 #[inline]
-pub(crate) fn value_at(image: &Image, leaf: Seen, index: usize, out: &mut Vec<u8>) -> Attempt<()> {
+pub(crate) fn value_at(
+    image: &Image,
+    fingers: &Fingers,
+    leaf: Seen,
+    index: usize,
+    out: &mut Vec<u8>,
+) -> Attempt<()> {
     out.clear();
-    value_into(image, leaf, index, out)?;
+    value_into(image, fingers, leaf, index, out)?;
     leaf.check(image)
 }
 
 /// Appends the value of record `index` to `out`; the leaf is still to be checked.
 #[inline]
-fn value_into(image: &Image, leaf: Seen, index: usize, out: &mut Vec<u8>) -> Attempt<()> {
+fn value_into(image: &Image, fingers: &Fingers, leaf: Seen, index: usize, out: &mut Vec<u8>) -> Attempt<()> {
     let flags = page::append_value(image.page(leaf.number), index, out);
     if flags & RECORD_BIG != 0 {
         leaf.check(image)?;
-        long_value(image, leaf, out)?;
+        long_value(image, fingers, leaf, out)?;
     }
     Ok(())
 }
 
 /// Replaces the list of runs in `out` by the value that lies there.
 #[cold]
-fn long_value(image: &Image, leaf: Seen, out: &mut Vec<u8>) -> Attempt<()> {
+fn long_value(image: &Image, fingers: &Fingers, leaf: Seen, out: &mut Vec<u8>) -> Attempt<()> {
     let (len, runs) = extent::parse(image, out).ok_or(Stop::Restart)?;
+    admit(fingers, len)?;
     out.clear();
     out.reserve(len);
-    for run in runs {
-        let mut at = 0;
-        while at < run.pages as usize * PAGE && out.len() < len {
-            let part = crate::image::layout::Run { first: run.first + (at / PAGE) as u32, ..run };
-            let count = CHUNK.min(run.pages as usize * PAGE - at).min(len - out.len());
-            let pages = count.div_ceil(PAGE) as u32;
-            extent::append_proved(image, &[crate::image::layout::Run { pages, ..part }], count, out)?;
-            leaf.check(image)?;
-            at += count;
-        }
+    long_piece(image, leaf, &runs, 0..len, out)
+}
+
+/// Refuses to read more of a long value than the session reads at once.
+fn admit(fingers: &Fingers, bytes: usize) -> Attempt<()> {
+    if fingers.is_beyond(bytes) {
+        return Err(Stop::Fail(Error::LongRead { bytes }));
     }
     Ok(())
+}
+
+/// Appends a piece of the value that lies in `runs` to `out`, as long as the leaf is as it was met.
+fn long_piece(
+    image: &Image,
+    leaf: Seen,
+    runs: &[Run],
+    piece: Range<usize>,
+    out: &mut Vec<u8>,
+) -> Attempt<()> {
+    let mut at = piece.start;
+    while at < piece.end {
+        let end = (at + CHUNK).min(piece.end);
+        extent::append_piece_proved(image, runs, at..end, out)?;
+        leaf.check(image)?;
+        at = end;
+    }
+    Ok(())
+}
+
+/// Appends the first bytes of the value of record `index` to `out`; the leaf is still to be checked.
+fn first_into(
+    image: &Image,
+    fingers: &Fingers,
+    leaf: Seen,
+    index: usize,
+    most: usize,
+    out: &mut Vec<u8>,
+) -> Attempt<()> {
+    let page = image.page(leaf.number);
+    let (offset, len, flags) = page::value_place(page, index);
+    if flags & RECORD_BIG == 0 {
+        words::append(page, offset, len.min(most), out);
+        return Ok(());
+    }
+    pieces_into(image, fingers, leaf, index, std::slice::from_ref(&(0..most)), out).map(drop)
+}
+
+/// Copies pieces of the value at `key` into `out`, the bytes of each range as far as there are such, and answers how many
+/// bytes the value has; None when there is none.
+pub(crate) fn pieces(
+    image: &Image,
+    fingers: &Fingers,
+    (which, key): (Which, &[u8]),
+    me: u16,
+    pieces: &[Range<usize>],
+    out: &mut Vec<u8>,
+    visit: &mut impl Visit,
+) -> Attempt<Option<usize>> {
+    let leaf = locate(image, fingers, which, key, me)?;
+    let found = fingers.find(leaf.number, image.page(leaf.number), key);
+    out.clear();
+    let mut bytes = None;
+    if found.equal {
+        bytes = Some(pieces_into(image, fingers, leaf, found.index, pieces, out)?);
+    }
+    leaf.check(image)?;
+    visit.visit_at(leaf, found);
+    Ok(bytes)
+}
+
+/// The same of record `index` of a leaf that was met before, if it is still as it was then.
+pub(crate) fn pieces_at(
+    image: &Image,
+    fingers: &Fingers,
+    leaf: Seen,
+    index: usize,
+    pieces: &[Range<usize>],
+    out: &mut Vec<u8>,
+) -> Attempt<usize> {
+    out.clear();
+    let bytes = pieces_into(image, fingers, leaf, index, pieces, out)?;
+    leaf.check(image)?;
+    Ok(bytes)
+}
+
+/// Appends pieces of the value of record `index`; the leaf is still to be checked.
+fn pieces_into(
+    image: &Image,
+    fingers: &Fingers,
+    leaf: Seen,
+    index: usize,
+    pieces: &[Range<usize>],
+    out: &mut Vec<u8>,
+) -> Attempt<usize> {
+    let page = image.page(leaf.number);
+    let (offset, len, flags) = page::value_place(page, index);
+    if flags & RECORD_BIG == 0 {
+        for piece in pieces {
+            let end = piece.end.min(len);
+            let start = piece.start.min(end);
+            words::append(page, offset + start, end - start, out);
+        }
+        return Ok(len);
+    }
+    let mut list = Vec::new();
+    words::append(page, offset, len, &mut list);
+    leaf.check(image)?;
+    let (len, runs) = extent::parse(image, &list).ok_or(Stop::Restart)?;
+    admit(fingers, pieces.iter().map(|piece| piece.end.min(len).saturating_sub(piece.start)).sum())?;
+    for piece in pieces {
+        let end = piece.end.min(len);
+        out.reserve(end.saturating_sub(piece.start));
+        long_piece(image, leaf, &runs, piece.start..end, out)?;
+    }
+    Ok(len)
 }
 
 /// Whether there is a value at `key`.
@@ -188,7 +348,7 @@ pub(crate) fn neighbour(
     bound: &[u8],
     me: u16,
     key: &mut Vec<u8>,
-    mut value: Option<&mut Vec<u8>>,
+    mut value: Option<Wanted<'_>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
     if side.ends_before(from, bound) {
@@ -209,7 +369,16 @@ pub(crate) fn neighbour(
             for earlier in &passed {
                 earlier.check(image)?;
             }
-            let found = answer(image, fingers, leaf, index, (side, bound), key, value.as_deref_mut(), visit)?;
+            let found = answer(
+                image,
+                fingers,
+                leaf,
+                index,
+                (side, bound),
+                key,
+                value.as_mut().map(Wanted::again),
+                visit,
+            )?;
             for earlier in &passed {
                 earlier.check(image)?;
                 visit.visit(*earlier);
@@ -354,7 +523,7 @@ fn answer(
     index: usize,
     (side, bound): (Neighbour, &[u8]),
     key: &mut Vec<u8>,
-    value: Option<&mut Vec<u8>>,
+    value: Option<Wanted<'_>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
     page::leaf_key(image.page(leaf.number), index, key);
@@ -363,9 +532,13 @@ fn answer(
         visit.visit(leaf);
         return Ok(false);
     }
-    if let Some(value) = value {
-        value.clear();
-        value_into(image, leaf, index, value)?;
+    if let Some(Wanted { out, most }) = value {
+        out.clear();
+        if most == usize::MAX {
+            value_into(image, fingers, leaf, index, out)?;
+        } else {
+            first_into(image, fingers, leaf, index, most, out)?;
+        }
     }
     leaf.check(image)?;
     if !leaf.word.locked() {

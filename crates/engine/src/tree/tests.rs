@@ -13,7 +13,7 @@ use perilune_shm::latch::{self, State};
 use perilune_shm::region::Region;
 use perilune_store::{Presence, Span};
 
-use super::{Neighbour, Which};
+use super::{Neighbour, Wanted, Which};
 use crate::access::Access;
 use crate::image::layout::{control, Owner};
 use crate::image::{Home, Image};
@@ -103,7 +103,7 @@ fn compare_all(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u8>>
     let (mut key, mut value, mut from) = (Vec::new(), Vec::new(), Vec::new());
     for (expected_key, expected_value) in model {
         assert!(access
-            .neighbour(which, &from, Neighbour::Next, &[], &mut key, Some(&mut value), &mut ())
+            .neighbour(which, &from, Neighbour::Next, &[], &mut key, Some(Wanted::whole(&mut value)), &mut ())
             .unwrap());
         assert_eq!(&key, expected_key);
         assert_eq!(&value, expected_value);

@@ -27,11 +27,12 @@ use super::count::count_around;
 use super::latched::Latched;
 use super::spots::Spots;
 use crate::access::Access;
+use crate::error::Stop;
 use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_SPLITS, BRIEF_WRITES, INLINE_MAX, RECORD_INLINE_MAX};
 use crate::page::{self, Found};
 use crate::session::record::{op_bytes, Kind, Op, HEADING};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Halves, Neighbour, Seen, Visit, Which};
+use crate::tree::{self, Halves, Neighbour, Seen, Visit, Wanted, Which};
 
 struct Write {
     kind: Kind,
@@ -190,8 +191,12 @@ impl Brief {
             out.clear();
             self.last = leaf;
             let (image, leaf) = (&access.seat.image, self.leaves[leaf]);
-            if place.equal && tree::value_at(image, leaf, place.index, out).is_err() {
-                return self.fail();
+            if place.equal {
+                match tree::value_at(image, &access.fingers, leaf, place.index, out) {
+                    Ok(()) => {}
+                    Err(Stop::Fail(error)) => return Err(error),
+                    Err(_) => return self.fail(),
+                }
             }
             return self.checked(place.equal);
         }
@@ -199,6 +204,38 @@ impl Brief {
         let found = access.get(Which::Main, key, out, self).inspect_err(|_| self.failed = true)?;
         self.note_answer(key, None);
         self.checked(found)
+    }
+
+    /// As [`Access::pieces`]; its own writes are seen.
+    pub(crate) fn pieces(
+        &mut self,
+        access: &Access,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        if let Some(own) = self.written(key) {
+            let own = &self.writes[own];
+            let value = &self.bytes[own.value.clone()];
+            perilune_store::copy_pieces(value, pieces, out);
+            return Ok((own.kind == Kind::Set).then_some(value.len()));
+        }
+        if let Some((leaf, place)) = self.spots.place_of(key) {
+            self.last = leaf;
+            if !place.equal {
+                return self.checked(None);
+            }
+            let (image, leaf) = (&access.seat.image, self.leaves[leaf]);
+            return match tree::pieces_at(image, &access.fingers, leaf, place.index, pieces, out) {
+                Ok(bytes) => self.checked(Some(bytes)),
+                Err(Stop::Fail(error)) => Err(error),
+                Err(_) => self.fail(),
+            };
+        }
+        self.answer = None;
+        let bytes = access.pieces(Which::Main, key, pieces, out, self)?;
+        self.note_answer(key, None);
+        self.checked(bytes)
     }
 
     /// Remembers the place of `key`, at which the last question has ended; a neighbour was asked for `from`.
@@ -218,7 +255,7 @@ impl Brief {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
+        mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
         let (low, high) = if side == Neighbour::Previous { (bound, from) } else { (from, bound) };
         let blind = |own: &Write| side == Neighbour::Previous || own.kind != Kind::Set;
@@ -226,7 +263,8 @@ impl Brief {
             return self.fail();
         }
         self.answer = None;
-        let found = access.neighbour(Which::Main, from, side, bound, key, value.as_deref_mut(), self);
+        let wanted = value.as_mut().map(Wanted::again);
+        let found = access.neighbour(Which::Main, from, side, bound, key, wanted, self);
         let found = found.inspect_err(|_| self.failed = true)?;
         if found {
             self.note_answer(key, Some((from, side)));
@@ -243,9 +281,8 @@ impl Brief {
         let Some(own) = own.filter(|own| !found || self.key(own) <= key.as_slice()) else { return Ok(found) };
         key.clear();
         key.extend_from_slice(self.key(own));
-        if let Some(value) = value {
-            value.clear();
-            value.extend_from_slice(&self.bytes[own.value.clone()]);
+        if let Some(mut value) = value {
+            value.put(&self.bytes[own.value.clone()]);
         }
         Ok(true)
     }

@@ -13,7 +13,7 @@ use crate::image::Image;
 use crate::limits::INLINE_MAX;
 use crate::session::{Counter, Seat};
 use crate::tree::tests::scratch;
-use crate::tree::{Neighbour, Which};
+use crate::tree::{Neighbour, Wanted, Which};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -45,7 +45,10 @@ fn content(access: &Access) -> Model {
     let (mut key, mut value, mut all) = (Vec::new(), Vec::new(), Model::new());
     let mut from = vec![1];
     let next = Neighbour::Next;
-    while access.neighbour(Which::Main, &from, next, &[], &mut key, Some(&mut value), &mut ()).unwrap() {
+    while access
+        .neighbour(Which::Main, &from, next, &[], &mut key, Some(Wanted::whole(&mut value)), &mut ())
+        .unwrap()
+    {
         all.insert(key.clone(), value.clone());
         std::mem::swap(&mut from, &mut key);
     }

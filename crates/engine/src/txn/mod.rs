@@ -36,9 +36,10 @@ mod spread;
 mod tests;
 mod writes;
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use perilune_store::{Error, Result};
+use perilune_store::{copy_pieces, Error, Result};
 
 use crate::access::Access;
 use crate::control::{take_lease, Lease};
@@ -49,7 +50,7 @@ pub(crate) use brief::Brief;
 pub(crate) use few::FewDraft;
 use memo::Memo;
 use overlay::{Lookup, Overlay};
-use reads::{digest, Ask, Reads};
+use reads::{digest, piece_digest, Ask, Reads};
 
 /// How long a transaction that reads very much waits for exclusive mode at a time.
 const LEASE_WAIT: Duration = Duration::from_secs(10);
@@ -227,6 +228,44 @@ impl Access {
                 let found = self.visiting(&mut txn.visited, |visited| self.has_value(which, key, visited))?;
                 txn.noted(self, Ask::Existence, which, [key, &[]], digest(found, [&[], &[]]))?;
                 Ok(found)
+            }
+        }
+    }
+
+    /// Copies pieces of the value that the transaction sees at `key`, and answers how many bytes it has.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn txn_pieces(
+        &self,
+        txn: &mut Transaction,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        if txn.doomed {
+            return Err(Error::Conflict);
+        }
+        match txn.overlay.lookup(Which::Main, key) {
+            Lookup::Value(value) => {
+                copy_pieces(value, pieces, out);
+                Ok(Some(value.len()))
+            }
+            Lookup::Absent(_) => Ok(None),
+            Lookup::Unknown => {
+                let read = |visited: &mut Fresh<'_>| self.pieces(Which::Main, key, pieces, out, visited);
+                let bytes = self.visiting(&mut txn.visited, read)?;
+                let mut rest = &out[..];
+                // Without any the length is noted alone.
+                let nothing = std::slice::from_ref(&(0..0));
+                for piece in if pieces.is_empty() { nothing } else { pieces } {
+                    let end = piece.end.min(bytes.unwrap_or(0));
+                    let (own, behind) = rest.split_at(end.saturating_sub(piece.start).min(rest.len()));
+                    rest = behind;
+                    let ask = Ask::Piece(piece.start, piece.end);
+                    txn.noted(self, ask, Which::Main, [key, &[]], piece_digest(bytes, own))?;
+                }
+                Ok(bytes)
             }
         }
     }

@@ -12,7 +12,11 @@ use super::overlay::Lookup;
 use super::reads::{digest, Ask};
 use super::Transaction;
 use crate::access::Access;
-use crate::tree::{removal_end, Neighbour, Which};
+use crate::limits::UPDATE_BYTES;
+use crate::tree::{removal_end, Neighbour, Wanted, Which};
+
+/// Values from so many bytes on are not remembered.
+const MEMO_BYTES: usize = UPDATE_BYTES;
 
 impl Access {
     /// Copies the neighbour of `from` that the transaction sees; false when there is none within `bound`
@@ -29,7 +33,7 @@ impl Access {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
+        mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
         if txn.doomed {
             return Err(Error::Conflict);
@@ -37,8 +41,8 @@ impl Access {
         if side == Neighbour::AtOrNext && side.is_within(from, bound) {
             // Nothing is nearer than what it has set there itself, whatever the tree holds.
             if let Lookup::Value(bytes) = txn.overlay.lookup(which, from) {
-                if let Some(value) = value {
-                    bytes.clone_into(value);
+                if let Some(mut value) = value {
+                    value.put(bytes);
                 }
                 from.clone_into(key);
                 return Ok(true);
@@ -55,14 +59,15 @@ impl Access {
             };
             if known.is_some() || value.is_none() {
                 answer.clone_into(key);
-                if let (Some(value), Some(known)) = (value, known) {
-                    known.clone_into(value);
+                if let (Some(mut value), Some(known)) = (value, known) {
+                    value.put(known);
                 }
                 return Ok(true);
             }
         }
-        let found = self.nearest(txn, which, from, side, bound, key, value.as_deref_mut())?;
-        let value = value.filter(|_| found).map(|value| &value[..]);
+        let found = self.nearest(txn, which, from, side, bound, key, value.as_mut().map(Wanted::again))?;
+        // NB: of a long value it may be a part.
+        let value = value.as_ref().map(Wanted::copied).filter(|value| found && value.len() < MEMO_BYTES);
         txn.memo.keep(which, [from, bound], found.then_some(&key[..]), value);
         Ok(found)
     }
@@ -77,9 +82,10 @@ impl Access {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
+        mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
-        let found = self.tree_neighbour(txn, which, from, side, bound, key, value.as_deref_mut())?;
+        let found =
+            self.tree_neighbour(txn, which, from, side, bound, key, value.as_mut().map(Wanted::again))?;
         txn.overlay.arrange(which);
         let own = txn.overlay.neighbour(which, from, side).filter(|own| side.is_within(own, bound));
         let Some(own) = own else { return Ok(found) };
@@ -90,8 +96,8 @@ impl Access {
             };
         if nearer {
             own.clone_into(key);
-            if let (Some(value), Lookup::Value(bytes)) = (value, txn.overlay.lookup(which, key)) {
-                bytes.clone_into(value);
+            if let (Some(mut value), Lookup::Value(bytes)) = (value, txn.overlay.lookup(which, key)) {
+                value.put(bytes);
             }
         }
         Ok(true)
@@ -107,18 +113,20 @@ impl Access {
         side: Neighbour,
         bound: &[u8],
         key: &mut Vec<u8>,
-        mut value: Option<&mut Vec<u8>>,
+        mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
         let mut from = Cow::Borrowed(from);
         let mut side = side;
         loop {
             let found = self.visiting(&mut txn.visited, |visited| {
-                self.neighbour(which, &from, side, bound, key, value.as_deref_mut(), visited)
+                self.neighbour(which, &from, side, bound, key, value.as_mut().map(Wanted::again), visited)
             })?;
             let no_bytes: &[u8] = &[];
             let (ask, digest) = match &value {
-                Some(value) if found => (Ask::KeyAndValue(side), digest(true, [key, value])),
-                Some(_) => (Ask::KeyAndValue(side), digest(false, [no_bytes, no_bytes])),
+                Some(value) => {
+                    let parts = if found { [&key[..], value.copied()] } else { [no_bytes, no_bytes] };
+                    (Ask::KeyAndValue(side, value.most()), digest(found, parts))
+                }
                 None => (Ask::Key(side), digest(found, [if found { key } else { no_bytes }, no_bytes])),
             };
             txn.noted(self, ask, which, [&from, bound], digest)?;

@@ -18,7 +18,7 @@ use crate::access::Access;
 use crate::error::{Attempt, Stop};
 use crate::repair::Patience;
 use crate::session::{head_of_session, sessions_ever};
-use crate::tree::{self, Neighbour, Seen, Which};
+use crate::tree::{self, Neighbour, Seen, Wanted, Which};
 
 /// Beyond so many leaves or queries they are looked up by a hash table.
 const LINEAR: usize = 16;
@@ -31,8 +31,14 @@ pub(crate) enum Ask {
     Value,
     Existence,
     Key(Neighbour),
-    KeyAndValue(Neighbour),
-    Count { backwards: bool, most: u64 },
+    /// With the first so many bytes of its value.
+    KeyAndValue(Neighbour, usize),
+    /// How long the value is, and its bytes between two places.
+    Piece(usize, usize),
+    Count {
+        backwards: bool,
+        most: u64,
+    },
 }
 
 #[derive(Debug)]
@@ -53,7 +59,8 @@ fn place_of(ask: Ask, which: Which, keys: [&[u8]; 2]) -> u64 {
         Ask::Value => (0, 0),
         Ask::Existence => (1, 0),
         Ask::Key(side) => (2 + side as u64, 0),
-        Ask::KeyAndValue(side) => (8 + side as u64, 0),
+        Ask::KeyAndValue(side, most) => (8 + side as u64, most as u64),
+        Ask::Piece(from, to) => (16, (from as u64) << 32 ^ to as u64),
         Ask::Count { backwards, most } => (14 + u64::from(backwards), most),
     };
     digest(true, keys)
@@ -97,6 +104,11 @@ pub(crate) fn count_digest(count: u64, span: &Span<'_>, key: &[u8]) -> u64 {
     // NB: otherwise the buffer holds what it held before.
     let last = if count == span.most { key } else { &[] };
     digest(true, [&count.to_le_bytes(), last])
+}
+
+/// A digest of how long a value is, if there is one, and of a piece of it.
+pub(crate) fn piece_digest(bytes: Option<usize>, piece: &[u8]) -> u64 {
+    digest(bytes.is_some(), [&bytes.unwrap_or(0).to_le_bytes(), piece])
 }
 
 impl Reads {
@@ -347,9 +359,14 @@ fn ask(
                 let out = &mut found_key;
                 tree::neighbour(image, fingers, which, key, side, bound, me, out, None, &mut visited)?
             }
-            Ask::KeyAndValue(side) => {
-                let (out, value) = (&mut found_key, Some(&mut value));
+            Ask::KeyAndValue(side, most) => {
+                let (out, value) = (&mut found_key, Some(Wanted::first(&mut value, most)));
                 tree::neighbour(image, fingers, which, key, side, bound, me, out, value, &mut visited)?
+            }
+            Ask::Piece(from, to) => {
+                let piece = [Range { start: from, end: to }];
+                let bytes = tree::pieces(image, fingers, (which, key), me, &piece, &mut value, &mut visited)?;
+                return Ok(piece_digest(bytes, &value));
             }
             Ask::Count { backwards, most } => {
                 let span = Span { low: key, high: bound, backwards, most };

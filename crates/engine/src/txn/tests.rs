@@ -18,7 +18,7 @@ use crate::repair;
 use crate::session::record::{Kind, Op};
 use crate::session::Seat;
 use crate::tree::tests::scratch;
-use crate::tree::{descend, Neighbour, Which};
+use crate::tree::{descend, Neighbour, Wanted, Which};
 
 const KEY: &[u8] = b"k00500";
 /// How long a wait that should last is watched.
@@ -115,7 +115,15 @@ fn what_is_asked_again_and_again_is_noted_once() {
     let mut ask = |txn: &mut Transaction, key: &mut Vec<u8>| {
         let bound = b"l0000\xff";
         access
-            .txn_neighbour(txn, Which::Main, b"l0000", Neighbour::AtOrNext, bound, key, Some(&mut value))
+            .txn_neighbour(
+                txn,
+                Which::Main,
+                b"l0000",
+                Neighbour::AtOrNext,
+                bound,
+                key,
+                Some(Wanted::whole(&mut value)),
+            )
             .unwrap()
     };
     for number in 0..1_000 {

@@ -13,8 +13,11 @@
 
 mod map;
 
+use std::ops::Range;
+
 use perilune_store::{
-    Change, CommitHook, Decision, Error, Presence, Result, Session, TransactionOptions, UpdateBuffer,
+    copy_pieces, Change, CommitHook, Decision, Error, Presence, Result, Session, TransactionOptions,
+    UpdateBuffer,
 };
 
 use self::map::ByteMap;
@@ -65,6 +68,17 @@ impl Session for LocalTrees {
             }
             None => false,
         })
+    }
+
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        let Some(value) = self.map.get(key) else { return Ok(None) };
+        copy_pieces(value, pieces, out);
+        Ok(Some(value.len()))
     }
 
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {

@@ -1,10 +1,12 @@
 //! The commit of a client's transaction: are its conditions true, and then its writes, as one transaction.
 
+use std::ops::Range;
+
 use perilune_key::ValueRef;
 use perilune_store::{Session as StoreSession, TransactionOptions};
 
 use super::reads;
-use super::serve::{invalid, truth, Peer};
+use super::serve::{invalid, place, truth, Peer};
 use crate::{Result, Session};
 
 /// One part of a commit.
@@ -12,6 +14,12 @@ use crate::{Result, Session};
 enum Item<'a> {
     Is(&'a [u8], Option<&'a [u8]>),
     Has(&'a [u8]),
+    Piece {
+        of: &'a [u8],
+        at: Range<usize>,
+        length: usize,
+        piece: &'a [u8],
+    },
     /// `below`: what is found begins so.
     First {
         from: &'a [u8],
@@ -40,6 +48,10 @@ fn read<'a>(peer: &Peer, mut parts: &[&'a [u8]]) -> Result<Vec<Item<'a>>> {
             (reads::IS, [key, value, ..]) => (Item::Is(peer.sought(key)?, Some(value)), 2),
             (reads::IS_ABSENT, [key, ..]) => (Item::Is(peer.sought(key)?, None), 1),
             (reads::HAS, [key, ..]) => (Item::Has(peer.sought(key)?), 1),
+            (reads::HAS_PIECE, [key, start, end, length, piece, ..]) => {
+                let (at, length) = (place(start)?..place(end)?, place(length)?);
+                (Item::Piece { of: peer.sought(key)?, at, length, piece }, 5)
+            }
             (reads::FIRST | reads::FIRST_UNDER, [from, inclusive, end, found, ..]) => {
                 let (from, end, below) = (peer.sought(from)?, peer.sought(end)?, *tag == reads::FIRST_UNDER);
                 (Item::First { from, inclusive: truth(inclusive)?, end, found, below }, 4)
@@ -84,7 +96,8 @@ pub(super) fn commit(
                 Item::Set(key, value) => session.trees.database.set(key, value)?,
                 Item::Remove(key) => drop(session.trees.database.remove(key)?),
                 Item::Post(channel, body) => drop(session.post(channel, body)?),
-                Item::Is(..) | Item::Has(_) | Item::First { .. } | Item::Last { .. } => {}
+                Item::Is(..) | Item::Has(_) | Item::Piece { .. } | Item::First { .. } | Item::Last { .. } => {
+                }
             }
         }
         Ok(true)
@@ -99,6 +112,10 @@ fn holds(session: &mut Session, item: &Item<'_>) -> Result<bool> {
         Item::Is(of, expected) => {
             let is_there = database.get(of, value)?;
             return Ok(is_there.then_some(&value[..]) == expected);
+        }
+        Item::Piece { of, ref at, length, piece } => {
+            let found = database.get_pieces(of, std::slice::from_ref(at), value)?;
+            return Ok(found == Some(length) && value == piece);
         }
         Item::Has(key) => return Ok(database.presence(key)?.value),
         Item::First { from, inclusive, end: [], found, below } => {

@@ -6,6 +6,7 @@
 //! - A key is read once: what was read of it is what every later read answers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use perilune_resp::ArgumentsBuf;
 
@@ -17,6 +18,8 @@ pub(super) const IS: &[u8] = b"=";
 pub(super) const IS_ABSENT: &[u8] = b"!";
 /// There is a value at a key, whatever it is.
 pub(super) const HAS: &[u8] = b"+";
+/// A value has so many bytes, and these between two places.
+pub(super) const HAS_PIECE: &[u8] = b"~";
 /// The first key in a range is this.
 pub(super) const FIRST: &[u8] = b">";
 /// The last key in a range is this.
@@ -62,6 +65,12 @@ impl Reads {
         }
         self.values.insert(key.to_vec(), value.map(<[u8]>::to_vec));
         self.bytes += key.len() + value.map_or(0, <[u8]>::len);
+    }
+
+    /// The server answered that the value at `key` has so many bytes, and this piece.
+    pub(super) fn piece(&mut self, key: &[u8], at: &Range<usize>, length: usize, piece: &[u8]) {
+        let [start, end, length] = [at.start, at.end, length].map(|number| number.to_string().into_bytes());
+        self.add(&[HAS_PIECE, key, &start, &end, &length, piece]);
     }
 
     /// Whether there is a value at `key`, if that is known.

@@ -123,8 +123,8 @@ impl Peer {
 /// some can wait with another session of the process.
 ///
 /// # Errors
-/// A conflict inside an open transaction, for whoever runs that again; `Busy` where the request may not wait; all else is a
-/// reply.
+/// A conflict inside an open transaction, for whoever runs that again; `Busy` where the request may not wait; what reads too much for a
+/// session with [`Session::limit_reads`]; all else is a reply.
 pub fn serve(
     session: &mut Session,
     peer: &mut Peer,
@@ -134,7 +134,7 @@ pub fn serve(
 ) -> Result<Served> {
     let start = replies.position();
     match run(session, peer, arguments, replies, waiting) {
-        Err(error) if error.is_retry() && session.depth() > 0 => Err(error),
+        Err(error) if error.is_retry() && session.depth() > 0 || error.is_long_read() => Err(error),
         // Nothing has happened, and whoever has others to serve asks again.
         Err(error) if error.code() == ErrorCode::Busy && !matches!(waiting, Waiting::Here) => {
             replies.rewind(start);
@@ -161,6 +161,7 @@ fn run(
     let given: Vec<&[u8]> = arguments.from(1).iter().collect();
     match (&name[..], &given[..]) {
         (b"GET", [key]) => get(session, peer, key, replies)?,
+        (b"PIECES", [key, places @ ..]) => pieces(session, peer, key, places, replies)?,
         (b"SET", [key, value]) => {
             let node = peer.node(key)?;
             ValueRef::decode(value)?;
@@ -255,6 +256,36 @@ fn get(session: &mut Session, peer: &Peer, key: &[u8], replies: &mut Replies<'_>
     Ok(())
 }
 
+/// Places of pieces, of which each is two.
+fn pieces(
+    session: &mut Session,
+    peer: &Peer,
+    key: &[u8],
+    places: &[&[u8]],
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let (pairs, []) = places.as_chunks::<2>() else { return Err(invalid("a piece has two places")) };
+    let (mut wanted, mut bytes) = (Vec::with_capacity(pairs.len()), 0_usize);
+    for [start, end] in pairs {
+        let piece = place(start)?..place(end)?;
+        bytes = bytes.saturating_add(piece.len().min(peer.limits.value_bytes));
+        wanted.push(piece);
+    }
+    if bytes > peer.limits.value_bytes {
+        return Err(invalid("pieces have more bytes than a value may"));
+    }
+    let Session { trees, value, .. } = session;
+    match trees.database.get_pieces(peer.sought(key)?, &wanted, value)? {
+        Some(length) => {
+            replies.array(2);
+            replies.count(length);
+            replies.bulk(value);
+        }
+        None => replies.null_array(),
+    }
+    Ok(())
+}
+
 fn next(
     session: &mut Session,
     (from, inclusive, end): (&[u8], bool, &[u8]),
@@ -311,6 +342,10 @@ pub(super) fn truth(text: &[u8]) -> Result<bool> {
 pub(super) fn integer(text: &[u8]) -> Result<u64> {
     let number = perilune_resp::parse_integer(text).and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| invalid("a number is one from 0 on"))
+}
+
+pub(super) fn place(text: &[u8]) -> Result<usize> {
+    Ok(usize::try_from(integer(text)?).unwrap_or(usize::MAX))
 }
 
 pub(super) fn duration(milliseconds: &[u8]) -> Result<Duration> {

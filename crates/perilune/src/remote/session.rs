@@ -4,14 +4,15 @@
 //! engine. Inside, writes stay in the `Overlay`, what the server answers goes into the `Reads`, and the
 //! commit sends both.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perilune_key::ArithmeticError;
 use perilune_resp::Answer;
 use perilune_store::{
-    transact, Change, CommitHook, Decision, Durability, Error, LockOwner, Presence, Result, Session,
-    TransactionOptions, UpdateBuffer,
+    copy_pieces, transact, Change, CommitHook, Decision, Durability, Error, LockOwner, Presence, Result,
+    Session, TransactionOptions, UpdateBuffer,
 };
 
 use super::ahead::Ahead;
@@ -266,6 +267,60 @@ impl Session for RemoteSession {
         let is_there = found.is_some();
         found.into_iter().for_each(|found| *value = found);
         Ok(is_there)
+    }
+
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        if self.running.is_some() {
+            let running = self.growing()?;
+            let known = match running.overlay.get(key) {
+                Seen::Value(found) => Some(Some(found)),
+                Seen::Absent => Some(None),
+                Seen::Unknown => running.reads.get(key),
+            };
+            if let Some(known) = known {
+                known.iter().for_each(|found| copy_pieces(found, pieces, out));
+                return Ok(known.map(<[u8]>::len));
+            }
+        }
+        let places: Vec<Vec<u8>> = pieces
+            .iter()
+            .flat_map(|piece| [piece.start, piece.end])
+            .map(|at| at.to_string().into())
+            .collect();
+        let arguments: Vec<&[u8]> =
+            std::iter::once(key).chain(places.iter().map(|place| &place[..])).collect();
+        let found = match self.ask("PIECES", &arguments, Effect::None)? {
+            Answer::Null => None,
+            Answer::Array(parts) => match <[Answer; 2]>::try_from(parts) {
+                Ok([Answer::Integer(length), Answer::Bulk(bytes)]) => {
+                    *out = bytes;
+                    Some(usize::try_from(length).map_err(|_| unexpected("PIECES"))?)
+                }
+                _ => return Err(unexpected("PIECES")),
+            },
+            _ => return Err(unexpected("PIECES")),
+        };
+        let Some(running) = &mut self.running else { return Ok(found) };
+        let Some(length) = found else {
+            running.reads.value(key, None);
+            return Ok(None);
+        };
+        let mut rest = &out[..];
+        for piece in pieces {
+            let end = piece.end.min(length);
+            let (own, behind) = rest.split_at(end.saturating_sub(piece.start).min(rest.len()));
+            rest = behind;
+            running.reads.piece(key, piece, length, own);
+        }
+        if pieces.is_empty() {
+            running.reads.piece(key, &(0..0), length, &[]);
+        }
+        Ok(found)
     }
 
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {

@@ -6,6 +6,7 @@
 use std::ops::Bound;
 
 use perilune_key::{range, ValueRef};
+use perilune_store::UpdateBuffer;
 
 use crate::{NodeRef, Result, Session};
 
@@ -42,19 +43,36 @@ impl Session {
     ) -> Result<Option<(NodeRef<'_>, ValueRef<'_>)>> {
         let root = root.into();
         range::subtree_end(root.encoded(), &mut self.end);
-        let (start, inclusive) = match from {
-            Bound::Included(node) => (node.encoded(), true),
-            Bound::Excluded(node) => (node.encoded(), false),
-            Bound::Unbounded => (root.encoded(), true),
-        };
-        let (start, inclusive) =
-            if start < root.encoded() { (root.encoded(), true) } else { (start, inclusive) };
+        let (start, inclusive) = first_place(root, from);
         let (found, value) = (&mut self.found, Some(&mut self.value));
         let tree = self.trees.of(root.is_local());
         if !tree.next_within(start, inclusive, &self.end, found, value)? {
             return Ok(None);
         }
         self.entry(root.is_local()).map(Some)
+    }
+
+    /// As [`Session::first_entry`], but without values of more than 63 bytes, which take no time then: `None` stands for
+    /// such a one.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    #[inline]
+    pub fn first_glance<'n, 'f>(
+        &mut self,
+        root: impl Into<NodeRef<'n>>,
+        from: Bound<NodeRef<'f>>,
+    ) -> Result<Option<(NodeRef<'_>, Option<ValueRef<'_>>)>> {
+        let root = root.into();
+        range::subtree_end(root.encoded(), &mut self.end);
+        let (start, inclusive) = first_place(root, from);
+        let tree = self.trees.of(root.is_local());
+        if !tree.glance_within(start, inclusive, &self.end, &mut self.found, &mut self.value)? {
+            return Ok(None);
+        }
+        let is_whole = self.value.len() < size_of::<UpdateBuffer>();
+        let value = is_whole.then(|| ValueRef::decode(&self.value)).transpose()?;
+        Ok(Some((NodeRef::from_encoded(&self.found, root.is_local()), value)))
     }
 
     /// The last node with a value in the subtree of `root` (itself included) that lies before `to`, and
@@ -91,5 +109,20 @@ impl Session {
     #[inline]
     fn entry(&self, local: bool) -> Result<(NodeRef<'_>, ValueRef<'_>)> {
         Ok((NodeRef::from_encoded(&self.found, local), ValueRef::decode(&self.value)?))
+    }
+}
+
+/// Where a search for the first node begins, and whether that counts.
+#[inline]
+fn first_place<'a>(root: NodeRef<'a>, from: Bound<NodeRef<'a>>) -> (&'a [u8], bool) {
+    let (start, inclusive) = match from {
+        Bound::Included(node) => (node.encoded(), true),
+        Bound::Excluded(node) => (node.encoded(), false),
+        Bound::Unbounded => (root.encoded(), true),
+    };
+    if start < root.encoded() {
+        (root.encoded(), true)
+    } else {
+        (start, inclusive)
     }
 }

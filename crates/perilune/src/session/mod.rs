@@ -4,13 +4,14 @@
 //! - Each operation is atomic by itself, or belongs to the open transaction.
 //! - The buffers are scratch space: no operation relies on what an earlier one left there.
 //!
-//! The operations stand beside this file, by what they do: `values` (one node's value), `walk` (neighbours), `entries` (ends
+//! The operations stand beside this file, by what they do: `values` (one node's value), `pieces` (parts of one), `walk` (neighbours), `entries` (ends
 //! of ranges), `subtree` (whole trees), `batch` (many nodes), `few` (some, as a function of them says); and in `transaction`,
 //! `cursor`, `lock`, `watch`, `channel` of the crate.
 
 mod batch;
 mod entries;
 mod few;
+mod pieces;
 mod subtree;
 mod trees;
 mod values;
@@ -26,6 +27,7 @@ use crate::Result;
 
 pub use self::batch::Batch;
 pub use self::few::{Few, Probe, Sight};
+pub use self::pieces::Piece;
 pub use self::values::Data;
 pub use self::walk::Neighbour;
 
@@ -81,13 +83,14 @@ impl Session {
 }
 
 /// Bytes of a buffer that a session keeps for the next value.
-const BUFFER_BYTES: usize = 16 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 
 impl Session {
-    /// Gives back the memory that values of more than 16 MiB have taken in this session's buffers; costs nothing if
+    /// Gives back the memory that values of more than 1 MiB have taken in this session's buffers; costs nothing if
     /// there were none. For programs that keep sessions for long.
     #[inline]
     pub fn shrink(&mut self) {
+        self.trees.database.shrink(BUFFER_BYTES);
         for buffer in [&mut self.value, &mut self.encoded] {
             if buffer.capacity() > BUFFER_BYTES {
                 *buffer = Vec::new();

@@ -1,0 +1,96 @@
+//! Pieces of strings: a part of a long one takes no more time than the part.
+//!
+//! Invariant: what is told of one string in one call, its length and its bytes, is of one moment.
+//!
+//! Deliberately absent: values that are no strings, which are short.
+
+use std::ops::Range;
+
+use perilune_key::ValueRef;
+use perilune_store::Session as StoreSession;
+
+use crate::value::type_name;
+use crate::{Error, NodeRef, Result, Session};
+
+/// Bytes of a stored string before its own: its tag.
+const TAG: usize = 1;
+
+/// A piece of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'s> {
+    /// Its bytes, as far as the string has such.
+    pub bytes: &'s [u8],
+    /// How many bytes the whole string has.
+    pub length: usize,
+}
+
+impl Session {
+    /// The bytes `range` of the string at `node`, as far as it has such, and how long it is; `None` if the node has no
+    /// value. They last until the next operation.
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-pieces-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// let book = perilune::node!("^book", 1)?;
+    /// session.set(&book, "x".repeat(100_000) + "the end")?;
+    /// let piece = session.get_piece(&book, 100_004..200_000)?.unwrap();
+    /// assert_eq!((piece.bytes, piece.length), (&b"end"[..], 100_007));
+    /// # let _ = std::fs::remove_dir_all(&directory);
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongType` if the value is no string; else as [`Session::get`].
+    pub fn get_piece<'n>(
+        &mut self,
+        node: impl Into<NodeRef<'n>>,
+        range: Range<usize>,
+    ) -> Result<Option<Piece<'_>>> {
+        let node = node.into();
+        let own = range.start.saturating_add(TAG)..range.end.saturating_add(TAG);
+        let tree = self.trees.of(node.is_local());
+        let Some(length) = tree.get_pieces(node.encoded(), &[0..TAG, own], &mut self.value)? else {
+            return Ok(None);
+        };
+        if !matches!(ValueRef::decode(&self.value[..TAG.min(self.value.len())]), Ok(ValueRef::String(_))) {
+            return self.no_string(node);
+        }
+        Ok(Some(Piece { bytes: &self.value[TAG..], length: length - TAG }))
+    }
+
+    /// How many bytes the string at `node` has; `None` if the node has no value.
+    ///
+    /// # Errors
+    /// As [`Session::get_piece`].
+    pub fn get_length<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<usize>> {
+        Ok(self.get_piece(node, 0..0)?.map(|piece| piece.length))
+    }
+
+    /// From now on an operation on nodes of the database that would read more bytes of one long value than these is refused,
+    /// in no time ([`Error::is_long_read`]); 0: none is. For a thread that others wait for: what is refused is left to
+    /// another one.
+    pub fn limit_reads(&mut self, bytes: usize) {
+        self.trees.database.limit_reads(bytes);
+    }
+
+    /// Refuses as [`Session::limit_reads`] has it, for who is about to read so many bytes piece by piece.
+    ///
+    /// # Errors
+    /// A long read.
+    pub fn check_read(&self, bytes: usize) -> Result<()> {
+        if self.trees.database.is_beyond(bytes) {
+            return Err(perilune_store::Error::LongRead { bytes }.into());
+        }
+        Ok(())
+    }
+
+    /// The error for a value that is no string.
+    fn no_string<T>(&mut self, node: NodeRef<'_>) -> Result<T> {
+        let found = self.get_ref(node)?;
+        Err(Error::WrongType {
+            wanted: "a string",
+            found: found.map_or("nothing", |value| type_name(&value)),
+        })
+    }
+}
