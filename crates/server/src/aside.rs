@@ -1,4 +1,6 @@
-//! Commands that may take long: run by the thread whose client asked, while its event loop can go on.
+//! Commands that may take long: run by the thread whose client asked, while its event loop can go on. They are scripts, and
+//! what has much to copy: long requests, and those that have found in the loop that they would read a long value
+//! ([`perilune::Session::limit_reads`]), and begin anew here.
 //!
 //! Before such a command the thread leaves its loop in a slot. When the command ends within a millisecond it
 //! takes the loop back: one lock each way, and nothing else. A loop that lies longer is given to a spare
@@ -214,6 +216,8 @@ fn leave(server: &Arc<Server>, worker: Box<Worker>, aside: Aside) -> Option<Box<
     let slot = &loops.slots[thread];
     *lock(slot) = Some(Left { worker, since: Instant::now(), token });
     loops.away.fetch_add(1, Ordering::Relaxed);
+    // Who looks after scripts gives loops away.
+    server.scripts.wake();
     let done = run(server, aside);
     loops.away.fetch_sub(1, Ordering::Relaxed);
     let left = lock(slot).take();
@@ -241,7 +245,7 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
         lock(&server.aside.sessions).pop().map_or_else(|| server.database.session().map(Box::new), Ok);
     match session {
         _ if server.aside.away.load(Ordering::Relaxed) > AWAY => {
-            let text = "BUSY too many scripts run for long: try again, or stop them with SCRIPT KILL";
+            let text = "BUSY too many commands run for long: try again, or stop scripts with SCRIPT KILL";
             Replies::new(&mut reply, protocol).error(text);
         }
         Err(error) => Replies::new(&mut reply, protocol).error(&format!("ERR {error}")),

@@ -147,7 +147,7 @@ impl Context<'_> {
             if is_held(&error) {
                 return Err(error);
             }
-            if writes || error.is_retry() {
+            if writes || error.is_retry() || error.is_long_read() {
                 return Err(perilune::Error::Conflict);
             }
             self.effects.rewind(before);

@@ -86,6 +86,8 @@ pub(crate) struct Client {
     last_ticket: u64,
     /// What it is parked on, until it is begun.
     pub(crate) aside: Option<Box<(&'static Command, ArgumentsBuf)>>,
+    /// Those who see all commands have seen that one.
+    pub(crate) is_shown: bool,
 }
 
 /// Clients that this process has had.
@@ -192,6 +194,7 @@ impl Client {
             parked: None,
             last_ticket: TICKETS.fetch_add(1, Ordering::Relaxed) << TICKET_BITS,
             aside: None,
+            is_shown: false,
         }
     }
 
@@ -334,6 +337,7 @@ impl Client {
             // NB: it never parks: that is for connections.
             last_ticket: 0,
             aside: None,
+            is_shown: std::mem::take(&mut self.is_shown),
         })
     }
 

@@ -18,7 +18,7 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::held::is_held;
 use crate::keyspace::{clock, Keys};
-use crate::limits::{LONG_BYTES, QUEUE_BYTES};
+use crate::limits::{ASIDE_BYTES, LONG_BYTES, QUEUE_BYTES};
 use crate::mailbox::{Later, Letter};
 use crate::memory;
 use crate::notify;
@@ -168,11 +168,17 @@ impl Context<'_> {
             queue => {
                 let long = command.takes_long(arguments)
                     || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
-                if long && self.may_park {
+                if !self.may_park {
+                    return self.run(command, arguments, &mut replies);
+                }
+                // What would read more than this goes aside.
+                self.session.limit_reads(ASIDE_BYTES);
+                if long {
                     self.run_long(command, arguments, &mut replies);
                 } else {
                     self.run(command, arguments, &mut replies);
                 }
+                self.session.limit_reads(0);
             }
         }
     }
@@ -181,9 +187,15 @@ impl Context<'_> {
     fn run_long(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
         let is_queued = self.client.queue.is_some();
         if is_queued || !scripts::in_place::attempt(self, command, arguments, replies) {
-            self.client.park();
-            self.client.aside = Some(Box::new((command, arguments.to_owned())));
+            self.go_aside(command, arguments);
         }
+    }
+
+    /// Leaves a command to a run aside, which begins it anew.
+    #[cold]
+    fn go_aside(&mut self, command: &'static Command, arguments: Arguments<'_>) {
+        self.client.park();
+        self.client.aside = Some(Box::new((command, arguments.to_owned())));
     }
 
     pub(crate) fn run(
@@ -194,13 +206,18 @@ impl Context<'_> {
     ) {
         // EXEC is shown behind what it runs.
         let is_exec = command.name == "exec";
-        if !is_exec && self.client.held_since.is_none() {
+        let is_shown = std::mem::take(&mut self.client.is_shown) || self.client.held_since.is_some();
+        if !is_exec && !is_shown {
             self.show(command, arguments);
         }
         let start = replies.position();
-        self.perform(command, arguments, replies);
+        let is_done = self.perform(command, arguments, replies);
         if self.client.held {
             return;
+        }
+        if !is_done {
+            self.client.is_shown = true;
+            return self.go_aside(command, arguments);
         }
         self.conclude(command, arguments, replies.since(start));
         if is_exec {
@@ -226,9 +243,15 @@ impl Context<'_> {
         self.count(command, arguments, replies.since(start), took);
     }
 
-    /// Runs a command, whose reply may be an error, and what that is told to others.
+    /// Runs a command, whose reply may be an error, and what that is told to others; false: it would keep an event loop from
+    /// others for long, and has done nothing.
     #[inline]
-    fn perform(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
+    fn perform(
+        &mut self,
+        command: &'static Command,
+        arguments: Arguments<'_>,
+        replies: &mut Replies<'_>,
+    ) -> bool {
         let (start, before) = (replies.position(), self.effects.mark());
         self.effects.client = self.client.id;
         if !self.may_park {
@@ -249,10 +272,12 @@ impl Context<'_> {
         }
         if let Err(error) = outcome {
             replies.rewind(start);
-            if self.client.held || self.puts_off(&error) {
+            let is_held = self.client.held || self.puts_off(&error);
+            let is_long = error.is_long_read() && self.may_park;
+            if is_held || is_long {
                 self.effects.rewind(before);
                 self.effects.tally.clear();
-                return;
+                return is_held;
             }
             let held = self.held_for_long(&error);
             replies.error(&held.map_or_else(|| failure::text_of(&error), Cow::Owned));
@@ -262,6 +287,7 @@ impl Context<'_> {
         if !self.may_park && (changes || !self.effects.letters.is_empty()) {
             self.tell_changes();
         }
+        true
     }
 
     /// A command has ended with `reply`: it is counted.
@@ -432,7 +458,7 @@ impl Context<'_> {
         };
         match outcome {
             // NB: who waited in vain has not got through with any of it.
-            Err(error) if error.is_retry() || is_held(&error) => return Err(error),
+            Err(error) if error.is_retry() || is_held(&error) || error.is_long_read() => return Err(error),
             Err(error) => {
                 self.effects.rewind(before);
                 replies.rewind(start);

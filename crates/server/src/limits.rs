@@ -29,6 +29,13 @@ pub(crate) const ROOM_BYTES: usize = 256 << 10;
 /// Bytes of a request from which it is not tried in a way that does not take long values.
 pub(crate) const LONG_BYTES: usize = 64 << 10;
 
+/// Bytes of a value, and of a request, from which on a command runs aside: copies of more would take others' time.
+pub(crate) const ASIDE_BYTES: usize = 1 << 20;
+
+/// Bytes of a string that are read at once where all of it is looked at, and of one that is taken for short.
+pub(crate) const PIECE_BYTES: usize = 64 << 10;
+pub(crate) const SHORT_BYTES: usize = 2_000;
+
 /// Times that a command is tried as a brief transaction while others are at the same nodes.
 pub(crate) const BRIEF_TRIES: usize = 8;
 /// Commands of an EXEC that are tried as a brief transaction: more write more than it may.

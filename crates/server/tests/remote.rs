@@ -57,7 +57,7 @@ const NAME: &str = "^t";
 /// One operation and what it answers, as text.
 fn operation(session: &mut Session, chance: &mut Chance) -> String {
     let (node, number) = (chance.node(), chance.below(1_000) as i64);
-    match chance.below(18) {
+    match chance.below(20) {
         0..=2 => format!("{:?}", session.set(&node, number)),
         3 => format!("{:?}", session.set(&node, "x".repeat(number as usize * 9))),
         4 => format!("{:?}", session.get(&node)),
@@ -80,6 +80,11 @@ fn operation(session: &mut Session, chance: &mut Chance) -> String {
             session.last_child(&node).map(|n| n.map(|n| n.to_string()))
         ),
         16 => disturbed_walk(session, &node, chance),
+        17 => {
+            let at = number as usize * 9;
+            let piece = session.get_piece(&node, at / 2..at / 2 + 20);
+            format!("{:?}", piece.map(|piece| format!("{piece:?}")).map_err(|error| error.code()))
+        }
         _ => {
             let mut cursor = Cursor::subtree(&node);
             let mut all = String::new();

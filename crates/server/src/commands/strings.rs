@@ -5,7 +5,7 @@ use perilune_resp::{Arguments, Replies};
 use super::expiry::{deadline, Unit};
 use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG, WRONG_TYPE};
 use crate::gate::wrong_number;
-use crate::keyspace::{text, Entry, Key, Keys, Kind};
+use crate::keyspace::{text, Entry, Held, Key, Keys, Kind};
 use crate::limits::VALUE_BYTES;
 use crate::notify;
 use crate::numbers::{add_decimals, from_end, integer, integer_of, lower};
@@ -398,7 +398,10 @@ pub(crate) fn strlen(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
     match entry {
         None => replies.integer(0),
-        Some(entry) => replies.count(text::bytes_of(keys.string(&key, &entry)?).len()),
+        Some(entry) => replies.count(match keys.held(&key, &entry)? {
+            Held::Short(bytes) => bytes.len(),
+            Held::Long(length) => length,
+        }),
     }
     Ok(())
 }
@@ -414,8 +417,11 @@ pub(crate) fn getrange(
         replies.bulk(b"");
         return Ok(());
     };
-    let bytes = text::bytes_of(keys.string(&key, &entry)?);
-    let length = bytes.len() as i64;
+    let held = keys.held(&key, &entry)?;
+    let length = match &held {
+        Held::Short(bytes) => bytes.len(),
+        Held::Long(length) => *length,
+    } as i64;
     // Redis: a range that is wrong before it is cut stays wrong; else the end does not fall below 0.
     if start < 0 && last < 0 && start > last || length == 0 {
         replies.bulk(b"");
@@ -423,7 +429,10 @@ pub(crate) fn getrange(
     }
     let (start, last) = (from_end(start, length).max(0), from_end(last, length).max(0).min(length - 1));
     let range = if start > last { 0..0 } else { start as usize..last as usize + 1 };
-    replies.bulk(&bytes[range]);
+    match held {
+        Held::Short(bytes) => replies.bulk(&bytes[range]),
+        Held::Long(_) => replies.bulk(keys.piece(&key, &entry, range)?),
+    }
     Ok(())
 }
 

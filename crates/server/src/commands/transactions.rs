@@ -37,12 +37,14 @@ pub(crate) fn exec(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Re
         return refuse("EXECABORT Transaction discarded because of previous errors.");
     }
     let outcome = run_queue(context, &queue, &watched, replies);
-    if matches!(&outcome, Err(Failure::Database(error)) if context.puts_off(error)) {
+    if matches!(&outcome, Err(Failure::Database(error)) if context.puts_off(error) || error.is_long_read()) {
+        // It runs again: here when the page is free, or aside.
         (context.client.queue, context.client.watched) = (Some(queue), watched);
     }
     outcome
 }
 
+/// Runs what is queued, as a transaction.
 fn run_queue(
     context: &mut Context<'_>,
     queue: &Queue,

@@ -23,7 +23,7 @@ mod walk;
 mod zset;
 
 use std::borrow::Cow;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ use perilune_resp::Arguments;
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
-use crate::limits::{DATABASES, KEY_BYTES};
+use crate::limits::{DATABASES, KEY_BYTES, PIECE_BYTES, SHORT_BYTES};
 use crate::notify;
 
 pub(crate) use self::contents::Contents;
@@ -117,6 +117,15 @@ pub(crate) struct Entry {
     pub(crate) figure: i64,
     /// A string that is the value of the key's own node.
     plain: bool,
+}
+
+/// A string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The whole of a short one.
+    Short(Vec<u8>),
+    /// How many bytes a long one has.
+    Long(usize),
 }
 
 /// The node of a key.
@@ -227,7 +236,7 @@ impl<'s> Keys<'s> {
     fn look_up(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {
         let end = key.node.encoded().len();
         let from = if key.cut { Bound::Excluded(NodeRef::from(&key.node)) } else { Bound::Unbounded };
-        let Some((node, value)) = self.session.first_entry(&key.node, from)? else { return Ok(None) };
+        let Some((node, value)) = self.session.first_glance(&key.node, from)? else { return Ok(None) };
         if node.encoded().len() == end {
             return Ok(Some(Entry { kind: Kind::String, expires: None, figure: 0, plain: true }));
         }
@@ -238,7 +247,7 @@ impl<'s> Keys<'s> {
         if node != NodeRef::from(&expiry) {
             return refuse("ERR the nodes of this key are not in the scheme of docs/format/redis.md");
         }
-        let expires = value.as_i64().unwrap_or(0);
+        let expires = value.and_then(|value| value.as_i64()).unwrap_or(0);
         if expires <= self.now {
             if self.writes {
                 self.session.delete_tree(&key.node)?;
@@ -248,7 +257,7 @@ impl<'s> Keys<'s> {
             return Ok(None);
         }
         let from = Bound::Excluded(NodeRef::from(&expiry));
-        match self.session.first_entry(&key.node, from)? {
+        match self.session.first_glance(&key.node, from)? {
             None => Ok(None),
             Some((node, value)) => match entry(&node.encoded()[end..], value) {
                 None => refuse("ERR the nodes of this key are not in the scheme of docs/format/redis.md"),
@@ -291,6 +300,45 @@ impl<'s> Keys<'s> {
     pub(crate) fn string(&mut self, key: &Key<'_>, entry: &Entry) -> Result<ValueRef<'_>> {
         let node = Self::string_node(key, entry)?;
         Ok(self.session.get_ref(&*node)?.unwrap_or(ValueRef::Null))
+    }
+
+    /// The string at `key` if it is short, else how many bytes it has; `entry` is one.
+    pub(crate) fn held(&mut self, key: &Key<'_>, entry: &Entry) -> Result<Held> {
+        let node = Self::string_node(key, entry)?;
+        match self.session.get_piece(&*node, 0..SHORT_BYTES) {
+            Ok(Some(piece)) if piece.length > piece.bytes.len() => return Ok(Held::Long(piece.length)),
+            Ok(Some(piece)) => return Ok(Held::Short(piece.bytes.to_vec())),
+            Ok(None) => return Ok(Held::Short(Vec::new())),
+            Err(perilune::Error::WrongType { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Held::Short(text::bytes_of(self.string(key, entry)?).into_owned()))
+    }
+
+    /// A piece of the long string at `key`.
+    pub(crate) fn piece(&mut self, key: &Key<'_>, entry: &Entry, range: Range<usize>) -> Result<&[u8]> {
+        let node = Self::string_node(key, entry)?;
+        Ok(self.session.get_piece(&*node, range)?.map_or(&[], |piece| piece.bytes))
+    }
+
+    /// Shows the bytes `range` of the long string at `key` to `look`, piece by piece, until it answers false.
+    pub(crate) fn each_piece(
+        &mut self,
+        key: &Key<'_>,
+        entry: &Entry,
+        range: Range<usize>,
+        mut look: impl FnMut(&[u8]) -> bool,
+    ) -> Result<()> {
+        self.session.check_read(range.len())?;
+        let mut at = range.start;
+        while at < range.end {
+            let end = (at + PIECE_BYTES).min(range.end);
+            if !look(self.piece(key, entry, at..end)?) {
+                break;
+            }
+            at = end;
+        }
+        Ok(())
     }
 
     /// Puts a string at `key`, where `old` lies, in place of whatever that is.
@@ -469,7 +517,7 @@ const UNCOUNTED: i64 = -1;
 const CODE_BYTES: usize = 8;
 
 /// What the first entry below a key tells, `codes` being the subscripts behind the key's.
-fn entry(codes: &[u8], value: ValueRef<'_>) -> Option<Entry> {
+fn entry(codes: &[u8], value: Option<ValueRef<'_>>) -> Option<Entry> {
     for kind in Kind::ALL {
         let Some(rest) =
             codes.strip_prefix(&[0xF0]).and_then(|codes| codes.strip_prefix(kind.name().as_bytes()))
@@ -480,7 +528,7 @@ fn entry(codes: &[u8], value: ValueRef<'_>) -> Option<Entry> {
         let figure = match kind {
             Kind::String => 0,
             Kind::List => perilune::key::decode_int(rest)?,
-            _ if rest.is_empty() => value.as_i64()?.max(0),
+            _ if rest.is_empty() => value?.as_i64()?.max(0),
             _ => UNCOUNTED,
         };
         return Some(Entry { kind, expires: None, figure, plain: false });

@@ -5,6 +5,7 @@ use perilune_resp::{Arguments, Replies};
 use crate::failure::Result;
 use crate::gate::Context;
 use crate::keyspace::Keys;
+use crate::limits::ASIDE_BYTES;
 use crate::notify;
 
 /// Changes keys: runs in a transaction that may write.
@@ -121,7 +122,7 @@ impl Command {
     #[inline]
     pub(crate) fn takes_long(&self, arguments: Arguments<'_>) -> bool {
         let stops = || arguments.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"kill"));
-        self.is(LONG) && (self.words.is_empty() || !stops())
+        self.is(LONG) && (self.words.is_empty() || !stops()) || arguments.extent() >= ASIDE_BYTES
     }
 
     /// Whether it takes so many arguments.
