@@ -18,6 +18,8 @@ pub(crate) enum Stop {
     Copy,
     /// The leaf is full: split it first.
     Split,
+    /// What was prepared is for something that is no longer so: prepare it again.
+    Stale,
     /// It cannot be done.
     Fail(Error),
 }

@@ -29,6 +29,7 @@ use crate::image::layout::{
 use crate::image::{io_error, Home, Image};
 use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VOLATILE};
 use crate::lock::{entry, Locks};
+use crate::session::patch::Patch;
 use crate::session::{Counter, Seat};
 use crate::tree::{Action, Neighbour, Wanted, Which};
 use crate::txn::{Brief, FewDraft};
@@ -275,6 +276,30 @@ impl Party {
     /// As the engine's.
     pub fn set(&self, tree: Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.access.set(tree.which(), key, value).map(drop)
+    }
+
+    /// Writes a piece of the value at a key of the main tree.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn set_piece(&self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<()> {
+        self.set_pieces(key, &[(offset, bytes)])
+    }
+
+    /// Writes several pieces of the value at a key of the main tree at once.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn set_pieces(&self, key: &[u8], pieces: &[(usize, &[u8])]) -> Result<()> {
+        self.access.atomically(Instant::now() + PATIENCE, |access, txn| {
+            let mut scratch = Vec::new();
+            for (offset, bytes) in pieces {
+                let patch = Patch { offset: *offset, bytes };
+                let length = access.txn_patch(txn, key, patch, &mut scratch)?;
+                assert!(length.is_some(), "there is no value to be patched");
+            }
+            Ok(())
+        })
     }
 
     /// Sets the values at keys of the main tree, leaf by leaf where they ascend.

@@ -19,8 +19,12 @@ pub(crate) const INLINE_MAX: usize = if cfg!(feature = "page-4k") { 1024 } else 
 pub(crate) const VALUE_MAX: usize = (512 << 20) + 1;
 /// Bytes of a value that `update` shows and writes, and that a glance shows.
 pub(crate) const UPDATE_BYTES: usize = 64;
-/// Runs of one value.
-pub(crate) const VALUE_RUNS: usize = 8;
+/// Runs of one value: their list must fit a leaf.
+pub(crate) const VALUE_RUNS: usize = 120;
+/// Pages that move at once when one of them is written over: 64 KiB.
+pub(crate) const PATCH_BLOCK: usize = (64 << 10) / PAGE;
+/// Pages that a value that grows has beyond its end, at most.
+pub(crate) const PATCH_SLACK: usize = 8;
 /// Inner levels above the leaves: far more than the largest file needs.
 pub(crate) const HEIGHT_MAX: usize = 24;
 
@@ -30,6 +34,8 @@ pub(crate) const SEGMENT_PAGES: u64 = 65_024;
 pub(crate) const SEGMENT_RESERVED: u64 = if cfg!(feature = "page-4k") { 2 + 256 } else { 2 + 128 };
 /// Pages at the end of the file that only what frees space may take; fewer in a small file.
 pub(crate) const RESERVE_PAGES: u64 = 32;
+/// Pages of a run at most.
+pub(crate) const RUN_PAGES: u32 = (SEGMENT_PAGES - SEGMENT_RESERVED) as u32;
 /// Pages by which the file grows.
 pub(crate) const GROWTH_PAGES: u64 = if cfg!(feature = "tiny") { 128 } else { (64 << 20) / PAGE as u64 };
 
@@ -87,8 +93,9 @@ pub(crate) const HELD: usize = 64;
 pub(crate) const CHANGED_PAGES: usize = 8;
 /// Runs a session notes one by one as claimed; beyond, repair scans.
 pub(crate) const CLAIMED: usize = 64;
-/// Runs noted as freed in one page step; steps are cut so that this is enough.
-pub(crate) const FREED: usize = 64;
+/// Runs noted as freed in one page step; steps are cut so that this is enough. A patch cuts off what its value had, in
+/// at most one piece more for each stretch that moves, and these lie between runs that stay.
+pub(crate) const FREED: usize = 192;
 
 /// Snapshots and cuts in progress at once.
 pub(crate) const PINS: usize = 256;
@@ -191,6 +198,7 @@ const _: () = {
     // A structure change saves at most three whole pages and a few words.
     assert!(3 * (PAGE + 24) + 1024 <= UNDO);
     assert!(SINGLE_RECORD_MAX <= RUN_ROOM && RUN_ROOM <= RECORD_INLINE_MAX);
+    assert!(16 + 8 * VALUE_RUNS <= INLINE_MAX && VALUE_RUNS + VALUE_RUNS / 2 + 2 < FREED);
     assert!(SESSIONS < 1 << 13);
     assert!(RING.is_power_of_two() && PAGE.is_power_of_two());
     assert!(SEGMENT_RESERVED * (PAGE as u64) < 1 << 30);

@@ -287,6 +287,7 @@ impl StoreSession for BackendSession {
         ) -> StoreResult<Option<u64>>;
         #[inline]
         fn set(&mut self, key: &[u8], value: &[u8]) -> StoreResult<()>;
+        fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> StoreResult<Option<usize>>;
         fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<()>;
         #[inline]
         fn remove(&mut self, key: &[u8]) -> StoreResult<bool>;
@@ -371,6 +372,11 @@ impl StoreSession for BackendSession {
 }
 
 impl BackendSession {
+    /// Whether it is behind a server.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self, BackendSession::Server(_))
+    }
+
     /// Has the server run a program; a file has none.
     pub(crate) fn run(&mut self, options: &TransactionOptions, program: &[u8]) -> StoreResult<Vec<u8>> {
         match self {

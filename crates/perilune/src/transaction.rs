@@ -347,6 +347,10 @@ impl StoreSession for Runner<'_> {
         self.0.trees.database.set(key, value)
     }
 
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> StoreResult<Option<usize>> {
+        self.0.trees.database.set_piece(key, offset, bytes)
+    }
+
     fn remove(&mut self, key: &[u8]) -> StoreResult<bool> {
         self.0.trees.database.remove(key)
     }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use perilune::{Cursor, Database, Node, Result, Value};
 
 /// The formats that this version reads.
-const FORMATS: [&str; 1] = ["1"];
+const FORMATS: [&str; 2] = ["1", "2"];
 
 /// A directory with the files of one fixture.
 struct Unpacked(PathBuf);

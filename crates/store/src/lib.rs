@@ -30,7 +30,8 @@ pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
 pub use report::{Figure, FigureKind, LockReport, ProcessReport};
 pub use session::{
-    copy_pieces, count_by_steps, Change, Decision, Limits, Presence, Session, Span, Store, UpdateBuffer,
+    copy_pieces, count_by_steps, put_piece, Change, Decision, Limits, Presence, Session, Span, Store,
+    UpdateBuffer,
 };
 pub use transaction::{transact, CommitHook, Durability, TransactionOptions, Write, Writes};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::{CommitHook, FewChange, Figure, LockReport, Probe, ProcessReport, Result, TransactionOptions};
+use crate::{
+    CommitHook, Error, FewChange, Figure, LockReport, Probe, ProcessReport, Result, TransactionOptions,
+};
 
 /// What a back end can take. Read, never assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -236,6 +238,14 @@ pub trait Session: Send {
     /// `KeyTooLong`, `ValueTooLong`, `NoSpace`, `ReadOnly`; nothing was written.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
+    /// Writes `bytes` over the value at `key` from `offset` on, and answers how many bytes it has then; None when there is no
+    /// value: nothing was written. A shorter value grows, with zeros up to `offset`. Takes time in proportion to the piece, if
+    /// the store can help it.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>>;
+
     /// Writes each value at its key, one pair after another: as many calls of [`Session::set`], which a
     /// back end may make faster where keys ascend. What lies together may appear at once.
     ///
@@ -462,6 +472,20 @@ pub fn copy_pieces(value: &[u8], pieces: &[Range<usize>], out: &mut Vec<u8>) {
         let end = piece.end.min(value.len());
         out.extend_from_slice(&value[piece.start.min(end)..end]);
     }
+}
+
+/// Writes `bytes` over a part of `value`, as [`Session::set_piece`] does, and answers how many bytes that has then.
+///
+/// # Errors
+/// `ValueTooLong` beyond `limit`.
+pub fn put_piece(value: &mut Vec<u8>, offset: usize, bytes: &[u8], limit: usize) -> Result<usize> {
+    let end = offset.saturating_add(bytes.len());
+    if end > limit {
+        return Err(Error::ValueTooLong { bytes: end, limit });
+    }
+    value.resize(value.len().max(end), 0);
+    value[offset..end].copy_from_slice(bytes);
+    Ok(value.len())
 }
 
 /// [`Session::count`] by a step for each key, for a store that keeps nothing it could count faster.

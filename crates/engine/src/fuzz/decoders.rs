@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::run;
 use crate::image::layout::{session, Run, SESSIONS_AT, SESSION_BYTES, SESSION_RING};
 use crate::limits::{KEY_MAX, PAGE, RING};
-use crate::session::extent;
+use crate::session::extent::{self, List};
+use crate::session::patch::{self, Parts, Patch};
 use crate::session::Seat;
 use crate::tree::tests::scratch;
 
@@ -55,6 +56,33 @@ fn lists_of_runs_take_any_bytes() {
         let mut out = Vec::new();
         extent::append(&image, &runs, len, &mut out);
         assert_eq!(out.len(), len);
+        1
+    });
+}
+
+#[test]
+fn patches_take_any_bytes() {
+    let image = scratch(400);
+    run("patches", 50_000, |random| {
+        let runs = vec![Run { first: 300, pages: 2 }, Run { first: 310, pages: 1 + random.below(3) as u32 }];
+        let pages: u32 = runs.iter().map(|run| run.pages).sum();
+        let mut value =
+            List::new(pages as usize * PAGE - random.below(PAGE), runs.clone()).as_bytes().to_vec();
+        value.extend_from_slice(&1_u64.to_le_bytes());
+        value.extend_from_slice(&runs[1].to_word().to_le_bytes());
+        for _ in 0..random.below(4) {
+            let (offset, len) = (random.below(3 * PAGE), random.below(40));
+            patch::encode([Patch { offset, bytes: &random.bytes(len) }], &mut value);
+        }
+        for _ in 0..random.below(3) {
+            let at = random.below(value.len());
+            value[at] = random.next() as u8;
+        }
+        value.truncate(value.len() - if random.below(8) == 0 { random.below(9) } else { 0 });
+        let Some(parts) = Parts::of(&value) else { return 0 };
+        let Some((_, runs)) = extent::parse(&image, parts.list) else { return 0 };
+        let Some(patches) = patch::decode(parts.patches) else { return 0 };
+        patch::write(&image, &runs, &patches);
         1
     });
 }

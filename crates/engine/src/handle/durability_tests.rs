@@ -18,6 +18,7 @@ use crate::limits::{IDLE_REST, RECORD_INLINE_MAX};
 use crate::log::{self, End};
 use crate::meta;
 use crate::open::{Attachment, OpenOptions};
+use crate::session::patch;
 use crate::session::record::Kind;
 
 pub(super) type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -67,6 +68,10 @@ fn replay_prefix(path: &Path, first: u64) -> (Content, End) {
                     Kind::Set => drop(content.insert(op.key.to_vec(), op.value.to_vec())),
                     Kind::Remove => drop(content.remove(op.key)),
                     Kind::RemovePrefix => content.retain(|key, _| !key.starts_with(op.key)),
+                    Kind::Patch => {
+                        let value = content.get_mut(op.key).expect("what is patched is there");
+                        patch::apply_to_bytes(&patch::decode(op.value).expect("patches"), value);
+                    }
                 }
             }
         }

@@ -11,6 +11,7 @@ use perilune_store::{
 use super::Session;
 use crate::access::{check_key, Access};
 use crate::limits::{INLINE_MAX, UPDATE_BYTES, USER_KEY_MAX, VALUE_MAX};
+use crate::session::patch::Patch;
 use crate::session::Limit;
 use crate::tree::{removal_end, Action, Neighbour, Wanted, Which};
 use crate::txn::Transaction;
@@ -286,6 +287,14 @@ impl StoreSession for Session {
         self.in_transaction(|_, txn, _| {
             txn.set(Which::Main, key, value);
             Ok(())
+        })
+    }
+
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        self.here_to_write()?;
+        check_key(key)?;
+        self.in_transaction(|access, txn, scratch| {
+            access.txn_patch(txn, key, Patch { offset, bytes }, scratch)
         })
     }
 

@@ -152,6 +152,7 @@ impl Session {
 pub(super) fn call_hook(hook: &mut Option<CommitHook>, access: &Access, txn: &mut Transaction) -> Result<()> {
     if let Some(hook) = hook {
         txn.overlay.flatten();
+        access.txn_settle_patches(txn)?;
         if !txn.overlay.is_empty() {
             hook(&mut HookWrites { access, txn })?;
         }

@@ -273,6 +273,8 @@ impl Image {
     /// Writes a page's death into its life word.
     pub(crate) fn bury(&self, number: u32, died: u32, was_run: bool) {
         let before = self.life(number);
+        // NB: of one that was born in the same generation no checkpoint asks what it was, and no record names it.
+        let was_run = was_run && !(before.is_patched() && before.born >= died);
         let life = if before.born == VOLATILE {
             Life { died: VOLATILE, was_run: false, ..before }
         } else {

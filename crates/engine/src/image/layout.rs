@@ -242,7 +242,8 @@ impl Run {
 pub(crate) struct Life {
     pub(crate) born: u32,
     pub(crate) died: u32,
-    /// Whether a page that died was part of a run; while it lives its latch word says so.
+    /// Whether a page that died was part of a run; while it lives its latch word says so. Of a page of a run that lives:
+    /// see [`Life::is_patched`].
     pub(crate) was_run: bool,
     /// A page of a run that nobody has compared with its sum; of a page of a tree its latch word says so.
     pub(crate) is_unproved: bool,
@@ -272,6 +273,11 @@ impl Life {
             was_run,
             is_unproved,
         }
+    }
+
+    /// Whether a page of a run that lives was written by a patch: no record of a ring names it.
+    pub(crate) fn is_patched(self) -> bool {
+        self.died == 0 && self.was_run
     }
 
     /// Whether snapshot `generation` contains the page.

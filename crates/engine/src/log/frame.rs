@@ -27,8 +27,10 @@ const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"PLOG");
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"PERILOGS");
 /// Begins a file that is no segment yet; else its head is that of one. To all readers it is none.
 const SPARE_MAGIC: u64 = u64::from_le_bytes(*b"PERISPAR");
-/// The format of logs this version writes, and the only one it reads.
-const FORMAT: u32 = 1;
+/// The format of logs this version writes, and the highest it reads.
+const FORMAT: u32 = 2;
+/// The oldest one that is read. In format 1 no operation was a patch; else it was the same.
+const FORMAT_MIN: u32 = 1;
 /// Flag of a chunk: the batch ends with it.
 const LAST: u32 = 1;
 
@@ -134,7 +136,7 @@ impl SegmentHead {
         let mark = u64_at(head, 64);
         let is_marked = u32_at(head, 72) == crc32c::crc32c(&head[16..72]);
         if u64_at(head, 0) != magic
-            || u32_at(head, 8) != FORMAT
+            || !(FORMAT_MIN..=FORMAT).contains(&u32_at(head, 8))
             || u32_at(head, 12) != segment_sum(head)
             || !is_marked && (mark != 0 || u32_at(head, 72) != 0)
         {
@@ -156,7 +158,8 @@ impl SegmentHead {
     pub(super) fn other_format(block: &[u8]) -> Option<u32> {
         let head = block.get(..SEGMENT_HEAD)?;
         let format = u32_at(head, 8);
-        (u64_at(head, 0) == SEGMENT_MAGIC && format != FORMAT && u32_at(head, 12) == segment_sum(head))
+        let is_known = (FORMAT_MIN..=FORMAT).contains(&format);
+        (u64_at(head, 0) == SEGMENT_MAGIC && !is_known && u32_at(head, 12) == segment_sum(head))
             .then_some(format)
     }
 }
@@ -254,11 +257,16 @@ mod tests {
         assert_eq!(SegmentHead::of_file(&block), Some(segment));
         assert_eq!(SegmentHead::other_format(&block), None);
         let mut newer = block;
-        newer[8] = 2;
+        newer[8] = FORMAT as u8 + 1;
         assert_eq!(SegmentHead::other_format(&newer), None, "its sum is wrong");
         let sum = segment_sum(&newer);
         newer[12..16].copy_from_slice(&sum.to_le_bytes());
-        assert_eq!(SegmentHead::other_format(&newer), Some(2));
+        assert_eq!(SegmentHead::other_format(&newer), Some(FORMAT + 1));
+        let mut older = block;
+        older[8] = FORMAT_MIN as u8;
+        let sum = segment_sum(&older);
+        older[12..16].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(SegmentHead::decode(&older), SegmentHead::decode(&block));
     }
 
     #[test]

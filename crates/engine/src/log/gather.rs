@@ -1,14 +1,16 @@
 //! From the rings into a batch.
 //!
 //! Of each session: the records from its tail to where its head was frozen whose flush number lies in
-//! the batch's interval. Operations of the volatile tree are left out, long values go in by their bytes.
+//! the batch's interval. Operations of the volatile tree are left out, long values go in by their bytes, and patches
+//! without the runs that they have gone to.
 
 use perilune_store::{Error, Result};
 
 use super::batch::BatchWriter;
 use super::record::{heading, LOG_HEADING};
 use crate::session::extent;
-use crate::session::record::Op;
+use crate::session::patch::Parts;
+use crate::session::record::{Kind, Op};
 use crate::session::Seat;
 
 /// Writes a session's records of the interval `(after, until]` that lie below `head`, and answers the
@@ -76,7 +78,9 @@ fn mixed(seat: &Seat, at: u64, flush: u64, out: &mut BatchWriter<'_>) -> Result<
     let mut scratch = Vec::new();
     for op in logged() {
         scratch.clear();
-        let value = if op.big {
+        let value = if op.kind == Kind::Patch {
+            patches(seat, op)?
+        } else if op.big {
             let (len, runs) = list(seat, op)?;
             extent::append(&seat.image, &runs, len, &mut scratch);
             &scratch[..]
@@ -90,11 +94,21 @@ fn mixed(seat: &Seat, at: u64, flush: u64, out: &mut BatchWriter<'_>) -> Result<
 }
 
 fn value_len(seat: &Seat, op: &Op<'_>) -> Result<usize> {
-    if op.big {
+    if op.kind == Kind::Patch {
+        patches(seat, op).map(<[u8]>::len)
+    } else if op.big {
         list(seat, op).map(|(len, _)| len)
     } else {
         Ok(op.value.len())
     }
+}
+
+/// What the log has of an operation that patches a value: all but where that lies.
+fn patches<'a>(seat: &Seat, op: &Op<'a>) -> Result<&'a [u8]> {
+    let parts = Parts::of(op.value).ok_or_else(|| Error::Corrupt {
+        place: format!("redo ring of session {}: an operation that patches a value is wrong", seat.id),
+    })?;
+    Ok(parts.patches)
 }
 
 fn list(seat: &Seat, op: &Op<'_>) -> Result<(usize, Vec<crate::image::layout::Run>)> {

@@ -32,8 +32,8 @@ use crate::log::LogId;
 /// First word of a database file: "PERILUNE".
 const MAGIC: u64 = u64::from_le_bytes(*b"PERILUNE");
 /// The format of files this version writes, and the highest it reads.
-const FORMAT: u32 = 2;
-/// The oldest one that is read. In format 1 no leaf had a stem; else it was the same.
+const FORMAT: u32 = 3;
+/// The oldest one that is read. In format 1 no leaf had a stem, in format 2 lists of runs were short; else they were the same.
 const FORMAT_MIN: u32 = 1;
 /// The generation of a new file's checkpoint.
 pub(crate) const FIRST_GENERATION: u32 = 1;

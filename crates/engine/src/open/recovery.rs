@@ -24,6 +24,7 @@ use crate::limits::PROCESSES;
 use crate::log::{self, Batch, Damage, End, Replay};
 use crate::meta::{sums, Meta};
 use crate::recover::RecoveryReport;
+use crate::session::patch;
 use crate::session::record::{Kind, Op};
 use crate::tree::Which;
 
@@ -189,6 +190,16 @@ fn apply(access: &Access, op: &Op<'_>) -> Result<()> {
         Kind::Remove => access.remove(Which::Main, op.key).map(drop),
         Kind::RemovePrefix => access.atomically(Instant::now() + PATIENCE, |_, txn| {
             txn.remove_prefix(Which::Main, op.key);
+            Ok(())
+        }),
+        // NB: salvage may begin with a log that tells of values that have gone since.
+        Kind::Patch => access.atomically(Instant::now() + PATIENCE, |access, txn| {
+            let patches = patch::decode(op.value)
+                .ok_or_else(|| Error::Corrupt { place: "a patch in the log".to_owned() })?;
+            let mut scratch = Vec::new();
+            for patch in patches {
+                access.txn_patch(txn, op.key, patch, &mut scratch)?;
+            }
             Ok(())
         }),
     }

@@ -2,7 +2,7 @@
 //!
 //! A value over `INLINE_MAX` bytes lies in up to [`VALUE_RUNS`] runs of contiguous pages, each inside
 //! one segment; its record holds `{length u64, count u64, runs u64 x count}`. Runs are filled while
-//! nobody can reach them and never changed after; a new value gets new runs.
+//! nobody can reach them and never changed after, but by patches (`patch`); a new value gets new runs.
 //!
 //! What if we are killed? While filling: the pages are locked by us and DEAD, repair frees them. After
 //! the record is published: repair makes them EXTENT as we would have.
@@ -16,7 +16,7 @@ use super::Seat;
 use crate::error::Attempt;
 use crate::image::layout::Run;
 use crate::image::Image;
-use crate::limits::{PAGE, SEGMENT_PAGES, SEGMENT_RESERVED, VALUE_MAX, VALUE_RUNS};
+use crate::limits::{PAGE, PATCH_SLACK, RUN_PAGES, VALUE_MAX, VALUE_RUNS};
 use crate::proof;
 
 /// A list of runs as a record's value.
@@ -53,7 +53,7 @@ pub(crate) fn take(seat: &Seat, bytes: usize) -> Result<Vec<Run>> {
     let mut left = bytes.div_ceil(PAGE) as u64;
     let mut runs = Vec::new();
     while left > 0 {
-        let pages = left.min(SEGMENT_PAGES - SEGMENT_RESERVED) as u32;
+        let pages = left.min(RUN_PAGES.into()) as u32;
         match seat.take_run(pages) {
             Ok(run) => runs.push(run),
             Err(error) => {
@@ -98,7 +98,8 @@ pub(crate) fn parse_within(npages: u64, list: &[u8]) -> Option<(usize, Vec<Run>)
             && u64::from(run.first) + u64::from(run.pages) <= npages
             && Image::is_data_page(run.first.into())
     });
-    (inside && pages == len.div_ceil(PAGE) as u64).then_some((len, runs))
+    let beyond = pages.checked_sub(len.div_ceil(PAGE) as u64);
+    (inside && beyond.is_some_and(|beyond| beyond <= PATCH_SLACK as u64)).then_some((len, runs))
 }
 
 /// Appends the first `len` bytes of `runs`, which a leaf names that is still to be checked, to `out`, once their pages are

@@ -15,6 +15,7 @@
 mod epoch;
 pub(crate) mod extent;
 mod limit;
+pub(crate) mod patch;
 pub(crate) mod record;
 mod undo;
 
@@ -388,6 +389,11 @@ impl Seat {
         self.image.life_word(number).store(Life { born, died, ..Life::default() }.to_word(), Relaxed);
     }
 
+    /// Sets the generations of a page of a run that a patch has written, in the main tree.
+    fn bear_patched(&self, number: u32, born: u32) {
+        self.image.life_word(number).store(Life { born, was_run: true, ..Life::default() }.to_word(), Relaxed);
+    }
+
     // --- runs of values ------------------------------------------------------------------------
 
     /// Forgets the runs claimed by the operation before.
@@ -431,11 +437,20 @@ impl Seat {
 
     /// Makes a claimed run part of the tree: its pages become EXTENT, born now. Idempotent.
     pub(crate) fn publish_run(&self, run: Run, generation: u32) {
+        self.publish_run_as(run, |number| self.bear(number, generation));
+    }
+
+    /// The same of a run that a patch has written.
+    pub(crate) fn publish_patched(&self, run: Run, generation: u32) {
+        self.publish_run_as(run, |number| self.bear_patched(number, generation));
+    }
+
+    fn publish_run_as(&self, run: Run, bear: impl Fn(u32)) {
         for number in run.first..run.first + run.pages {
             let word = self.image.latch(number);
             let seen = latch::load(word);
             if seen.is_locked_by(self.id) && seen.state() == State::Dead {
-                self.bear(number, generation);
+                bear(number);
                 ordered();
                 latch::release(word, State::Extent, seen.version() + 1);
             }

@@ -9,7 +9,7 @@
 use perilune_shm::words::{self, Block};
 use perilune_store::{Error, Result};
 
-use super::Seat;
+use super::{patch, Seat};
 use crate::image::layout::Run;
 use crate::limits::{KEY_MAX, PAGE, RECORD_INLINE_MAX, RING};
 
@@ -31,6 +31,16 @@ pub(crate) enum Kind {
     Remove = 2,
     /// No key with this prefix has a value.
     RemovePrefix = 3,
+    /// The key's long value has these bytes at these places; see [`super::patch`].
+    Patch = 4,
+}
+
+impl Kind {
+    /// Whether the key has a value then.
+    #[inline]
+    pub(crate) fn sets(self) -> bool {
+        matches!(self, Kind::Set | Kind::Patch)
+    }
 }
 
 /// One operation of a record.
@@ -50,6 +60,15 @@ impl Op<'_> {
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         op_bytes(self.key.len(), self.value.len())
+    }
+
+    /// What of its value lies in the leaf: of a patch the list of runs.
+    #[inline]
+    pub(crate) fn stored(&self) -> &[u8] {
+        match self.kind {
+            Kind::Patch => &self.value[..patch::list_bytes(self.value).unwrap_or(0).min(self.value.len())],
+            _ => self.value,
+        }
     }
 
     #[inline]
@@ -301,6 +320,7 @@ fn parse(bytes: &[u8]) -> Option<(Op<'_>, &[u8])> {
         1 => Kind::Set,
         2 => Kind::Remove,
         3 => Kind::RemovePrefix,
+        4 => Kind::Patch,
         _ => return None,
     };
     let key_len = (heading >> 16 & 0xffff) as usize;

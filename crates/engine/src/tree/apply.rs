@@ -14,9 +14,10 @@ use perilune_store::Error;
 use super::{descend, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::{phase, Run};
-use crate::limits::{FREED, PAGE, VALUE_RUNS, VOLATILE};
+use crate::limits::{FREED, PAGE, VOLATILE};
 use crate::page::{self, find, leaf_count, Found, NoSave, Page, Save, RECORD_BIG};
 use crate::session::extent;
+use crate::session::patch::{self, Parts};
 use crate::session::record::{Kind, Op};
 use crate::session::{PageUndo, Seat};
 
@@ -24,7 +25,7 @@ use crate::session::{PageUndo, Seat};
 pub(crate) fn own_runs(ops: &[Op<'_>], image: &crate::image::Image) -> Vec<u64> {
     let mut runs: Vec<u64> = ops
         .iter()
-        .filter(|op| op.big)
+        .filter(|op| op.big && op.kind == Kind::Set)
         .filter_map(|op| extent::parse(image, op.value))
         .flat_map(|(_, runs)| runs.into_iter().map(Run::to_word))
         .collect();
@@ -65,6 +66,9 @@ pub(crate) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, g
     if op.kind == Kind::Remove && !found.equal {
         return;
     }
+    if op.kind == Kind::Patch {
+        return write_over(seat, number, found, op, generation);
+    }
     if found.equal {
         cut_off(seat, page, found.index, own);
     }
@@ -79,14 +83,14 @@ pub(crate) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, g
 pub(super) fn change(page: &Page, save: &mut impl Save, found: Found, op: &Op<'_>) {
     let flags = if op.big { RECORD_BIG } else { 0 };
     match (op.kind, found.equal) {
-        (Kind::Set, true) => {
-            if !page::leaf_replace(page, save, found.index, flags, op.value) {
+        (Kind::Set | Kind::Patch, true) => {
+            if !page::leaf_replace(page, save, found.index, flags, op.stored()) {
                 rebuild(page, save, Some(found.index));
                 insert(page, op);
             }
         }
-        (Kind::Set, false) => {
-            if !page::leaf_insert(page, save, found.index, op.key, flags, op.value) {
+        (Kind::Set | Kind::Patch, false) => {
+            if !page::leaf_insert(page, save, found.index, op.key, flags, op.stored()) {
                 rebuild(page, save, None);
                 insert(page, op);
             }
@@ -110,20 +114,62 @@ fn settle(seat: &Seat, op: &Op<'_>, generation: u32) {
     seat.settle_freed(generation);
 }
 
+/// Writes bytes over parts of a long value: first what they take the place of is noted for freeing, then they are
+/// written where no older generation has pages, then the list of runs changes, if it does.
+///
+/// What if we are killed? All of it is done again. Before the list has changed the old one is still there, and tells the
+/// same stretches to be freed; after that nothing of them is left to be told but what has been noted. The bytes are
+/// written once more, the same at the same places; nobody has read them, for the leaf is latched.
+fn write_over(seat: &Seat, number: u32, found: Found, op: &Op<'_>, generation: u32) {
+    let (page, image) = (seat.image.page(number), &seat.image);
+    let mut before = Vec::new();
+    if found.equal && page::append_value(page, found.index, &mut before) & RECORD_BIG == 0 {
+        before.clear();
+    }
+    let parts = Parts::of(op.value).and_then(|parts| {
+        let (_, runs) = extent::parse(image, parts.list)?;
+        Some((patch::decode(parts.patches)?, runs, parts))
+    });
+    let Some((patches, runs, parts)) = parts else { return };
+    let is_new = before != parts.list;
+    if is_new {
+        if let Some((_, old)) = extent::parse(image, &before) {
+            patch::without(&old, &runs).into_iter().for_each(|run| seat.note_freed(run));
+        }
+    }
+    patch::write(image, &runs, &patches);
+    if is_new {
+        seat.begin_step();
+        change(page, &mut PageUndo { seat, number }, found, op);
+        seat.set_phase(phase::NONE);
+    }
+    parts
+        .fresh
+        .iter()
+        .filter(|run| runs.contains(run))
+        .for_each(|run| seat.publish_patched(*run, generation));
+    seat.settle_freed(generation);
+}
+
 /// Notes the runs of record `index` for freeing, unless they are the record's own.
 #[inline]
 fn cut_off(seat: &Seat, page: &Page, index: usize, own: &[u64]) {
+    for run in runs_at(seat, page, index).into_iter().filter(|run| own.binary_search(&run.to_word()).is_err())
+    {
+        seat.note_freed(run);
+    }
+}
+
+/// The runs of the value of record `index`, if it has such.
+#[inline]
+fn runs_at(seat: &Seat, page: &Page, index: usize) -> Vec<Run> {
     let (offset, len, flags) = page::value_place(page, index);
     if flags & RECORD_BIG == 0 {
-        return;
+        return Vec::new();
     }
     let mut list = Vec::new();
     words::append(page, offset, len, &mut list);
-    if let Some((_, runs)) = extent::parse(&seat.image, &list) {
-        for run in runs.into_iter().filter(|run| own.binary_search(&run.to_word()).is_err()) {
-            seat.note_freed(run);
-        }
-    }
+    extent::parse(&seat.image, &list).map_or_else(Vec::new, |(_, runs)| runs)
 }
 
 /// Compacts a page in place, without record `drop`; the whole page is saved.
@@ -138,7 +184,7 @@ fn rebuild(page: &Page, save: &mut impl Save, drop: Option<usize>) {
 fn insert(page: &Page, op: &Op<'_>) {
     let flags = if op.big { RECORD_BIG } else { 0 };
     let index = find(page, op.key).index;
-    let inserted = page::leaf_insert(page, &mut NoSave, index, op.key, flags, op.value);
+    let inserted = page::leaf_insert(page, &mut NoSave, index, op.key, flags, op.stored());
     // The room was checked before the record was published.
     assert!(inserted, "a leaf has less room than was checked");
 }
@@ -188,7 +234,7 @@ pub(crate) fn apply_removal_to(seat: &Seat, leaves: &[u32], op: &Op<'_>, generat
     assert!(leaves.iter().any(is_last), "a removal meets leaves that are not held");
 }
 
-/// Removes the keys from `from` to below `end` from one leaf, in steps of few long values.
+/// Removes the keys from `from` to below `end` from one leaf, in steps that cut off few runs.
 fn remove_from(seat: &Seat, number: u32, from: &[u8], end: &[u8], generation: u32, own: &[u64]) {
     let page = seat.image.page(number);
     loop {
@@ -198,9 +244,12 @@ fn remove_from(seat: &Seat, number: u32, from: &[u8], end: &[u8], generation: u3
             return;
         }
         let mut cut = first;
-        let mut long = 0;
-        while cut < last && long < FREED / VALUE_RUNS {
-            long += usize::from(page::value_place(page, cut).2 & RECORD_BIG != 0);
+        let mut noted = 0;
+        while cut < last {
+            noted += runs_at(seat, page, cut).len();
+            if cut > first && noted > FREED {
+                break;
+            }
             cut_off(seat, page, cut, own);
             cut += 1;
         }

@@ -41,7 +41,8 @@ pub(crate) use gaps::Aim;
 pub(crate) use groups::Groups;
 pub(crate) use probe::{aim_probe, meet_beside, meet_probe};
 pub(crate) use read::{
-    get, has_value, neighbour, pieces, pieces_at, place, presence, value_at, Neighbour, Visit, Wanted,
+    get, has_value, list_of, neighbour, pieces, pieces_at, place, presence, value_at, Neighbour, Visit,
+    Wanted,
 };
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
 pub(crate) use structure::{copy_one, lower_root, merge, split, Halves, Merge};

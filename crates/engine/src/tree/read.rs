@@ -301,6 +301,22 @@ fn pieces_into(
     Ok(len)
 }
 
+/// The list of runs of the long value at `key`, and the leaf where it lies; None when there is none, or a short one.
+pub(crate) fn list_of(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    key: &[u8],
+) -> Attempt<Option<(Vec<u8>, Seen)>> {
+    let leaf = locate(image, fingers, which, key, 0)?;
+    let page = image.page(leaf.number);
+    let found = fingers.find(leaf.number, page, key);
+    let mut list = Vec::new();
+    let is_long = found.equal && page::append_value(page, found.index, &mut list) & RECORD_BIG != 0;
+    leaf.check(image)?;
+    Ok(is_long.then_some((list, leaf)))
+}
+
 /// Whether there is a value at `key`.
 pub(crate) fn has_value(
     image: &Image,

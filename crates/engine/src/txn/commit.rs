@@ -13,12 +13,13 @@ use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
 use crate::limits::{COMMIT_LEAVES_MAX, PAGE, RECORD_INLINE_MAX};
 use crate::log;
-use crate::page;
+use crate::page::{self, RECORD_BIG};
 use crate::repair::Patience;
 use crate::session::extent::List;
+use crate::session::patch::Plan;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Counter, Epoch, Limit, Seat};
-use crate::tree::{self, descend, removal_end, Which};
+use crate::tree::{self, descend, removal_end, Seen, Which};
 
 /// How long a commit waits for exclusive mode.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
@@ -71,9 +72,10 @@ impl Access {
             }
             return Ok(None);
         }
-        let is_removal = [Which::Main, Which::Volatile]
-            .iter()
-            .all(|which| txn.overlay.values(*which).all(|(_, value)| value.is_none()));
+        let is_removal = txn.overlay.patches.is_empty()
+            && [Which::Main, Which::Volatile]
+                .iter()
+                .all(|which| txn.overlay.values(*which).all(|(_, value)| value.is_none()));
         let frees = self.seat.frees.get();
         self.seat.frees.set(frees || is_removal);
         let committed = self.commit_flat(txn, deadline);
@@ -86,18 +88,26 @@ impl Access {
         self.make_room_for_record()?;
         let _operation = self.operation();
         self.seat.begin_claims();
-        let mut taken = Taken { seat: &self.seat, lists: Vec::new(), record: Vec::new(), published: false };
+        let (lists, plans, record) = (Vec::new(), Vec::new(), Vec::new());
+        let mut taken = Taken { seat: &self.seat, lists, plans, record, published: false };
         let overlay = std::mem::replace(&mut txn.overlay, Overlay::new());
         taken.place_values(&overlay)?;
-        let ops = operations(&overlay, &taken.lists);
-        let bytes = record_bytes(&ops);
-        taken.record = self.seat.runs_for_record(bytes)?;
-        self.seat.keep_long(&taken.record);
-        let flush = self.commit_ops(txn, &overlay, &ops, &taken.record, deadline)?;
-        self.seat.count(Counter::Commits);
-        taken.published = true;
-        self.tidy_after(&ops);
-        Ok(flush)
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + LEASE_WAIT);
+        loop {
+            taken.plan_patches(self, &overlay)?;
+            let Taken { lists, plans, record, .. } = &mut taken;
+            let ops = operations(&overlay, lists, plans);
+            *record = self.seat.runs_for_record(record_bytes(&ops))?;
+            self.seat.keep_long(record);
+            if let Some(flush) = self.commit_ops(txn, &overlay, &ops, (plans, record), deadline)? {
+                self.seat.count(Counter::Commits);
+                self.tidy_after(&ops);
+                taken.published = true;
+                return Ok(flush);
+            }
+            // A value that was to be patched is another one now.
+            taken.give_back_plans();
+        }
     }
 
     /// Makes room for any record that lies in the ring, and for a long one.
@@ -111,23 +121,22 @@ impl Access {
         Ok(())
     }
 
-    /// Repeats attempts until one publishes or the reads fail.
+    /// Repeats attempts until one publishes or the reads fail; None: plans are no longer good.
     fn commit_ops(
         &self,
         txn: &mut Transaction,
         overlay: &Overlay,
         ops: &[Op<'_>],
-        record: &[Run],
-        deadline: Option<Instant>,
-    ) -> Result<u64> {
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + LEASE_WAIT);
+        prepared: (&[Planned], &[Run]),
+        deadline: Instant,
+    ) -> Result<Option<u64>> {
         let targets = targets(ops);
         let mut patience = Patience::new();
         loop {
             let mut held = Held { of_op: vec![0; ops.len()], ..Held::default() };
-            let result = self.attempt(txn, overlay, ops, record, &targets, &mut held);
+            let result = self.attempt(txn, overlay, ops, prepared, &targets, &mut held);
             let (stop, at) = match result {
-                Ok(flush) => return Ok(flush),
+                Ok(flush) => return Ok(Some(flush)),
                 Err(failed) => failed,
             };
             for leaf in held.leaves.iter().rev() {
@@ -144,6 +153,7 @@ impl Access {
                     patience.tire();
                     patience.wait_for_stop(&self.seat, stop)?;
                 }
+                (Stop::Stale, _) => return Ok(None),
                 (Stop::Lease, None) if txn.lease.is_none() => {
                     // Too many leaves: the apply runs alone.
                     txn.lease = take_lease(&self.seat, 0, deadline)?;
@@ -172,7 +182,7 @@ impl Access {
         txn: &mut Transaction,
         overlay: &Overlay,
         ops: &[Op<'_>],
-        record: &[Run],
+        (plans, record): (&[Planned], &[Run]),
         targets: &[Target<'_>],
         held: &mut Held,
     ) -> std::result::Result<u64, (Stop, Option<usize>)> {
@@ -196,6 +206,7 @@ impl Access {
         if let Some(op) = self.short_of_room(overlay, ops, held) {
             return Err((Stop::Split, Some(op)));
         }
+        self.fill_plans(ops, plans, held, epoch.generation).map_err(|stop| (stop, None))?;
         let seq = held.leaves.iter().map(|leaf| self.version(*leaf)).max().unwrap_or(0);
         self.seat.set_seq(seq);
         loop {
@@ -215,6 +226,55 @@ impl Access {
         ops.iter().filter(is_removal).for_each(|op| self.seat.notify(op.key, true));
         self.seat.notify_each(ops.iter().filter(|op| !is_removal(op)).map(|op| op.key));
         Ok(epoch.flush)
+    }
+
+    /// Makes sure that what is to be patched is what the plans are for, and that their new runs hold what it holds. The leaves
+    /// are latched.
+    fn fill_plans(
+        &self,
+        ops: &[Op<'_>],
+        plans: &[Planned],
+        held: &Held,
+        generation: u32,
+    ) -> std::result::Result<(), Stop> {
+        let image = &self.seat.image;
+        let patches = ops.iter().zip(&held.of_op).filter(|(op, _)| op.kind == Kind::Patch);
+        for ((op, leaf), planned) in patches.zip(plans) {
+            let page = image.page(*leaf);
+            let (found, mut list) = (page::find(page, op.key), Vec::new());
+            let is_long = found.equal && page::append_value(page, found.index, &mut list) & RECORD_BIG != 0;
+            if !is_long || !planned.plan.is_for(image, &list, generation) {
+                return Err(Stop::Stale);
+            }
+            let is_filled = |seen: Seen| seen.number == *leaf && seen.word.version() == self.version(*leaf);
+            if !planned.filled.is_some_and(is_filled) {
+                planned.plan.prove(image)?;
+                planned.plan.fill(image);
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans how the long value at `key` is patched, and fills what it will lie in; None when there is no such value.
+    ///
+    /// # Errors
+    /// As [`Plan::make`].
+    fn plan(&self, key: &[u8], patches: &[u8]) -> Result<Option<Planned>> {
+        let image = &self.seat.image;
+        let found = self.read(|| tree::list_of(image, &self.fingers, Which::Main, key))?;
+        let Some((list, seen)) = found else { return Ok(None) };
+        let plan = Plan::make(&self.seat, list, image.generation(), patches)?;
+        let is_proved = match plan.prove(image) {
+            Err(Stop::Fail(error)) => {
+                plan.give_back(&self.seat);
+                return Err(error);
+            }
+            proved => proved.is_ok(),
+        };
+        plan.fill(image);
+        // If it is still what it was, it has been all the while.
+        let filled = (is_proved && seen.check(image).is_ok()).then_some(seen);
+        Ok(Some(Planned { key: key.to_vec(), plan, filled }))
     }
 
     fn version(&self, leaf: u32) -> u64 {
@@ -343,7 +403,7 @@ impl Access {
     }
 
     fn tidy_each(&self, ops: &[Op<'_>]) {
-        for op in ops.iter().filter(|op| op.kind != Kind::Set) {
+        for op in ops.iter().filter(|op| !op.kind.sets()) {
             let which = which_of(op);
             let end = if op.kind == Kind::RemovePrefix { removal_end(op.key) } else { Vec::new() };
             let mut at = op.key.to_vec();
@@ -384,7 +444,11 @@ pub(super) fn which_of(op: &Op<'_>) -> Which {
 }
 
 /// The record's operations: by tree, removals of prefixes first, then by key.
-fn operations<'a>(overlay: &'a Overlay, lists: &'a [(Which, Vec<u8>, List)]) -> Vec<Op<'a>> {
+fn operations<'a>(
+    overlay: &'a Overlay,
+    lists: &'a [(Which, Vec<u8>, List)],
+    plans: &'a [Planned],
+) -> Vec<Op<'a>> {
     let mut ops = Vec::new();
     // They stand in the order of the values that they are of.
     let mut lists = lists.iter().peekable();
@@ -408,6 +472,17 @@ fn operations<'a>(overlay: &'a Overlay, lists: &'a [(Which, Vec<u8>, List)]) -> 
                 (Some(value), None) => Op { kind: Kind::Set, volatile, big: false, key, value },
             }
         }));
+        if which == Which::Main && !plans.is_empty() {
+            ops.extend(plans.iter().map(|Planned { key, plan, .. }| Op {
+                kind: Kind::Patch,
+                volatile,
+                big: true,
+                key,
+                value: &plan.value,
+            }));
+            let removals = ops.iter().take_while(|op| op.kind == Kind::RemovePrefix).count();
+            ops[removals..].sort_by_key(|op| op.key);
+        }
     }
     ops
 }
@@ -426,10 +501,19 @@ fn targets<'a>(ops: &[Op<'a>]) -> Vec<Target<'a>> {
     targets
 }
 
+/// How a value is to be patched.
+struct Planned {
+    key: Vec<u8>,
+    plan: Plan,
+    /// The new runs hold what the value held when its leaf was this.
+    filled: Option<Seen>,
+}
+
 /// Runs taken for a commit: given back if it does not come about; a record's own always.
 struct Taken<'a> {
     seat: &'a Seat,
     lists: Vec<(Which, Vec<u8>, List)>,
+    plans: Vec<Planned>,
     record: Vec<Run>,
     published: bool,
 }
@@ -445,6 +529,21 @@ impl Taken<'_> {
         }
         Ok(())
     }
+
+    fn plan_patches(&mut self, access: &Access, overlay: &Overlay) -> Result<()> {
+        for (key, patches) in overlay.patches.outermost() {
+            // NB: what is no long value any more has changed since it was read.
+            self.plans.push(access.plan(key, patches)?.ok_or(Error::Conflict)?);
+        }
+        Ok(())
+    }
+
+    /// Gives back what plans have taken, and the record's runs.
+    fn give_back_plans(&mut self) {
+        self.plans.drain(..).for_each(|planned| planned.plan.give_back(self.seat));
+        self.seat.free_long(true);
+        self.record.clear();
+    }
 }
 
 impl Drop for Taken<'_> {
@@ -457,6 +556,7 @@ impl Drop for Taken<'_> {
             for (_, _, list) in &self.lists {
                 self.seat.give_back_runs(&list.runs);
             }
+            self.plans.iter().for_each(|planned| planned.plan.give_back(self.seat));
         }
         // NB: what has been published is the log's until the tail has passed it.
         let is_logged = self.published && log::level(&self.seat.image) != Durability::None;

@@ -27,6 +27,7 @@ mod memo;
 mod model_tests;
 mod neighbours;
 mod overlay;
+mod patches;
 mod reads;
 mod room;
 mod several;
@@ -208,6 +209,9 @@ impl Access {
                 let found = self.visiting(&mut txn.visited, |visited| self.get(which, key, out, visited))?;
                 let value: &[u8] = if found { out } else { &[] };
                 txn.noted(self, Ask::Value, which, [key, &[]], digest(found, [&[], value]))?;
+                if found && which == Which::Main && !txn.overlay.patches.is_empty() {
+                    txn.overlay.patches.apply(key, out, true);
+                }
                 Ok(found)
             }
         }
@@ -265,7 +269,10 @@ impl Access {
                     let ask = Ask::Piece(piece.start, piece.end);
                     txn.noted(self, ask, Which::Main, [key, &[]], piece_digest(bytes, own))?;
                 }
-                Ok(bytes)
+                if txn.overlay.patches.is_empty() {
+                    return Ok(bytes);
+                }
+                Ok(bytes.map(|bytes| txn.overlay.patches.apply_to_pieces(key, bytes, pieces, out)))
             }
         }
     }

@@ -134,7 +134,14 @@ impl Access {
                 return Ok(false);
             }
             match txn.overlay.lookup(which, key) {
-                Lookup::Unknown | Lookup::Value(_) => return Ok(true),
+                Lookup::Unknown => {
+                    if let Some(value) = value.filter(|_| !txn.overlay.patches.is_empty()) {
+                        let (value, most) = value.parts();
+                        txn.overlay.patches.apply(key, value, most == usize::MAX);
+                    }
+                    return Ok(true);
+                }
+                Lookup::Value(_) => return Ok(true),
                 Lookup::Absent(None) => {
                     from = key.clone().into();
                     side = if side == Neighbour::Previous { side } else { Neighbour::Next };

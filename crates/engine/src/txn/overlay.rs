@@ -4,6 +4,7 @@
 
 use std::ops::Bound;
 
+use super::patches::Patches;
 use super::writes::{Sought, Writes};
 use crate::tree::{removal_end, Neighbour, Which};
 
@@ -21,6 +22,8 @@ pub(crate) enum Lookup<'a> {
 /// All levels' writes.
 pub(crate) struct Overlay {
     levels: Vec<[Writes; 2]>,
+    /// Parts of long values that are written over; of the main tree.
+    pub(super) patches: Patches,
     /// The memory of the level that was closed last.
     spare: [Writes; 2],
 }
@@ -28,13 +31,14 @@ pub(crate) struct Overlay {
 impl Overlay {
     /// One level without writes.
     pub(crate) fn new() -> Overlay {
-        Overlay { levels: vec![Default::default()], spare: Default::default() }
+        Overlay { levels: vec![Default::default()], patches: Patches::default(), spare: Default::default() }
     }
 
     /// Makes it one level without writes.
     pub(crate) fn clear(&mut self) {
         self.levels.truncate(1);
         self.levels.iter_mut().flatten().for_each(Writes::clear);
+        self.patches.clear();
         if self.levels.is_empty() {
             self.push();
         }
@@ -48,7 +52,7 @@ impl Overlay {
     /// Whether nothing has been written.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.levels.iter().flatten().all(Writes::is_empty)
+        self.levels.iter().flatten().all(Writes::is_empty) && self.patches.is_empty()
     }
 
     /// Opens a level.
@@ -58,6 +62,9 @@ impl Overlay {
 
     /// Drops the innermost level.
     pub(super) fn drop_level(&mut self) {
+        if !self.patches.is_empty() {
+            self.patches.drop_level(self.levels.len());
+        }
         let Some(mut level) = self.levels.pop() else { return };
         level.iter_mut().for_each(Writes::clear);
         self.spare = level;
@@ -66,6 +73,11 @@ impl Overlay {
     /// Merges the innermost level into the one around it.
     pub(crate) fn merge_level(&mut self) {
         let Some(mut inner) = self.levels.pop() else { return };
+        if !self.patches.is_empty() {
+            let depth = self.levels.len();
+            self.patches.forget(depth, |key| inner[Which::Main as usize].says(key));
+            self.patches.merge_level(depth + 1);
+        }
         let Some(outer) = self.levels.last_mut() else { return };
         for (outer, inner) in outer.iter_mut().zip(&mut inner) {
             outer.absorb(inner);
@@ -83,17 +95,28 @@ impl Overlay {
 
     /// Notes a value; answers whether the same level has given the key one before.
     pub(super) fn set(&mut self, which: Which, key: &[u8], value: &[u8]) -> bool {
+        self.forget_patches(which, |patched| patched == key);
         self.innermost(which).put(&mut Sought::new(key), Some(value))
     }
 
     /// Notes that a key has no value.
     pub(super) fn remove(&mut self, which: Which, key: &[u8]) {
+        self.forget_patches(which, |patched| patched == key);
         self.innermost(which).put(&mut Sought::new(key), None);
     }
 
     /// Notes that no key with this prefix has a value.
     pub(super) fn remove_prefix(&mut self, which: Which, prefix: &[u8]) {
+        self.forget_patches(which, |patched| patched.starts_with(prefix));
         self.innermost(which).remove_prefix(prefix);
+    }
+
+    /// Forgets patches of the innermost level whose keys it writes otherwise.
+    #[inline]
+    fn forget_patches(&mut self, which: Which, is_written: impl Fn(&[u8]) -> bool) {
+        if which == Which::Main && !self.patches.is_empty() {
+            self.patches.forget(self.levels.len(), is_written);
+        }
     }
 
     /// What the innermost level that knows `key` says.

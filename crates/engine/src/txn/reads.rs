@@ -364,8 +364,9 @@ fn ask(
                 tree::neighbour(image, fingers, which, key, side, bound, me, out, value, &mut visited)?
             }
             Ask::Piece(from, to) => {
-                let piece = [Range { start: from, end: to }];
-                let bytes = tree::pieces(image, fingers, (which, key), me, &piece, &mut value, &mut visited)?;
+                let piece = from..to;
+                let pieces = std::slice::from_ref(&piece);
+                let bytes = tree::pieces(image, fingers, (which, key), me, pieces, &mut value, &mut visited)?;
                 return Ok(piece_digest(bytes, &value));
             }
             Ask::Count { backwards, most } => {

@@ -34,7 +34,7 @@ impl Access {
         let mut leaf = 0;
         let mut need = 0;
         for (at, op) in ops.iter().enumerate() {
-            if op.kind != Kind::Set {
+            if !op.kind.sets() {
                 continue;
             }
             let page = self.seat.image.page(held.of_op[at]);
@@ -117,7 +117,7 @@ impl Access {
             {
                 return Finding::Ready(next);
             }
-            if op.kind == Kind::Set {
+            if op.kind.sets() {
                 need += need_of(overlay, op, page);
             }
             if need > page::leaf_free(page) {
@@ -130,7 +130,7 @@ impl Access {
 
 /// Bytes that setting takes in a latched leaf, at most.
 fn need_of(overlay: &Overlay, op: &Op<'_>, page: &Page) -> usize {
-    let new = page::need(page, op.key, op.value.len());
+    let new = page::need(page, op.key, op.stored().len());
     let found = find(page, op.key);
     if found.equal && !overlay.is_removed(which_of(op), op.key) {
         new.saturating_sub(page::taken(page, found.index))

@@ -237,6 +237,11 @@ impl Writes {
         key.starts_with(last).then_some(last)
     }
 
+    /// Whether it says what becomes of `key`.
+    pub(super) fn says(&self, key: &[u8]) -> bool {
+        self.get(&mut Sought::new(key)).is_some() || self.covering(key).is_some()
+    }
+
     pub(super) fn remove_prefix(&mut self, prefix: &[u8]) {
         self.arrange();
         let end = removal_end(prefix);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    transact, Change, CommitHook, Decision, Error, FewChange, Presence, Probe, Result, Session,
+    put_piece, transact, Change, CommitHook, Decision, Error, FewChange, Presence, Probe, Result, Session,
     TransactionOptions, UpdateBuffer, Write, Writes,
 };
 
@@ -226,6 +226,22 @@ impl Session for MemorySession {
         }
         self.overlay()?.write(key, Some(value));
         Ok(())
+    }
+
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        self.check_key(key, 0)?;
+        if self.depth() == 0 {
+            let options = TransactionOptions::default();
+            return transact(self, &options, |session| session.set_piece(key, offset, bytes));
+        }
+        self.overlay()?;
+        let mut value = Vec::new();
+        if !self.get(key, &mut value)? {
+            return Ok(None);
+        }
+        let length = put_piece(&mut value, offset, bytes, self.shared.limits.value_bytes)?;
+        self.overlay()?.write(key, Some(&value));
+        Ok(Some(length))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {

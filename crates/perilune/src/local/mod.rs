@@ -16,8 +16,8 @@ mod map;
 use std::ops::Range;
 
 use perilune_store::{
-    copy_pieces, Change, CommitHook, Decision, Error, Presence, Result, Session, TransactionOptions,
-    UpdateBuffer,
+    copy_pieces, put_piece, Change, CommitHook, Decision, Error, Presence, Result, Session,
+    TransactionOptions, UpdateBuffer,
 };
 
 use self::map::ByteMap;
@@ -104,6 +104,13 @@ impl Session for LocalTrees {
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(key, value)
+    }
+
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        let Some(mut value) = self.map.get(key).cloned() else { return Ok(None) };
+        let length = put_piece(&mut value, offset, bytes, limits::VALUE_BYTES)?;
+        self.write(key, &value)?;
+        Ok(Some(length))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {

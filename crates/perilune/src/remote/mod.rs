@@ -42,7 +42,7 @@ pub use self::codes::line_of;
 pub use self::serve::{run_options, serve, Peer, Served, Waiting};
 
 /// The version of the wire; a server answers clients of this one.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// What every command of the family begins with.
 pub(crate) const FAMILY: &str = "PERILUNE.";

@@ -162,12 +162,8 @@ fn run(
     match (&name[..], &given[..]) {
         (b"GET", [key]) => get(session, peer, key, replies)?,
         (b"PIECES", [key, places @ ..]) => pieces(session, peer, key, places, replies)?,
-        (b"SET", [key, value]) => {
-            let node = peer.node(key)?;
-            ValueRef::decode(value)?;
-            session.trees.database.set(node.encoded(), value)?;
-            replies.simple("OK");
-        }
+        (b"PATCH", [key, offset, bytes]) => patch(session, peer.node(key)?, place(offset)?, bytes, replies)?,
+        (b"SET", [key, value]) => set(session, peer.node(key)?, value, replies)?,
         (b"INCR", [key, by, truncating]) => {
             let (node, by) = (peer.node(key)?, ValueRef::decode(by)?.as_number()?);
             let sum = if truth(truncating)? {
@@ -253,6 +249,33 @@ fn get(session: &mut Session, peer: &Peer, key: &[u8], replies: &mut Replies<'_>
     let Session { trees, value, .. } = session;
     let found = trees.database.get(peer.sought(key)?, value)?;
     replies.bulk_or_null(found.then_some(value));
+    Ok(())
+}
+
+fn set(session: &mut Session, node: NodeRef<'_>, value: &[u8], replies: &mut Replies<'_>) -> Result<()> {
+    ValueRef::decode(value)?;
+    session.trees.database.set(node.encoded(), value)?;
+    replies.simple("OK");
+    Ok(())
+}
+
+/// Writes over a part of an encoded value, of a string behind its tag.
+fn patch(
+    session: &mut Session,
+    node: NodeRef<'_>,
+    offset: usize,
+    bytes: &[u8],
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let Some(offset) = offset.checked_sub(1) else { return Err(invalid("a tag is not written over")) };
+    let length = session.transaction(|session| match session.get_length(node)? {
+        Some(_) => session.set_piece(node, offset, bytes).map(Some),
+        None => Ok(None),
+    })?;
+    match length {
+        Some(length) => replies.count(length + 1),
+        None => replies.null(),
+    }
     Ok(())
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use perilune_key::ArithmeticError;
 use perilune_resp::Answer;
 use perilune_store::{
-    copy_pieces, transact, Change, CommitHook, Decision, Durability, Error, LockOwner, Presence, Result,
-    Session, TransactionOptions, UpdateBuffer,
+    copy_pieces, put_piece, transact, Change, CommitHook, Decision, Durability, Error, LockOwner, Presence,
+    Result, Session, TransactionOptions, UpdateBuffer,
 };
 
 use super::ahead::Ahead;
@@ -375,6 +375,28 @@ impl Session for RemoteSession {
         }
         self.growing()?.overlay.set(key, Some(value));
         Ok(())
+    }
+
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        self.check_write(key, bytes)?;
+        if self.is_plain() {
+            let offset = offset.to_string();
+            return match self.change("PATCH", &[key, offset.as_bytes(), bytes], key, key)? {
+                Answer::Integer(length) => Ok(usize::try_from(length).ok()),
+                Answer::Null => Ok(None),
+                _ => Err(unexpected("PATCH")),
+            };
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.set_piece(key, offset, bytes));
+        }
+        let mut value = Vec::new();
+        if !self.get(key, &mut value)? {
+            return Ok(None);
+        }
+        let length = put_piece(&mut value, offset, bytes, self.shared.limits.value_bytes)?;
+        self.set(key, &value)?;
+        Ok(Some(length))
     }
 
     fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {

@@ -4,9 +4,9 @@
 //! - Each operation is atomic by itself, or belongs to the open transaction.
 //! - The buffers are scratch space: no operation relies on what an earlier one left there.
 //!
-//! The operations stand beside this file, by what they do: `values` (one node's value), `pieces` (parts of one), `walk` (neighbours), `entries` (ends
-//! of ranges), `subtree` (whole trees), `batch` (many nodes), `few` (some, as a function of them says); and in `transaction`,
-//! `cursor`, `lock`, `watch`, `channel` of the crate.
+//! The operations stand beside this file, by what they do: `values` (one node's value), `pieces` (parts of one), `walk`
+//! (neighbours), `entries` (ends of ranges), `subtree` (whole trees), `batch` (many nodes), `few` (some, as a function of them
+//! says); and in `transaction`, `cursor`, `lock`, `watch`, `channel` of the crate.
 
 mod batch;
 mod entries;

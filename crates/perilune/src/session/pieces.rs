@@ -67,6 +67,63 @@ impl Session {
         Ok(self.get_piece(node, 0..0)?.map(|piece| piece.length))
     }
 
+    /// Writes `bytes` over the string at `node` from `offset` on, and returns how many bytes it has then. A shorter string grows,
+    /// with zeros up to `offset`; a node without a value becomes a string.
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-patch-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// let book = perilune::node!("^book", 1)?;
+    /// session.set(&book, "x".repeat(100_000))?;
+    /// assert_eq!(session.set_piece(&book, 50_000, "here")?, 100_000);
+    /// assert_eq!(session.get_piece(&book, 49_999..50_005)?.unwrap().bytes, b"xherex");
+    /// # let _ = std::fs::remove_dir_all(&directory);
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `WrongType` if the value is no string; else as [`Session::set`].
+    pub fn set_piece<'n>(
+        &mut self,
+        node: impl Into<NodeRef<'n>>,
+        offset: usize,
+        bytes: impl AsRef<[u8]>,
+    ) -> Result<usize> {
+        let (node, bytes) = (node.into(), bytes.as_ref());
+        if self.depth() > 0 {
+            return self.put_piece(node, offset, bytes);
+        }
+        if !node.is_local() && self.trees.database.is_remote() {
+            // One request does it, if there is a string.
+            let length = self.trees.database.set_piece(node.encoded(), offset.saturating_add(TAG), bytes)?;
+            if let Some(length) = length {
+                return Ok(length - TAG);
+            }
+        }
+        self.transaction(|session| session.put_piece(node, offset, bytes))
+    }
+
+    fn put_piece(&mut self, node: NodeRef<'_>, offset: usize, bytes: &[u8]) -> Result<usize> {
+        let Some(length) = self.get_length(node)? else {
+            let end = offset.saturating_add(bytes.len());
+            if end > crate::limits::VALUE_BYTES {
+                let limit = crate::limits::VALUE_BYTES;
+                return Err(perilune_store::Error::ValueTooLong { bytes: end, limit }.into());
+            }
+            let mut whole = vec![0; offset];
+            whole.extend_from_slice(bytes);
+            self.set(node, &whole[..])?;
+            return Ok(end);
+        };
+        if bytes.is_empty() {
+            return Ok(length);
+        }
+        let offset = offset.saturating_add(TAG);
+        let length = self.trees.of(node.is_local()).set_piece(node.encoded(), offset, bytes)?;
+        Ok(length.map_or(0, |length| length - TAG))
+    }
+
     /// From now on an operation on nodes of the database that would read more bytes of one long value than these is refused,
     /// in no time ([`Error::is_long_read`]); 0: none is. For a thread that others wait for: what is refused is left to
     /// another one.

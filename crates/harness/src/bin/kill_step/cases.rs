@@ -50,6 +50,16 @@ fn remove(tree: Tree, key: Vec<u8>, took: fn(&Shape, &Shape) -> bool) -> Plan {
     Plan { act: Box::new(move |party| party.remove(tree, &key)), stages, took }
 }
 
+/// Writes pieces of the value `old` of a key.
+fn patch(key: Vec<u8>, mut old: Vec<u8>, pieces: &'static [(usize, &'static [u8])]) -> Plan {
+    for (offset, piece) in pieces {
+        old.resize(old.len().max(offset + piece.len()), 0);
+        old[*offset..offset + piece.len()].copy_from_slice(piece);
+    }
+    let stages = vec![vec![Write { tree: MAIN, key: key.clone(), value: Some(old) }]];
+    Plan { act: Box::new(move |party| party.set_pieces(&key, pieces)), stages, took: any }
+}
+
 /// One leaf with forty records of 40 bytes.
 fn forty(scene: &mut Scene, tree: Tree) -> Result<()> {
     for index in 0..40 {
@@ -368,6 +378,45 @@ const CASES: &[Case] = &[
             let wanted = |before: &Shape, after: &Shape| before.level == 1 && after.level == 0;
             let last = just_before(scene, |scene| leaves(scene, MAIN, 2), write, wanted)?;
             Ok(remove(MAIN, key(last * 10), wanted))
+        },
+    },
+    Case {
+        name: "patch-first",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+            Ok(patch(key(12), value(3 * PAGE_BYTES, 1), &[(PAGE_BYTES + 5, b"a piece")]))
+        },
+    },
+    Case {
+        name: "patch-in-place",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+            let old = scene.set_piece(&key(12), value(3 * PAGE_BYTES, 1), PAGE_BYTES, &[7; 100])?;
+            Ok(patch(key(12), old, &[(PAGE_BYTES + 3, b"a piece in place"), (2 * PAGE_BYTES, b"x")]))
+        },
+    },
+    Case {
+        name: "patch-after-cut",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+            let old = scene.set_piece(&key(12), value(3 * PAGE_BYTES, 1), PAGE_BYTES, &[7; 100])?;
+            scene.actor.cut()?;
+            Ok(patch(key(12), old, &[(PAGE_BYTES + 3, b"a piece anew")]))
+        },
+    },
+    Case {
+        name: "patch-growing",
+        build: |scene| {
+            forty(scene, MAIN)?;
+            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+            Ok(patch(
+                key(12),
+                value(3 * PAGE_BYTES, 1),
+                &[(3 * PAGE_BYTES, b"behind"), (3 * PAGE_BYTES + 999, b"far")],
+            ))
         },
     },
     Case {

@@ -184,6 +184,20 @@ impl Scene {
         Ok(())
     }
 
+    /// Writes a piece of the value `old` at a key of the main tree; answers the value.
+    pub(crate) fn set_piece(
+        &mut self,
+        key: &[u8],
+        mut old: Vec<u8>,
+        offset: usize,
+        piece: &[u8],
+    ) -> Result<Vec<u8>> {
+        self.actor.set_piece(key, offset, piece)?;
+        old[offset..offset + piece.len()].copy_from_slice(piece);
+        self.content.apply(&Write { tree: Tree::Main, key: key.into(), value: Some(old.clone()) });
+        Ok(old)
+    }
+
     /// Removes a value.
     pub(crate) fn remove(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
         self.actor.remove(tree, key)?;
