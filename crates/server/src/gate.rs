@@ -168,15 +168,11 @@ impl Context<'_> {
             queue => {
                 let long = command.takes_long(arguments)
                     || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
-                if !self.may_park {
-                    return self.run(command, arguments, &mut replies);
-                }
                 // What would read more than this goes aside.
                 self.session.limit_reads(ASIDE_BYTES);
-                if long {
-                    self.run_long(command, arguments, &mut replies);
-                } else {
-                    self.run(command, arguments, &mut replies);
+                match long && self.may_park {
+                    true => self.run_long(command, arguments, &mut replies),
+                    false => self.run(command, arguments, &mut replies),
                 }
                 self.session.limit_reads(0);
             }

@@ -57,7 +57,7 @@ const NAME: &str = "^t";
 /// One operation and what it answers, as text.
 fn operation(session: &mut Session, chance: &mut Chance) -> String {
     let (node, number) = (chance.node(), chance.below(1_000) as i64);
-    match chance.below(20) {
+    match chance.below(19) {
         0..=2 => format!("{:?}", session.set(&node, number)),
         3 => format!("{:?}", session.set(&node, "x".repeat(number as usize * 9))),
         4 => format!("{:?}", session.get(&node)),
@@ -80,11 +80,7 @@ fn operation(session: &mut Session, chance: &mut Chance) -> String {
             session.last_child(&node).map(|n| n.map(|n| n.to_string()))
         ),
         16 => disturbed_walk(session, &node, chance),
-        17 => {
-            let at = number as usize * 9;
-            let piece = session.get_piece(&node, at / 2..at / 2 + 20);
-            format!("{:?}", piece.map(|piece| format!("{piece:?}")).map_err(|error| error.code()))
-        }
+        17 => peer::pieces::write_and_read(session, &node, number as usize * 9),
         _ => {
             let mut cursor = Cursor::subtree(&node);
             let mut all = String::new();
@@ -700,7 +696,7 @@ fn hostile_bytes_are_refused() {
         }
     }
     for line in [
-        "PERILUNE.HELLO 2",
+        "PERILUNE.HELLO 3",
         "PERILUNE.HELLO x",
         "PERILUNE.COMMIT 1 0 1000 s",
         "PERILUNE.COMMIT 1 0 1000 q a b c",
@@ -712,6 +708,8 @@ fn hostile_bytes_are_refused() {
         "PERILUNE.CHANNEL c 0 0 refuse",
         "PERILUNE.CHANNEL c 1 1 explode",
         "PERILUNE.GET",
+        "PERILUNE.PIECES a x 2",
+        "PERILUNE.PATCH a 0 x",
     ] {
         assert!(client.line(line).is_error(), "{line}");
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use perilune_resp::{parse_integer, Arguments, Replies};
 
-use super::strings::{check_length, load};
+use super::strings::{check_length, held, load};
 use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG};
 use crate::keyspace::{Entry, Held, Key, Keys, Kind};
 use crate::limits::VALUE_BYTES;
@@ -41,11 +41,14 @@ pub(crate) fn setbit(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
         _ => return refuse("ERR bit is not an integer or out of range"),
     };
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
-    let mut bytes = load(keys, &key, entry.as_ref())?;
-    let old = bit_at(&bytes, offset);
-    bytes.resize(bytes.len().max(offset / 8 + 1), 0);
-    put_bit(&mut bytes, offset, bit);
-    keys.change_string(&key, entry.as_ref(), &bytes)?;
+    let mut field = Fields::of(keys, &key, entry.as_ref())?;
+    field.grow(keys, offset / 8 + 1)?;
+    let old = field.change(keys, offset..offset + 1, |bytes, at| {
+        let old = bit_at(bytes, at);
+        put_bit(bytes, at, bit);
+        old
+    })?;
+    field.store(keys)?;
     keys.notify(notify::STRING, "setbit", key.name);
     replies.truth(old);
     Ok(())
@@ -156,10 +159,7 @@ impl<'k> Row<'k> {
     }
 
     fn length(&self) -> usize {
-        match &self.held {
-            Held::Short(bytes) => bytes.len(),
-            Held::Long(length) => *length,
-        }
+        self.held.length()
     }
 
     /// Shows bytes, which of the string's bits their first one is, and which of their bits are among `bits` of the string, one
@@ -270,6 +270,79 @@ fn combine(bytes: &mut [u8], others: &[u8], combine: impl Fn(u8, u8) -> u8) {
     behind.iter_mut().for_each(|byte| *byte = combine(*byte, 0));
 }
 
+/// A string in which bits are changed: a short one whole, a long one in its place.
+struct Fields<'k> {
+    key: &'k Key<'k>,
+    entry: Option<&'k Entry>,
+    held: Held,
+}
+
+impl<'k> Fields<'k> {
+    fn of(keys: &mut Keys<'_>, key: &'k Key<'k>, entry: Option<&'k Entry>) -> Result<Fields<'k>> {
+        Ok(Fields { key, entry, held: held(keys, key, entry)? })
+    }
+
+    /// Makes sure that the string will have so many bytes.
+    fn grow(&mut self, keys: &mut Keys<'_>, length: usize) -> Result<()> {
+        keys.check_growth(self.held.length(), length)?;
+        match (&mut self.held, self.entry) {
+            (Held::Short(bytes), _) => bytes.resize(bytes.len().max(length), 0),
+            (Held::Long(long), Some(entry)) if length > *long => {
+                keys.patch(self.key, entry, length - 1, &[0])?;
+                *long = length;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Shows the bytes that hold `bits`, zeros behind the end, and where the bits begin in them.
+    fn look<T>(
+        &self,
+        keys: &mut Keys<'_>,
+        bits: Range<usize>,
+        look: impl FnOnce(&[u8], usize) -> T,
+    ) -> Result<T> {
+        match (&self.held, self.entry) {
+            (Held::Long(_), Some(entry)) => {
+                let bytes = keys.piece(self.key, entry, bits.start / 8..bits.end.div_ceil(8))?;
+                Ok(look(bytes, bits.start % 8))
+            }
+            (Held::Long(_), None) => Ok(look(&[], 0)),
+            (Held::Short(bytes), _) => Ok(look(bytes, bits.start)),
+        }
+    }
+
+    /// The same where they may be changed; the string has grown as far as need be.
+    fn change<T>(
+        &mut self,
+        keys: &mut Keys<'_>,
+        bits: Range<usize>,
+        change: impl FnOnce(&mut [u8], usize) -> T,
+    ) -> Result<T> {
+        match (&mut self.held, self.entry) {
+            (Held::Long(_), Some(entry)) => {
+                let (first, end) = (bits.start / 8, bits.end.div_ceil(8));
+                let mut bytes = keys.piece(self.key, entry, first..end)?.to_vec();
+                bytes.resize(end - first, 0);
+                let answer = change(&mut bytes, bits.start % 8);
+                keys.patch(self.key, entry, first, &bytes)?;
+                Ok(answer)
+            }
+            (Held::Long(_), None) => Ok(change(&mut [], 0)),
+            (Held::Short(bytes), _) => Ok(change(bytes, bits.start)),
+        }
+    }
+
+    /// Keeps what has been changed.
+    fn store(self, keys: &mut Keys<'_>) -> Result<()> {
+        match self.held {
+            Held::Short(bytes) => keys.change_string(self.key, self.entry, &bytes),
+            Held::Long(_) => Ok(()),
+        }
+    }
+}
+
 /// A row of bits inside a string, read as a number.
 #[derive(Clone, Copy, Debug)]
 struct Field {
@@ -316,15 +389,21 @@ impl Field {
         (if self.signed { -top } else { 0 }, top - 1)
     }
 
-    fn read(self, bytes: &[u8]) -> i64 {
+    /// The bits that it is.
+    fn bits(self) -> Range<usize> {
+        self.offset..self.offset + self.width as usize
+    }
+
+    /// Its number, where its bits begin at `from`.
+    fn read(self, bytes: &[u8], from: usize) -> i64 {
         let bits = (0..self.width as usize)
-            .fold(0_u64, |number, at| number << 1 | u64::from(bit_at(bytes, self.offset + at)));
+            .fold(0_u64, |number, at| number << 1 | u64::from(bit_at(bytes, from + at)));
         self.folded(i128::from(bits)) as i64
     }
 
-    fn write(self, bytes: &mut [u8], number: i64) {
+    fn write(self, bytes: &mut [u8], from: usize, number: i64) {
         for at in 0..self.width {
-            put_bit(bytes, self.offset + at as usize, number >> (self.width - 1 - at) & 1 == 1);
+            put_bit(bytes, from + at as usize, number >> (self.width - 1 - at) & 1 == 1);
         }
     }
 
@@ -405,7 +484,7 @@ pub(crate) fn bitfield(
     let only_get = lower(&arguments[0]) == &b"bitfield_ro"[..];
     let steps = steps(arguments.from(2), only_get)?;
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
-    let mut bytes = load(keys, &key, entry.as_ref())?;
+    let mut fields = Fields::of(keys, &key, entry.as_ref())?;
     let mut longest = 0;
     for step in &steps {
         if let Step::Set(field, ..) | Step::Add(field, ..) = step {
@@ -417,25 +496,27 @@ pub(crate) fn bitfield(
     }
     check_length(longest)?;
     let writes = longest > 0;
-    bytes.resize(bytes.len().max(longest), 0);
+    fields.grow(keys, longest)?;
     replies.array(steps.len());
     for step in steps {
         let (field, answer, stored) = match step {
             Step::Get(field) => {
-                replies.integer(field.read(&bytes));
+                replies.integer(fields.look(keys, field.bits(), |bytes, at| field.read(bytes, at))?);
                 continue;
             }
             Step::Set(field, number, overflow) => {
                 let stored = field.fit(i128::from(number), overflow);
-                (field, stored.map(|_| field.read(&bytes)), stored)
+                let old = fields.look(keys, field.bits(), |bytes, at| field.read(bytes, at))?;
+                (field, stored.map(|_| old), stored)
             }
             Step::Add(field, by, overflow) => {
-                let stored = field.fit(i128::from(field.read(&bytes)) + i128::from(by), overflow);
+                let old = fields.look(keys, field.bits(), |bytes, at| field.read(bytes, at))?;
+                let stored = field.fit(i128::from(old) + i128::from(by), overflow);
                 (field, stored, stored)
             }
         };
         if let Some(stored) = stored {
-            field.write(&mut bytes, stored);
+            fields.change(keys, field.bits(), |bytes, at| field.write(bytes, at, stored))?;
         }
         match answer {
             Some(answer) => replies.integer(answer),
@@ -443,7 +524,7 @@ pub(crate) fn bitfield(
         }
     }
     if writes {
-        keys.change_string(&key, entry.as_ref(), &bytes)?;
+        fields.store(keys)?;
         keys.notify(notify::STRING, "setbit", key.name);
     }
     Ok(())

@@ -18,6 +18,11 @@ pub(crate) fn load(keys: &mut Keys<'_>, key: &Key<'_>, entry: Option<&Entry>) ->
     }
 }
 
+/// As [`Keys::held`], of what may not be there.
+pub(crate) fn held(keys: &mut Keys<'_>, key: &Key<'_>, entry: Option<&Entry>) -> Result<Held> {
+    entry.map_or_else(|| Ok(Held::Short(Vec::new())), |entry| keys.held(key, entry))
+}
+
 /// Refuses strings that would be too long.
 pub(crate) fn check_length(bytes: usize) -> Result<()> {
     if bytes > VALUE_BYTES {
@@ -385,12 +390,25 @@ pub(crate) fn incrbyfloat(
 
 pub(crate) fn append(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
-    let mut bytes = load(keys, &key, entry.as_ref())?;
-    check_length(bytes.len().saturating_add(arguments[2].len()))?;
-    bytes.extend_from_slice(&arguments[2]);
-    keys.change_string(&key, entry.as_ref(), &bytes)?;
+    let length = match (&entry, held(keys, &key, entry.as_ref())?) {
+        (Some(entry), Held::Long(length)) => {
+            let end = length.saturating_add(arguments[2].len());
+            check_length(end)?;
+            if end > length {
+                keys.patch(&key, entry, length, &arguments[2])?;
+            }
+            end
+        }
+        (_, Held::Long(length)) => length,
+        (_, Held::Short(mut bytes)) => {
+            check_length(bytes.len().saturating_add(arguments[2].len()))?;
+            bytes.extend_from_slice(&arguments[2]);
+            keys.change_string(&key, entry.as_ref(), &bytes)?;
+            bytes.len()
+        }
+    };
     keys.notify(notify::STRING, "append", key.name);
-    replies.count(bytes.len());
+    replies.count(length);
     Ok(())
 }
 
@@ -398,10 +416,7 @@ pub(crate) fn strlen(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
     match entry {
         None => replies.integer(0),
-        Some(entry) => replies.count(match keys.held(&key, &entry)? {
-            Held::Short(bytes) => bytes.len(),
-            Held::Long(length) => length,
-        }),
+        Some(entry) => replies.count(keys.held(&key, &entry)?.length()),
     }
     Ok(())
 }
@@ -418,10 +433,7 @@ pub(crate) fn getrange(
         return Ok(());
     };
     let held = keys.held(&key, &entry)?;
-    let length = match &held {
-        Held::Short(bytes) => bytes.len(),
-        Held::Long(length) => *length,
-    } as i64;
+    let length = held.length() as i64;
     // Redis: a range that is wrong before it is cut stays wrong; else the end does not fall below 0.
     if start < 0 && last < 0 && start > last || length == 0 {
         replies.bulk(b"");
@@ -445,15 +457,25 @@ pub(crate) fn setrange(
         return refuse("ERR offset is out of range");
     };
     let (key, entry) = keys.find(&arguments[1], Kind::String)?;
-    let mut bytes = load(keys, &key, entry.as_ref())?;
     let patch = &arguments[3];
+    let held = held(keys, &key, entry.as_ref())?;
+    let mut length = held.length();
     if !patch.is_empty() {
-        check_length(offset.saturating_add(patch.len()))?;
-        bytes.resize(bytes.len().max(offset + patch.len()), 0);
-        bytes[offset..offset + patch.len()].copy_from_slice(patch);
-        keys.change_string(&key, entry.as_ref(), &bytes)?;
+        let end = offset.saturating_add(patch.len());
+        check_length(end)?;
+        keys.check_growth(length, end)?;
+        length = length.max(end);
+        match (&entry, held) {
+            (Some(entry), Held::Long(_)) => keys.patch(&key, entry, offset, patch)?,
+            (_, Held::Long(_)) => {}
+            (_, Held::Short(mut bytes)) => {
+                bytes.resize(length, 0);
+                bytes[offset..end].copy_from_slice(patch);
+                keys.change_string(&key, entry.as_ref(), &bytes)?;
+            }
+        }
         keys.notify(notify::STRING, "setrange", key.name);
     }
-    replies.count(bytes.len());
+    replies.count(length);
     Ok(())
 }

@@ -128,6 +128,16 @@ pub(crate) enum Held {
     Long(usize),
 }
 
+impl Held {
+    /// How many bytes it has.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Held::Short(bytes) => bytes.len(),
+            Held::Long(length) => *length,
+        }
+    }
+}
+
 /// The node of a key.
 pub(crate) fn key_node(database: i64, name: &[u8]) -> perilune::Result<Node> {
     Node::new(NAME)?.with(database)?.with(&*name::subscript(name, KEY_BYTES))
@@ -319,6 +329,18 @@ impl<'s> Keys<'s> {
     pub(crate) fn piece(&mut self, key: &Key<'_>, entry: &Entry, range: Range<usize>) -> Result<&[u8]> {
         let node = Self::string_node(key, entry)?;
         Ok(self.session.get_piece(&*node, range)?.map_or(&[], |piece| piece.bytes))
+    }
+
+    /// Writes bytes over a part of the long string at `key`, which grows if need be.
+    pub(crate) fn patch(&mut self, key: &Key<'_>, entry: &Entry, offset: usize, bytes: &[u8]) -> Result<()> {
+        let node = Self::string_node(key, entry)?;
+        self.session.set_piece(&*node, offset, bytes)?;
+        Ok(())
+    }
+
+    /// Leaves a command that makes a string grow by much to a run aside.
+    pub(crate) fn check_growth(&self, from: usize, to: usize) -> Result<()> {
+        Ok(self.session.check_read(to.saturating_sub(from))?)
     }
 
     /// Shows the bytes `range` of the long string at `key` to `look`, piece by piece, until it answers false.

@@ -27,6 +27,8 @@ pub(super) const ROWS: &[Command] = &[
     row("perilune.lock", -5, BLOCKING | NO_MULTI, "Takes locks on nodes, all or none"),
     row("perilune.lockcount", 3, FAST, "Says how often a lock is held"),
     row("perilune.next", 5, FAST, "Finds the first node in a range"),
+    row("perilune.patch", 4, 0, "Writes a part of the value of a node"),
+    row("perilune.pieces", -2, 0, "Reads parts of the value of a node"),
     row("perilune.post", 3, FAST, "Posts a message"),
     row("perilune.prev", 4, FAST, "Finds the last node in a range"),
     row("perilune.receive", 3, BLOCKING, "Takes a message"),

@@ -4,6 +4,7 @@
 
 pub mod changes;
 pub mod loops;
+pub mod pieces;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
