@@ -14,7 +14,7 @@ use crate::held::is_held;
 use crate::keyspace::Keys;
 use crate::limits::{BRIEF_COMMANDS, BRIEF_TRIES, LONG_BYTES};
 use crate::memory;
-use crate::table::{self, Command, Handler, Run, KEEPS, POSTS, WRITE};
+use crate::table::{self, Command, Handler, Run, POSTS, WRITE};
 use crate::watched::Watched;
 
 impl Context<'_> {
@@ -132,7 +132,7 @@ impl Context<'_> {
             self.note_uses(command, arguments);
         }
         let (start, before) = (replies.position(), self.effects.mark());
-        let writes = command.is(WRITE | KEEPS);
+        let writes = command.is(WRITE);
         let mut keys = Keys::new(self.session, self.effects, self.client.database, now, writes);
         // Quick ways write one key each here; they tell of no events, with which nothing is brief.
         let is_quick = !writes || command.keys == table::ONE;

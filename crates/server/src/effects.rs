@@ -4,9 +4,11 @@
 //! its effects along ([`Effects::mark`], [`Effects::rewind`]).
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use perilune::Session;
 
+use crate::cursors::Cursors;
 use crate::failure::Result;
 use crate::limits::DATABASES;
 use crate::mailbox::Letter;
@@ -47,6 +49,8 @@ pub(crate) struct Effects {
     pub(crate) notify: u32,
     /// How many databases there are; 0: as by default.
     databases: i64,
+    /// What the server remembers of scans.
+    cursors: Option<Arc<Cursors>>,
 }
 
 /// How far the effects went at some time.
@@ -70,6 +74,14 @@ impl Effects {
         self.broadcast = server.broadcast.state();
         self.unheard = false;
         self.client = 0;
+        if self.cursors.is_none() {
+            self.cursors = Some(Arc::clone(&server.cursors));
+        }
+    }
+
+    /// What the server remembers of scans.
+    pub(crate) fn cursors(&mut self) -> &Cursors {
+        self.cursors.get_or_insert_default()
     }
 
     /// Whether clients are to be told of all keys that change.

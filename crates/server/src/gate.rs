@@ -30,7 +30,7 @@ use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
 use crate::table::{
-    self, Command, Run, ADMIN, ADMITTED, FAST, GROWS, IMMEDIATE, KEEPS, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
+    self, Command, Run, ADMIN, ADMITTED, FAST, GROWS, IMMEDIATE, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
 use crate::tracking::broadcast;
 
@@ -279,7 +279,7 @@ impl Context<'_> {
             replies.error(&held.map_or_else(|| failure::text_of(&error), Cow::Owned));
         }
         // What only reads takes away nothing but what has expired, of which whoever asks from now on sees nothing.
-        let changes = matches!(command.run, Run::Connection(_)) || command.is(WRITE | KEEPS);
+        let changes = matches!(command.run, Run::Connection(_)) || command.is(WRITE);
         if !self.may_park && (changes || !self.effects.letters.is_empty()) {
             self.tell_changes();
         }
@@ -366,7 +366,7 @@ impl Context<'_> {
             self.note_uses(command, arguments);
         }
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
-        let writes = command.is(WRITE | KEEPS);
+        let writes = command.is(WRITE);
         // What posts messages takes a whole transaction, telling of changes too, and so does comparing what is watched; quick
         // ways tell of no events. Neither takes long values, of which each try would make a copy.
         let is_long = writes && arguments.extent() >= LONG_BYTES;
@@ -433,7 +433,7 @@ impl Context<'_> {
                     self.note_uses(command, arguments);
                 }
                 let (database, effects) = (self.client.database, &mut *self.effects);
-                let writes = command.is(WRITE | KEEPS);
+                let writes = command.is(WRITE);
                 let mut level = |session: &mut Session| {
                     let mut keys = Keys::new(session, effects, database, now, writes);
                     // Quick ways to write are for outside of transactions.

@@ -22,6 +22,7 @@ mod census;
 mod client;
 mod commands;
 mod connection;
+mod cursors;
 mod effects;
 mod failure;
 mod figures;

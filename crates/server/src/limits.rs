@@ -84,8 +84,10 @@ pub(crate) const CHANGED_BYTES: usize = 1 << 20;
 /// Expired keys that are removed in one transaction.
 pub(crate) const SWEPT_AT_ONCE: usize = 64;
 
-/// How long a cursor of SCAN is remembered, in milliseconds.
-pub(crate) const CURSOR_MS: i64 = 3_600_000;
+/// Bytes of the places of scans that a server remembers at least: of those that clients are to come back to (some 40,000), and
+/// of those that they have come back to. It keeps twice as many at most.
+pub(crate) const CURSORS_WAITING_BYTES: usize = 4 << 20;
+pub(crate) const CURSORS_USED_BYTES: usize = 512 << 10;
 
 /// Events that a thread takes from the kernel at a time.
 pub(crate) const EVENTS: usize = 1_024;

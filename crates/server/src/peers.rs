@@ -64,6 +64,8 @@ fn register(session: &mut Session) -> perilune::Result<i64> {
         ChannelOptions { messages: 1_000_000, bytes: TOLD_PENDING_BYTES, when_full: WhenFull::DropOldest };
     session.create_channel(channel(number), options)?;
     session.set(&place, i64::from(std::process::id()))?;
+    // Where earlier builds have kept cursors, which nobody reads any more.
+    session.delete_tree(&node!("^redis", "scan")?)?;
     Ok(number)
 }
 

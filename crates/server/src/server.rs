@@ -16,6 +16,7 @@ use crate::aside::{self, Loops, Vital};
 use crate::awake::Awake;
 use crate::commands;
 use crate::commands::nodes::Waiters;
+use crate::cursors::Cursors;
 use crate::effects::Effects;
 use crate::figures::Figures;
 use crate::inquiry::Inquiries;
@@ -85,6 +86,8 @@ pub(crate) struct Server {
     pub(crate) monitors: Monitors,
     /// What its clients take.
     pub(crate) weights: Weights,
+    /// Where their scans are.
+    pub(crate) cursors: Arc<Cursors>,
     /// Until when commands are held back, in milliseconds since 1970; 0: they are not.
     paused_until: AtomicI64,
     /// All commands, not just those that write.
@@ -261,6 +264,7 @@ impl Running {
             inquiries: Inquiries::default(),
             monitors: Monitors::default(),
             weights: Weights::default(),
+            cursors: Arc::default(),
             broadcast: Switch::default(),
             paused_until: AtomicI64::new(0),
             pauses_all: AtomicBool::new(false),

@@ -16,7 +16,6 @@ pub(crate) mod name;
 mod names;
 mod pick;
 mod ranks;
-pub(crate) mod scan;
 mod score;
 pub(crate) mod text;
 mod walk;

@@ -102,11 +102,17 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Goes behind `name`, so that the next step finds what follows it.
-    pub(crate) fn seek_past(&mut self, names: &mut Names, name: &[u8]) -> Result<()> {
-        names.root();
-        names.node.push(&*name::subscript(name, MEMBER_BYTES))?;
-        self.cursor.seek_past(&names.node);
+    /// Goes behind the name whose subscript is `place`, so that the next step finds what follows it.
+    pub(crate) fn seek_past(&mut self, names: &mut Names, place: &[u8]) -> Result<()> {
+        let place = names.root().child(place)?;
+        self.cursor.seek_past(&place);
+        Ok(())
+    }
+
+    /// Writes down the subscript of the name that the last step found.
+    pub(crate) fn note_place(&self, place: &mut Vec<u8>) -> Result<()> {
+        place.clear();
+        place.extend_from_slice(&self.cursor.subscript()?.to_text());
         Ok(())
     }
 

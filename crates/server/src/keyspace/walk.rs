@@ -38,9 +38,16 @@ pub(crate) fn whole_name(session: &mut Session, place: &Node) -> Result<Option<V
 }
 
 impl KeyWalk {
-    /// Goes behind the key called `name`.
-    pub(crate) fn seek_past(&mut self, keys: &Keys<'_>, name: &[u8]) -> Result<()> {
-        self.cursor.seek_past(&keys.key(name)?.node);
+    /// Goes behind the key whose subscript is `place`.
+    pub(crate) fn seek_past(&mut self, keys: &Keys<'_>, place: &[u8]) -> Result<()> {
+        self.cursor.seek_past(&keys.root()?.with(place)?);
+        Ok(())
+    }
+
+    /// Writes down the subscript of the key that the last step found.
+    pub(crate) fn note_place(&self, place: &mut Vec<u8>) -> Result<()> {
+        place.clear();
+        place.extend_from_slice(&self.cursor.subscript()?.to_text());
         Ok(())
     }
 
@@ -70,7 +77,8 @@ impl KeyWalk {
                 }
             }
             let key = keys.key(&self.name)?;
-            if let Some(Entry { kind, .. }) = keys.open(&key)? {
+            // NB: not `open`: nobody has asked for this key by name, and whether it is there counts nowhere.
+            if let Some(Entry { kind, .. }) = keys.look_up(&key)? {
                 return Ok(Some(kind));
             }
         }

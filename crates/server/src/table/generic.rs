@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("randomkey", 1, READ, NONE, "generic", keys::randomkey, "Answers any key"),
     on_keys("rename", 3, WRITE, TWO, "generic", keys::rename, "Renames a key"),
     on_keys("renamenx", 3, WRITE | FAST, TWO, "generic", keys::rename, "Renames a key if the new name is free"),
-    on_keys("scan", -2, READ | KEEPS, NONE, "generic", scan::scan, "Goes through the keys in pieces"),
+    on_keys("scan", -2, READ, NONE, "generic", scan::scan, "Goes through the keys in pieces"),
     on_keys("touch", -2, READ | FAST, ALL, "generic", keys::exists, "Counts which of the keys exist"),
     on_keys("ttl", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says in how many seconds a key expires"),
     on_keys("type", 2, READ | FAST, ONE, "generic", keys::kind, "Says what a key holds"),

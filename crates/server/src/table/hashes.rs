@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("hmget", -3, READ | FAST, ONE, "hash", hashes::hmget, "Reads fields"),
     on_keys("hmset", -4, WRITE | GROWS | FAST, ONE, "hash", hashes::hset, "Sets fields"),
     on_keys("hrandfield", -2, READ, ONE, "hash", hashes::hrandfield, "Answers any fields"),
-    on_keys("hscan", -3, READ | KEEPS, ONE, "hash", hashes::hscan, "Goes through the fields in pieces"),
+    on_keys("hscan", -3, READ, ONE, "hash", hashes::hscan, "Goes through the fields in pieces"),
     on_keys("hset", -4, WRITE | GROWS | FAST, ONE, "hash", hashes::hset, "Sets fields")
         .quick_unless(HASH, elements::hset),
     on_keys("hsetnx", 4, WRITE | GROWS | FAST, ONE, "hash", hashes::hsetnx, "Sets a field if it is absent")

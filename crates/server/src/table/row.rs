@@ -22,8 +22,6 @@ pub(crate) const ADMIN: u32 = 1 << 4;
 pub(crate) const ADMITTED: u32 = 1 << 5;
 /// Runs at once behind MULTI.
 pub(crate) const IMMEDIATE: u32 = 1 << 6;
-/// Reads keys, but keeps something of its own in the tree (a cursor): its transaction may write.
-pub(crate) const KEEPS: u32 = 1 << 7;
 /// May park the client.
 pub(crate) const BLOCKING: u32 = 1 << 8;
 /// Is about messages.

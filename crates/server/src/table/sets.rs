@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("srandmember", -2, READ, ONE, "set", sets::srandmember, "Answers any members"),
     on_keys("srem", -3, WRITE | FAST, ONE, "set", sets::srem, "Removes members")
         .quick_unless(SET, elements::srem),
-    on_keys("sscan", -3, READ | KEEPS, ONE, "set", sets::sscan, "Goes through the members in pieces"),
+    on_keys("sscan", -3, READ, ONE, "set", sets::sscan, "Goes through the members in pieces"),
     on_keys("sunion", -2, READ, ALL, "set", sets::combined, "Unites sets"),
     on_keys("sunionstore", -3, WRITE | GROWS, ALL, "set", sets::store, "Unites sets and stores the result"),
 ];

@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("zrevrangebylex", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by their bytes, from the highest"),
     on_keys("zrevrangebyscore", -4, READ, ONE, "sorted-set", zranges::zrange_old, "Reads members by score, from the highest"),
     on_keys("zrevrank", 3, READ | FAST, ONE, "sorted-set", zsets::zrank, "Says the rank of a member from the highest, by counting"),
-    on_keys("zscan", -3, READ | KEEPS, ONE, "sorted-set", zsets::zscan, "Goes through the members in pieces"),
+    on_keys("zscan", -3, READ, ONE, "sorted-set", zsets::zscan, "Goes through the members in pieces"),
     on_keys("zscore", 3, READ | FAST, ONE, "sorted-set", zsets::zscore, "Reads a member's score")
         .quick_unless(0, elements::zscore),
     on_keys("zdiff", -3, READ, NONE, "sorted-set", combine::combined, "Subtracts sorted sets from the first")
