@@ -258,7 +258,7 @@ pub(crate) const STAGES: &[Stage] = &[
         kind: Kind::Check,
         seconds_max: 300,
         variables: &[],
-        // What others have written for Redis: redis-py, ioredis, redis-lua, redis-cli, redis-benchmark.
+        // What others have written for Redis: redis-py, ioredis, node-redis, redis-lua, redis-cli, redis-benchmark.
         commands: &[
             &["cargo", "build", "--quiet", "-p", "perilune-cli"],
             &["crates/server/clients/check", "target/debug/perilune"],
