@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use perilune_key::ArithmeticError;
 use perilune_store::{
-    Change, ChannelOptions, CommitHook, Error as StoreError, FewChange, Figure, Limits, LockOwner,
+    Change, ChannelOptions, CommitHook, Error as StoreError, FewChange, Figure, KeptReads, Limits, LockOwner,
     LockReport, LockRequest, Locks, Message, Messages, Presence, Probe, ProcessReport, Result as StoreResult,
     Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId, WatchRequest,
 };
@@ -322,6 +322,8 @@ impl StoreSession for BackendSession {
         fn retry(&mut self) -> StoreResult<()>;
         fn give_up(&mut self);
         fn validate(&mut self) -> StoreResult<()>;
+        fn keep_reads(&mut self) -> Option<KeptReads>;
+        fn rest_on(&mut self, kept: &[KeptReads]) -> StoreResult<bool>;
         fn set_commit_hook(&mut self, hook: Option<CommitHook>);
     }
 

@@ -71,8 +71,8 @@ pub use perilune_key::{
     ValueError, ValueRef,
 };
 pub use perilune_store::{
-    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, Holder, Limits, LockMode, LockOwner,
-    Message, ProcessReport, TransactionOptions, WatchId, WhenFull,
+    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, Holder, KeptReads, Limits, LockMode,
+    LockOwner, Message, ProcessReport, TransactionOptions, WatchId, WhenFull,
 };
 
 pub use crate::backend::RecoveryReport;

@@ -13,7 +13,8 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
 use perilune_store::{
-    Change, CommitHook, Error as StoreError, Presence, Result as StoreResult, Session as StoreSession,
+    Change, CommitHook, Error as StoreError, KeptReads, Presence, Result as StoreResult,
+    Session as StoreSession,
 };
 
 use crate::{Error, Result, Session, TransactionOptions};
@@ -262,6 +263,22 @@ impl Session {
     /// `Conflict` when it is not.
     pub fn validate(&mut self) -> Result<()> {
         Ok(self.trees.database.validate()?)
+    }
+
+    /// What the open transaction has read so far, its own writes and local nodes aside, for later transactions to rest on
+    /// ([`Session::rest_on`]), of any session of the database. Call it at the transaction's end, which no longer remembers what
+    /// it has read. `None` if not all of that is noted, as in transactions that read very much, or of a database behind a server.
+    pub fn keep_reads(&mut self) -> Option<KeptReads> {
+        self.trees.database.keep_reads()
+    }
+
+    /// Whether all that `kept` holds is still so. Then the open transaction rests on it as on what it has read itself: it commits only
+    /// at a moment at which that is so, too. Where nobody has written near it, this costs a look at each of its pages.
+    ///
+    /// # Errors
+    /// `TransactionState` without a transaction; `Invalid` for what was kept of another database; `Conflict`: run it again.
+    pub fn rest_on(&mut self, kept: &[KeptReads]) -> Result<bool> {
+        Ok(self.trees.database.rest_on(kept)?)
     }
 
     /// How many levels of transaction are open.

@@ -56,6 +56,7 @@ impl Context<'_> {
         };
         let is_plain = queue.commands.len() <= BRIEF_COMMANDS
             && self.may_be_brief()
+            && watched.is_short()
             && self.server.monitors.is_empty()
             && self.client.is_unlimited(&self.server.acl)
             && queue.commands.iter().all(|(command, arguments)| is_brief(command, arguments.as_arguments()));

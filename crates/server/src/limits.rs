@@ -71,6 +71,9 @@ pub(crate) const PEERS_SWEPT: std::time::Duration = std::time::Duration::from_se
 /// Keys that one connection may watch.
 pub(crate) const WATCHED_KEYS: usize = 65_536;
 
+/// Watched keys from which on what was read of them is kept, so that they are compared together.
+pub(crate) const WATCHED_TOGETHER: usize = 64;
+
 /// Keys that the clients of one event loop may keep and be told of, and how many are compared in one round of it.
 pub(crate) const TRACKED_KEYS: usize = 10_000;
 pub(crate) const TRACKED_AT_ONCE: usize = 64;

@@ -33,5 +33,5 @@ pub use session::{
     copy_pieces, count_by_steps, put_piece, Change, Decision, Limits, Presence, Session, Span, Store,
     UpdateBuffer,
 };
-pub use transaction::{transact, CommitHook, Durability, TransactionOptions, Write, Writes};
+pub use transaction::{transact, CommitHook, Durability, KeptReads, TransactionOptions, Write, Writes};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

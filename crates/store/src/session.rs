@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::{
-    CommitHook, Error, FewChange, Figure, LockReport, Probe, ProcessReport, Result, TransactionOptions,
+    CommitHook, Error, FewChange, Figure, KeptReads, LockReport, Probe, ProcessReport, Result,
+    TransactionOptions,
 };
 
 /// What a back end can take. Read, never assumed.
@@ -459,6 +460,22 @@ pub trait Session: Send {
     /// # Errors
     /// `Conflict` when it is not.
     fn validate(&mut self) -> Result<()>;
+
+    /// What the open transaction has read so far, its own writes aside, for other transactions to rest on, of any session of
+    /// this store. To be called at its end: it no longer remembers it. None: the store has not noted that, or not all of it.
+    fn keep_reads(&mut self) -> Option<KeptReads> {
+        None
+    }
+
+    /// Whether all that `kept` holds is still so. Then the open transaction rests on it: it commits only at a moment at which that
+    /// is so, too; one that writes nothing has been at such a moment. What has changed and changed back between two
+    /// such moments counts as unchanged. Where nobody has written near what was read this costs a look at each page of it.
+    ///
+    /// # Errors
+    /// `TransactionState` without a transaction; `Invalid` for what another store has kept; `Conflict`.
+    fn rest_on(&mut self, _kept: &[KeptReads]) -> Result<bool> {
+        Err(Error::Invalid("this store keeps nothing that was read".into()))
+    }
 
     /// Sets (or with None clears) the function that sees each transaction's writes before they are
     /// validated and may add its own; single writes are then transactions of one. No cost when unset.

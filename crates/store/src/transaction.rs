@@ -1,6 +1,9 @@
 //! Transactions: their options, their runner, and the hook that sees their writes.
 
+use std::any::Any;
+use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Error, Result, Session};
@@ -46,6 +49,39 @@ pub struct TransactionOptions {
 impl Default for TransactionOptions {
     fn default() -> Self {
         TransactionOptions { read_only: false, timeout: Duration::from_secs(10), durability: None }
+    }
+}
+
+/// What a transaction has read, for others to rest on: [`Session::keep_reads`]. What it is only the store knows.
+#[derive(Clone)]
+pub struct KeptReads {
+    reads: Arc<dyn Any + Send + Sync>,
+    bytes: usize,
+}
+
+impl KeptReads {
+    /// What a store has to keep, and how many bytes it takes.
+    #[must_use]
+    pub fn new(reads: Arc<dyn Any + Send + Sync>, bytes: usize) -> KeptReads {
+        KeptReads { reads, bytes }
+    }
+
+    /// What the store has kept.
+    #[must_use]
+    pub fn reads(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.reads)
+    }
+
+    /// Bytes that it took when it was kept.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for KeptReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptReads").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    count_by_steps, Change, CommitHook, Decision, Error, FewChange, Presence, Probe, Result,
+    count_by_steps, Change, CommitHook, Decision, Error, FewChange, KeptReads, Presence, Probe, Result,
     Session as StoreSession, Span, TransactionOptions, UpdateBuffer,
 };
 
@@ -567,6 +567,23 @@ impl StoreSession for Session {
 
     fn wait_limit(&self) -> Duration {
         self.wait_limit
+    }
+
+    fn keep_reads(&mut self) -> Option<KeptReads> {
+        self.running.as_mut()?.txn.keep_reads(&self.access)
+    }
+
+    fn rest_on(&mut self, kept: &[KeptReads]) -> Result<bool> {
+        self.here()?;
+        if self.brief.is_open() {
+            return self.brief.fail();
+        }
+        match &mut self.running {
+            Some(running) => running.txn.rest_on(&self.access, kept),
+            None => {
+                Err(Error::TransactionState("only a transaction rests on what was read: begin one first"))
+            }
+        }
     }
 
     fn set_commit_hook(&mut self, hook: Option<CommitHook>) {

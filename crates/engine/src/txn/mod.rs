@@ -19,6 +19,7 @@ mod brief_tests;
 mod commit;
 mod count;
 mod few;
+mod kept;
 mod latched;
 #[cfg(test)]
 mod latched_tests;
@@ -38,6 +39,7 @@ mod tests;
 mod writes;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perilune_store::{copy_pieces, Error, Result};
@@ -49,6 +51,7 @@ use crate::session::{Counter, Limit};
 use crate::tree::{Seen, Which};
 pub(crate) use brief::Brief;
 pub(crate) use few::FewDraft;
+use kept::Kept;
 use memo::Memo;
 use overlay::{Lookup, Overlay};
 use reads::{digest, piece_digest, Ask, Reads};
@@ -60,6 +63,8 @@ const LEASE_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Transaction {
     pub(crate) overlay: Overlay,
     reads: Reads,
+    /// What others have read that it rests on.
+    kept: Vec<Arc<Kept>>,
     memo: Memo,
     lease: Option<Lease>,
     /// What was read is no longer one state; only a rollback is left.
@@ -76,6 +81,7 @@ impl Transaction {
         Transaction {
             overlay: Overlay::new(),
             reads: Reads::default(),
+            kept: Vec::new(),
             memo: Memo::default(),
             lease: None,
             doomed: false,
@@ -94,6 +100,7 @@ impl Transaction {
     pub(crate) fn reset(&mut self, lease: Option<Lease>) {
         self.overlay.clear();
         self.reads.clear();
+        self.kept.clear();
         self.memo.clear();
         self.visited.clear();
         self.lease = lease;
@@ -149,7 +156,8 @@ impl Transaction {
             self.doomed = true;
             return Err(Error::Conflict);
         }
-        self.reads.pass(access, me).inspect_err(|_| self.doomed = true)
+        let passed = self.reads.pass(access, me);
+        passed.and_then(|()| self.pass_kept(access, me)).inspect_err(|_| self.doomed = true)
     }
 
     /// Notes a query for a key within a bound; keeps everything read one state.

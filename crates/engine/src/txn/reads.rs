@@ -128,6 +128,56 @@ impl Reads {
         self.leaves.len()
     }
 
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.leaves.capacity() * size_of::<Seen>()
+            + self.queries.capacity() * size_of::<Query>()
+            + self.touches.capacity() * size_of::<usize>()
+            + self.keys.capacity()
+    }
+
+    /// Gives back what only adding to it needs.
+    pub(super) fn settle(&mut self) {
+        self.known = Numbered::default();
+        self.heads = Vec::new();
+        self.queries.shrink_to_fit();
+        self.touches.shrink_to_fit();
+        self.keys.shrink_to_fit();
+    }
+
+    /// Whether any leaf no longer has its word; `me` as in [`Reads::pass`].
+    pub(super) fn has_changed(&self, access: &Access, me: u16) -> bool {
+        (0..self.leaves.len()).any(|at| !self.holds(access, at, me))
+    }
+
+    /// As [`Reads::pass`], for what is kept for long: each query that is asked again adds to what is noted.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn pass_again(&mut self, access: &Access, me: u16) -> Result<()> {
+        let before = self.touches.len();
+        let passed = self.pass(access, me);
+        if self.touches.len() != before {
+            self.tidy();
+        }
+        passed
+    }
+
+    /// Forgets where queries rested before, once that is most of what is noted.
+    fn tidy(&mut self) {
+        let rests: usize = self.queries.iter().map(|query| query.leaves.len()).sum();
+        if self.touches.len() <= 2 * rests + 1_024 {
+            return;
+        }
+        let mut touches = Vec::with_capacity(rests);
+        for query in &mut self.queries {
+            let first = touches.len();
+            touches.extend_from_slice(&self.touches[query.leaves.clone()]);
+            query.leaves = first..touches.len();
+        }
+        self.touches = touches;
+    }
+
     /// Number of different queries that are noted.
     #[cfg(test)]
     pub(crate) fn query_count(&self) -> usize {

@@ -104,7 +104,7 @@ pub(crate) fn watch(
         for key in arguments.from(1).iter() {
             watched.add(session, database, key, now)?;
         }
-        Ok(())
+        Ok(watched.gather(session, before, now)?)
     });
     outcome.inspect_err(|_| watched.rewind(before))?;
     replies.simple("OK");
