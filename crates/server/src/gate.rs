@@ -26,11 +26,12 @@ pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
 use crate::refusals::{only_subscribed, unknown, unknown_word};
 use crate::scripts::stopwatch::Stopwatch;
 use crate::server::Server;
+use crate::secrets::is_private;
 use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
 use crate::table::{
-    self, Command, Run, ADMIN, ADMITTED, FAST, GROWS, IMMEDIATE, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
+    self, Command, Run, ADMITTED, FAST, GROWS, IMMEDIATE, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
 };
 use crate::tracking::broadcast;
 
@@ -342,15 +343,15 @@ impl Context<'_> {
     /// Shows a command to those who see all, but what operators do and what has passwords.
     #[inline]
     fn show(&mut self, command: &Command, arguments: Arguments<'_>) {
-        if !self.server.monitors.is_empty() && !command.is(ADMIN | ADMITTED) {
+        if !self.server.monitors.is_empty() && !is_private(command, arguments) {
             clients::show(self, arguments, false);
         }
     }
 
     /// The same of a command that a script calls; what is shown of a script that is atomic is so once it has committed.
     #[inline]
-    pub(crate) fn show_call(&mut self, arguments: Arguments<'_>) {
-        if !self.server.monitors.is_empty() {
+    pub(crate) fn show_call(&mut self, command: &Command, arguments: Arguments<'_>) {
+        if !self.server.monitors.is_empty() && !is_private(command, arguments) {
             clients::show(self, arguments, true);
         }
     }

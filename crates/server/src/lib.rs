@@ -51,6 +51,7 @@ mod scripts;
 mod server;
 mod settings;
 mod slowlog;
+mod secrets;
 mod start_error;
 mod statistics;
 mod stream;

@@ -9,6 +9,7 @@ use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::Client;
 use crate::keyspace::clock;
+use crate::secrets::secret_from;
 use crate::table::Command;
 
 /// Arguments of a command that are kept, and bytes of each.
@@ -60,12 +61,12 @@ fn entry(
     replies.integer(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
     let shown = arguments.len().min(ARGUMENTS);
     replies.array(shown);
-    let secret = matches!(command.name, "acl" | "config" | "migrate");
+    let secret = secret_from(command, arguments);
     for (index, argument) in arguments.iter().take(shown).enumerate() {
         if index == ARGUMENTS - 1 && arguments.len() > ARGUMENTS {
             let rest = arguments.len() - ARGUMENTS + 1;
             replies.bulk(format!("... ({rest} more arguments)").as_bytes());
-        } else if secret && index > 1 {
+        } else if secret.is_some_and(|first| index >= first) {
             replies.bulk(b"(redacted)");
         } else if argument.len() > ARGUMENT_BYTES {
             let mut text = argument[..ARGUMENT_BYTES].to_vec();

@@ -125,7 +125,7 @@ impl<'c> Caller<'c> {
             context.run_called(command, arguments, replies, stopwatch);
             return ControlFlow::Continue(());
         }
-        context.show_call(arguments);
+        context.show_call(command, arguments);
         let outcome = if self.brief {
             // A script never sees halves of two states: it might not end.
             context.run_brief(command, arguments, self.now, replies).and_then(|()| context.session.validate())
