@@ -67,6 +67,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::Bytes { .. } => "BYTES",
         Kind::Share => "BYTES|PERCENT%",
         Kind::Octal => "MODE",
+        Kind::Port => "N|any",
         Kind::Choice(_) => "WORD",
         Kind::Text => "TEXT",
         Kind::Words => "WORD",
@@ -221,6 +222,7 @@ pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
     if let Some(path) = &socket {
         eprintln!("perilune: {} is served at {}", database.path().display(), path.display());
     }
+    eprintln!("perilune: {}", running.password());
     let handle = signals.handle();
     let listener = std::thread::spawn(move || {
         for signal in signals.forever() {

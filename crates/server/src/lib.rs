@@ -40,6 +40,7 @@ mod monitors;
 mod notify;
 mod numbers;
 mod pattern;
+mod password;
 mod peers;
 mod permits;
 mod processor;
@@ -68,6 +69,7 @@ mod worker;
 
 pub use crate::rdb::{import_rdb, ImportError, Imported, Streams};
 pub use crate::server::{Running, Stopper};
+pub use crate::password::Password;
 pub use crate::settings::{
     find, nearest, FileError, Kind, Name, Parsed, Scope, Setting, SettingError, Settings, SETTINGS,
 };

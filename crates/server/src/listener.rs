@@ -16,6 +16,9 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::settings::{Name, Settings};
 use crate::start_error::StartError;
 
+const NOTHING: &str =
+    "there is nothing to listen at: set `port` or `tls-port` with an address in `bind`, or `unixsocket`";
+
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Listeners {
@@ -31,7 +34,8 @@ impl Listeners {
         settings: &Settings,
         mut is_shared: impl FnMut(u16) -> perilune::Result<bool>,
     ) -> Result<Listeners, StartError> {
-        let ports = [settings.port, settings.number(Name::TlsPort) as u16];
+        let plain = if settings.any_port { 0 } else { settings.port };
+        let ports = [plain, settings.number(Name::TlsPort) as u16];
         for port in ports.into_iter().filter(|port| *port != 0) {
             if let Some(address) = taken(settings, port) {
                 if !is_shared(port)? {
@@ -39,7 +43,11 @@ impl Listeners {
                 }
             }
         }
-        let mut tcp = listen_everywhere(settings, settings.port)?;
+        let mut tcp = match settings.port {
+            _ if settings.any_port => listen_everywhere(settings, 0)?,
+            0 => Vec::new(),
+            port => listen_everywhere(settings, port)?,
+        };
         let tls_from = tcp.len();
         if ports[1] != 0 {
             tcp.extend(listen_everywhere(settings, ports[1])?);
@@ -51,6 +59,9 @@ impl Listeners {
                     .map_err(|source| StartError::Listen { place: path.display().to_string(), source })?,
             ),
         };
+        if tcp.is_empty() && unix.is_none() {
+            return Err(StartError::Setting(NOTHING.to_owned()));
+        }
         Ok(Listeners { tcp, tls_from, unix })
     }
 

@@ -1,7 +1,7 @@
 //! A server: what all its threads share, how it starts and how it ends.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -27,6 +27,7 @@ use crate::listener::Listeners;
 use crate::mailbox::{Letter, Mailbox};
 use crate::memory::Memory;
 use crate::monitors::Monitors;
+use crate::password::Password;
 use crate::peers;
 use crate::scripts::{watch, Scripts};
 use crate::settings::{Follower, Live, Name, Settings};
@@ -165,6 +166,27 @@ impl Server {
         self.aside.stop();
         // It knows no more than that it ends.
         let _ = self.follower_waker.wake();
+    /// The same, and why.
+    pub(crate) fn password(&self) -> Password {
+        let Some(user) = self.acl.user("default").filter(|user| user.is_on) else { return Password::Off };
+        if user.no_password {
+            let is_far = self.settings.bind.iter().any(|place| !is_local(place))
+                && !self.live.is_on(Name::ProtectedMode);
+            return if is_far { Password::NoneAnywhere } else { Password::NoneHere };
+        }
+        match self.password_text() {
+            Some(_) => Password::Given,
+            None => Password::Kept,
+        }
+    }
+
+    /// `requirepass`, if it is what holds: this server may not have been told what another one, or a rule, has set.
+    pub(crate) fn password_text(&self) -> Option<String> {
+        let user = self.acl.user("default")?;
+        let text = if user.no_password { String::new() } else { self.live.text(Name::RequirePass) };
+        (user.no_password || user.passwords == [hashed(text.as_bytes())]).then_some(text)
+    }
+
     }
 }
 
@@ -193,11 +215,17 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     metrics_at: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
+            ("password", self.password().name()),
     metrics_threads: Vec<JoinHandle<()>>,
 }
 
 /// Ends a [`Running`] server from elsewhere.
 #[derive(Clone, Debug)]
+/// Whether an address of `bind` is reached from this machine alone.
+fn is_local(place: &str) -> bool {
+    place.trim_start_matches('-').parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
 pub struct Stopper(Arc<Server>);
 
 impl Stopper {
@@ -236,8 +264,9 @@ impl Running {
         });
         let (listeners, addresses) = opened.inspect_err(|_| peers::leave(&mut post, number))?;
         let mut settings = settings;
-        if let Some(address) = addresses.first() {
-            settings.port = address.port();
+        if std::mem::take(&mut settings.any_port) {
+            // Plain sockets come first.
+            settings.port = addresses.first().map_or(0, SocketAddr::port);
         }
         let server = Arc::new(Server {
             number,
@@ -312,6 +341,12 @@ impl Running {
             // One that panics ends the process.
             let _ = thread.join();
         }
+    /// Whether the user `default` needs a password, and who has said so.
+    #[must_use]
+    pub fn password(&self) -> Password {
+        self.server.password()
+    }
+
         self.server.aside.join();
         self.server.waiters.end();
         metrics::wake(&self.metrics_at);
@@ -357,14 +392,15 @@ fn listen(
     number: i64,
     session: &mut Session,
 ) -> Result<(Listeners, Vec<SocketAddr>), StartError> {
-    for port in [settings.port, settings.number(Name::TlsPort) as u16] {
+    let plain = if settings.any_port { 0 } else { settings.port };
+    for port in [plain, settings.number(Name::TlsPort) as u16] {
         if port != 0 {
             peers::note_port(session, number, port)?;
         }
     }
     let listeners = Listeners::open(settings, |port| peers::serve_port(session, number, port))?;
     let addresses = listeners.addresses()?;
-    if settings.port == 0 {
+    if settings.any_port {
         if let Some(address) = addresses.first() {
             peers::note_port(session, number, address.port())?;
         }
@@ -393,8 +429,12 @@ fn begin(live: &Live, acl: &Acl, settings: &Settings, session: &mut Session) -> 
     if !users.is_empty() {
         acl.change(session, &users, false)?;
     }
-    if let Some((_, password)) = given.iter().find(|(name, _)| *name == Name::RequirePass) {
-        acl.change(session, &[commands::acl::with_password(acl, password)], false)?;
+    // An empty one as well: it clears what an earlier start has left.
+    if let Some((_, password)) = settings.shared().find(|(name, _)| *name == Name::RequirePass) {
+        let (name, user) = commands::acl::with_password(acl, password);
+        if acl.user(&name).as_deref() != user.as_ref() {
+            acl.change(session, &[(name, user)], false)?;
+        }
     }
     Ok(())
 }

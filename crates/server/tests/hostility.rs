@@ -38,7 +38,8 @@ fn times() -> u32 {
 fn server_process() -> Result<(), Box<dyn std::error::Error>> {
     let Ok(socket) = env::var(SOCKET) else { return Ok(()) };
     let database = Database::open(env::var(DATABASE)?)?;
-    let settings = Settings { port: 0, unix_socket: Some(socket.into()), threads: 2, ..Settings::default() };
+    let settings =
+        Settings { any_port: true, unix_socket: Some(socket.into()), threads: 2, ..Settings::default() };
     let running = Running::start(&database, settings)?;
     println!("@ready {}", running.addresses().first().map_or(0, |address| address.port()));
     running.wait();

@@ -225,7 +225,7 @@ fn a_port_and_a_socket_are_not_shared_with_another_database() -> perilune::Resul
     assert!(refused(settings().with("timeout", "7").unwrap(), &other).is_some());
     assert_eq!(session.get(&node!("^redis", "config", "timeout")?)?, None);
     // A server that is gone, or listens elsewhere, is not one that shares it.
-    let unshared = Settings { port: 0, ..settings() };
+    let unshared = Settings { any_port: true, ..settings() };
     let third = Running::start(&other, unshared).expect("any other port is free");
     assert!(refused(settings(), &other).is_some());
     third.stopper().stop();

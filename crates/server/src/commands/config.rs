@@ -54,6 +54,7 @@ pub(crate) fn config(
 fn text(server: &Server, setting: &Setting) -> String {
     match setting.scope {
         Scope::Server => server.settings.text(setting.id),
+        Scope::Database if setting.id == Name::RequirePass => server.password_text().unwrap_or_default(),
         Scope::Database => server.live.text(setting.id),
     }
 }
@@ -161,7 +162,11 @@ fn write(server: &Server) -> Result<()> {
     let values: Vec<_> = SETTINGS
         .iter()
         .filter(|setting| setting.scope == Scope::Database || server.settings.is_given(setting.id))
-        .map(|setting| (setting, text(server, setting)))
+        .map(|setting| match setting.id {
+            // What is not known cannot be written, and what was is wrong: the one that holds lies in the database.
+            Name::RequirePass => (setting, server.password_text()),
+            _ => (setting, Some(text(server, setting))),
+        })
         .collect();
     match rewrite(path, &values) {
         Ok(()) => Ok(()),

@@ -23,6 +23,8 @@ pub enum Kind {
     },
     /// The same, or percent of something else; then the number is below 0.
     Share,
+    /// A port, or `any`, which is told as that and as 0.
+    Port,
     /// Permissions.
     Octal,
     /// One of these words.
@@ -109,6 +111,13 @@ impl Kind {
                     Some(bytes) => Ok(number(bytes)),
                     None => Err("argument must be a memory or percent value".to_owned()),
                 },
+            },
+            Kind::Port => match text.parse::<u16>() {
+                Ok(port) => Ok(number(i64::from(port))),
+                Err(_) if text.eq_ignore_ascii_case("any") => {
+                    Ok(Parsed { text: "any".to_owned(), number: 0 })
+                }
+                Err(_) => Err("argument must be between 0 and 65535 inclusive, or any".to_owned()),
             },
             Kind::Octal => match i64::from_str_radix(text, 8) {
                 Ok(mode) if (0..=0o777).contains(&mode) => {

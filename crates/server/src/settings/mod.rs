@@ -28,8 +28,10 @@ pub use self::table::{find, nearest, Name, Scope, Setting, SETTINGS};
 /// How a server is to run. The names are those of `redis.conf` where they mean the same.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// TCP port; 0 is any free one.
+    /// TCP port; 0 is none.
     pub port: u16,
+    /// Any free TCP port, whatever `port` says; `Running::addresses` tells which.
+    pub any_port: bool,
     /// Addresses to listen at; one that begins with `-` may be missing on this machine.
     pub bind: Vec<String>,
     /// A Unix socket to listen at.
@@ -54,6 +56,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             port: 6379,
+            any_port: false,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             unix_socket: None,
             unix_socket_mode: 0o700,
@@ -114,7 +117,7 @@ impl Settings {
         let setting = known(name)?;
         let parsed = setting.kind.parse(value).map_err(|why| SettingError::invalid(name, &why))?;
         match setting.id {
-            Name::Port => self.port = parsed.number as u16,
+            Name::Port => (self.port, self.any_port) = (parsed.number as u16, parsed.text == "any"),
             Name::Bind => self.bind = parsed.text.split_whitespace().map(str::to_owned).collect(),
             Name::UnixSocket => {
                 self.unix_socket = Some(parsed.text).filter(|path| !path.is_empty()).map(Into::into)
@@ -160,6 +163,7 @@ impl Settings {
             Some(Durability::None) => words[2].to_owned(),
         };
         match name {
+            Name::Port if self.any_port => "any".to_owned(),
             Name::Port => self.port.to_string(),
             Name::Bind => self.bind.join(" "),
             Name::UnixSocket => {

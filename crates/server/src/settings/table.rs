@@ -114,7 +114,7 @@ settings! {
     "notify-keyspace-events" NotifyKeyspaceEvents, Database, Kind::Events, "",
         "Events of keys that are published: letters of K E g $ l s h z x e t d m n A";
     "pidfile" PidFile, Server, Kind::Text, "", "File that holds the number of the process while it serves";
-    "port" Port, Server, PORT, "6379", "TCP port; 0: any free one. With bind \"\" there is none";
+    "port" Port, Server, Kind::Port, "6379", "TCP port; 0: none; any: a free one, which the start tells";
     "protected-mode" ProtectedMode, Database, Kind::Yes, "yes",
         "Whether clients of other machines are refused while there is no password";
     "proto-max-bulk-len" ProtoMaxBulkLen, Server, Kind::Bytes { least: 1 << 20, most: 512 << 20 }, "536870912",

@@ -59,7 +59,7 @@ impl Ours {
     /// The same, of a database that is open.
     pub fn start_on(database: Database, place: &Place, settings: Settings) -> Ours {
         let socket = place.path().join("ours.sock");
-        let settings = Settings { port: 0, unix_socket: Some(socket.clone()), ..shared_out(settings) };
+        let settings = Settings { any_port: true, unix_socket: Some(socket.clone()), ..shared_out(settings) };
         let running = Running::start(&database, settings).expect("our server starts");
         let port = running.addresses().first().map_or(0, |address| address.port());
         Ours { database, socket, port, stopper: running.stopper(), running: Some(running) }
@@ -69,7 +69,7 @@ impl Ours {
     pub fn beside(&self, place: &Place) -> Ours {
         let socket = place.path().join("beside.sock");
         let settings =
-            Settings { port: 0, unix_socket: Some(socket.clone()), ..shared_out(Settings::default()) };
+            Settings { any_port: true, unix_socket: Some(socket.clone()), ..shared_out(Settings::default()) };
         let running = Running::start(&self.database, settings).expect("another server starts");
         let database = self.database.clone();
         Ours { database, socket, port: 0, stopper: running.stopper(), running: Some(running) }
