@@ -32,6 +32,8 @@ pub(crate) struct Client {
     /// The number given to SELECT.
     pub(crate) database: i64,
     pub(crate) authenticated: bool,
+    /// Wrong passwords that it has given since it gave a right one.
+    pub(crate) failures: u32,
     /// Who it is, as of `acl_version`; none yet: the user `default`.
     user: Option<Arc<User>>,
     acl_version: u64,
@@ -175,6 +177,7 @@ impl Client {
             monitors: false,
             keeps_memory: false,
             leaves_untouched: false,
+            failures: 0,
             reply_mode: ReplyMode::On,
             replies_end: usize::MAX,
             queue: None,
@@ -212,6 +215,7 @@ impl Client {
     /// Begins to run commands of this client one after another: each begins when the one before it ends.
     pub(crate) fn begin_visit(&mut self) {
         self.begin_visit_at(Instant::now(), clock());
+        self.failures = 0;
     }
 
     /// The same at a time that is known by both clocks.
@@ -324,6 +328,7 @@ impl Client {
             kept: std::mem::take(&mut self.kept),
             own: std::mem::take(&mut self.own),
             topics: self.topics.clone(),
+            failures: self.failures,
             tracking: self.tracking.take(),
             broken_redirect: self.broken_redirect,
             is_target: self.is_target,
@@ -366,6 +371,7 @@ impl Client {
         if self.topics.is_some() || self.monitors {
             2
         } else {
+        self.failures = lent.failures;
             0
         }
     }

@@ -4,13 +4,19 @@
 //! - A line is written with one call, so that lines of several servers in one file stay whole.
 //! - What clients send stands in quotes, escaped: no line can be forged.
 //! - A log that cannot be written stops nobody.
+//! - Nobody fills the disk with it who need not be known to do so: of each kind of event that strangers can cause some lines a
+//!   second are written, and then how many more there were.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::limits::{STRANGERS_LETTERS, STRANGERS_LINES};
 
 /// How much an event matters; the setting `loglevel` names the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +45,19 @@ pub(crate) struct Journal {
     /// None: standard error.
     file: Mutex<Option<File>>,
     json: bool,
+    /// By event.
+    floods: Mutex<BTreeMap<&'static str, Flood>>,
+}
+
+/// Lines of an event that strangers cause.
+#[derive(Debug)]
+struct Flood {
+    level: Level,
+    /// When the second began that is counted.
+    since: Instant,
+    lines: u32,
+    /// Those that were not written.
+    more: u64,
 }
 
 impl Journal {
@@ -46,7 +65,7 @@ impl Journal {
     pub(crate) fn open(path: Option<PathBuf>, json: bool) -> io::Result<Journal> {
         let file =
             path.as_ref().map(|path| OpenOptions::new().create(true).append(true).open(path)).transpose()?;
-        Ok(Journal { path, file: Mutex::new(file), json })
+        Ok(Journal { path, file: Mutex::new(file), json, floods: Mutex::default() })
     }
 
     /// Whether it goes to a file of its own.
@@ -70,6 +89,57 @@ impl Journal {
             Some(file) => file.write_all(line.as_bytes()),
             None => io::stderr().write_all(line.as_bytes()),
         };
+    }
+
+    /// Writes an event that anybody can cause, unless there were many of its kind in this second.
+    pub(crate) fn write_some(&self, level: Level, event: &'static str, details: &[(&str, &str)]) {
+        let (mut floods, now) = (self.floods(), Instant::now());
+        let flood = floods.entry(event).or_insert(Flood { level, since: now, lines: 0, more: 0 });
+        if flood.is_over(now) {
+            self.end(event, flood, now);
+        }
+        if flood.lines < STRANGERS_LINES {
+            flood.lines += 1;
+            self.write(level, event, details);
+        } else {
+            flood.more += 1;
+        }
+    }
+
+    /// Writes how many events were left out, of the seconds that are over. Called each second.
+    pub(crate) fn tell_floods(&self) {
+        let now = Instant::now();
+        for (event, flood) in
+            self.floods().iter_mut().filter(|(_, flood)| flood.more > 0 && flood.is_over(now))
+        {
+            self.end(event, flood, now);
+        }
+    }
+
+    fn end(&self, event: &str, flood: &mut Flood, now: Instant) {
+        if flood.more > 0 {
+            let more = [("text", &*format!("{} more like this", flood.more))];
+            self.write(flood.level, event, &more);
+        }
+        *flood = Flood { level: flood.level, since: now, lines: 0, more: 0 };
+    }
+
+    fn floods(&self) -> MutexGuard<'_, BTreeMap<&'static str, Flood>> {
+        self.floods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flood {
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= Duration::from_secs(1)
+    }
+}
+
+/// What a client calls something, as far as a line shows it.
+pub(crate) fn cut(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(STRANGERS_LETTERS) {
+        None => Cow::Borrowed(name),
+        Some((end, _)) => Cow::Owned(format!("{}...", &name[..end])),
     }
 }
 
@@ -154,6 +224,13 @@ mod tests {
         assert_eq!(line.matches('\n').count(), 1);
         let line = json(Level::Notice, "x", &[("name", "\"\u{1}\\")]);
         assert!(line.ends_with(",\"event\":\"x\",\"name\":\"\\\"\\u0001\\\\\"}\n"), "{line}");
+    }
+
+    #[test]
+    fn names_are_cut_between_letters() {
+        assert_eq!(cut("ada"), "ada");
+        assert_eq!(cut(&"ä".repeat(STRANGERS_LETTERS)), "ä".repeat(STRANGERS_LETTERS));
+        assert_eq!(cut(&"ä".repeat(16_000)), "ä".repeat(STRANGERS_LETTERS) + "...");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The bounds of the server, in one place; those of the wire format are in `perilune_resp::limits`.
 
+use std::time::Duration;
+
 /// Bytes that a name of a key may take in its subscript, escapes counted, before it is cut.
 pub(crate) const KEY_BYTES: usize = 500;
 
@@ -66,7 +68,21 @@ pub(crate) const TOLD_BYTES: usize = 16 << 20;
 pub(crate) const TOLD_PENDING_BYTES: u64 = 64 << 20;
 
 /// How often is looked for servers that have died.
-pub(crate) const PEERS_SWEPT: std::time::Duration = std::time::Duration::from_secs(1);
+pub(crate) const PEERS_SWEPT: Duration = Duration::from_secs(1);
+
+/// Wrong passwords of a connection that are answered at once; the next one is after so long, and each further one after
+/// twice as long, up to so much. Behind so many it ends.
+pub(crate) const ENTRIES_AT_ONCE: u32 = 3;
+pub(crate) const ENTRY_DELAY: Duration = Duration::from_millis(250);
+pub(crate) const ENTRY_DELAY_MOST: Duration = Duration::from_secs(2);
+pub(crate) const ENTRIES: u32 = 10;
+
+/// Lines of the log a second, of each kind that anybody can cause who reaches the server, and letters of a name in them.
+pub(crate) const STRANGERS_LINES: u32 = 10;
+pub(crate) const STRANGERS_LETTERS: usize = 64;
+
+/// Numbers of clients that a server takes from the tree at a time.
+pub(crate) const CLIENT_NUMBERS: i64 = 256;
 
 /// Keys that one connection may watch.
 pub(crate) const WATCHED_KEYS: usize = 65_536;

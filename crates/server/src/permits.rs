@@ -6,7 +6,7 @@ use perilune_resp::Arguments;
 
 use crate::acl::{Denied, Entry};
 use crate::gate::Context;
-use crate::journal::Level;
+use crate::journal::{cut, Level};
 use crate::keyspace::clock;
 use crate::refusals::{full_name, pattern_denied};
 use crate::settings::Name;
@@ -73,8 +73,8 @@ impl Context<'_> {
         user: String,
     ) {
         if reason == "auth" && self.server.notes(Level::Warning) {
-            let details = [("user", &*user), ("addr", &self.client.address)];
-            self.server.note(Level::Warning, "authentication failed", &details);
+            let details = [("user", &*cut(&user)), ("addr", &self.client.address)];
+            self.server.note_some(Level::Warning, "authentication failed", &details);
         }
         let (now, time) = (Instant::now(), clock());
         let entry = Entry {

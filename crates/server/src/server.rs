@@ -118,6 +118,18 @@ impl Server {
         }
     }
 
+    /// Logs an event that anybody can cause who reaches the server, unless there were many of its kind just now.
+    pub(crate) fn note_some(&self, level: Level, event: &'static str, details: &[(&str, &str)]) {
+        if self.notes(level) {
+            self.journal.write_some(level, event, details);
+        }
+    }
+
+    /// Logs how many of these were left out.
+    pub(crate) fn tell_floods(&self) {
+        self.journal.tell_floods();
+    }
+
     /// Keeps for LATENCY that `event` took so long, if that is worth keeping.
     pub(crate) fn note_delay(&self, event: &'static str, took: Duration) {
         let least = self.live.number(Name::LatencyMonitorThreshold);

@@ -25,6 +25,7 @@ mod weighing;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -66,6 +67,8 @@ pub(crate) struct Worker {
     listeners: Option<Listeners>,
     /// By token.
     connections: Vec<Option<Connection>>,
+    /// Numbers for clients that come.
+    numbers: Range<i64>,
     free: Vec<usize>,
     /// Connections with more to do than one visit allowed.
     again: VecDeque<usize>,
@@ -132,6 +135,7 @@ impl Worker {
             free: Vec::new(),
             again: VecDeque::new(),
             given: Vec::new(),
+            numbers: 0..0,
             held: Vec::new(),
             said: Vec::new(),
             said_at: Instant::now(),

@@ -12,6 +12,9 @@ use crate::keyspace::clock;
 /// Within which time the same refusal counts up instead of being kept again.
 const SAME: Duration = Duration::from_secs(60);
 
+/// Bytes that are kept of what was refused, and of the name of who was.
+const SHOWN: usize = 256;
+
 /// Refusals of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -44,7 +47,9 @@ impl Log {
     /// Keeps a refusal, `most` of them at most.
     pub(crate) fn add(&self, mut entry: Entry, most: usize) {
         let (next, entries) = &mut *self.entries();
-        entry.object.truncate(256);
+        entry.object.truncate(SHOWN);
+        let end = (0..=SHOWN).rev().find(|end| entry.user.is_char_boundary(*end));
+        entry.user.truncate(end.unwrap_or(0));
         let same = entries.iter().position(|known| {
             (known.reason, known.context, &known.object, &known.user)
                 == (entry.reason, entry.context, &entry.object, &entry.user)

@@ -1,9 +1,12 @@
 //! What concerns a connection and not the keys.
 
+use std::time::Instant;
+
 use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
+use crate::limits::{ENTRIES, ENTRIES_AT_ONCE, ENTRY_DELAY, ENTRY_DELAY_MOST};
 use crate::numbers::{integer, lower};
 
 pub(crate) fn ping(
@@ -59,15 +62,34 @@ pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut R
     Ok(())
 }
 
-/// Whether `user` and `password` are right; else a refusal.
-fn admit(context: &mut Context<'_>, command: &[u8], user: &[u8], password: &[u8]) -> Result<()> {
+const WRONG_PASSWORD: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
+/// Whether `user` and `password` are right; then the client is that user.
+fn admit(context: &mut Context<'_>, command: &[u8], user: &[u8], password: &[u8]) -> bool {
     let version = context.server.acl.version();
     if let Some(user) = context.server.acl.admit(user, password) {
         context.client.enter(user, version);
-        return Ok(());
+        return true;
     }
     context.note_refusal("auth", "toplevel", command.to_vec(), String::from_utf8_lossy(user).into_owned());
-    refuse("WRONGPASS invalid username-password pair or user is disabled.")
+    false
+}
+
+/// Answers a wrong password: the later the more there were, and behind many the connection ends. The loop serves others
+/// meanwhile.
+fn turn_away(context: &mut Context<'_>) -> Result<()> {
+    let protocol = context.client.protocol;
+    context.client.failures = context.client.failures.saturating_add(1);
+    let failures = context.client.failures;
+    context.client.closing |= failures >= ENTRIES;
+    let Some(again) = failures.checked_sub(ENTRIES_AT_ONCE + 1) else { return refuse(WRONG_PASSWORD) };
+    let Some(parked) = context.park() else { return refuse(WRONG_PASSWORD) };
+    let delay = ENTRY_DELAY.saturating_mul(1 << again.min(16)).min(ENTRY_DELAY_MOST);
+    parked.until = Instant::now().checked_add(delay);
+    parked.gives_up = true;
+    Replies::new(&mut parked.too_late, protocol).error(WRONG_PASSWORD);
+    context.server.statistics.count_error(WRONG_PASSWORD);
+    Ok(())
 }
 
 pub(crate) fn auth(
@@ -83,9 +105,15 @@ pub(crate) fn auth(
                      Are you sure your configuration is correct?",
                 );
             }
-            admit(context, &arguments[0], b"default", password)?;
+            if !admit(context, &arguments[0], b"default", password) {
+                return turn_away(context);
+            }
         }
-        (3, Some(user), Some(password)) => admit(context, &arguments[0], user, password)?,
+        (3, Some(user), Some(password)) => {
+            if !admit(context, &arguments[0], user, password) {
+                return turn_away(context);
+            }
+        }
         _ => return refuse(SYNTAX),
     }
     replies.simple("OK");
@@ -111,7 +139,9 @@ pub(crate) fn hello(
         match (&*lower(word), words.len()) {
             (b"auth", 2..) => {
                 let (user, password) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-                admit(context, &arguments[0], user, password)?;
+                if !admit(context, &arguments[0], user, password) {
+                    return turn_away(context);
+                }
             }
             (b"setname", 1..) => name = words.next(),
             _ => {

@@ -194,6 +194,7 @@ impl Follower {
         let mut publisher = Publisher::new();
         while !server.is_stopping() {
             publisher.publish(server, &mut self.session);
+            server.tell_floods();
             if let Err(error) = self.poll.poll(&mut events, Some(PUBLISHED_EACH)) {
                 if error.kind() != io::ErrorKind::Interrupted {
                     return;

@@ -5,12 +5,13 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use mio::net::TcpStream;
-use perilune::{node, Session};
+use perilune::node;
 
 use super::Worker;
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::journal::Level;
+use crate::limits::CLIENT_NUMBERS;
 use crate::mailbox::{Letter, Seat};
 use crate::settings::Name;
 use crate::stream::Stream;
@@ -75,21 +76,40 @@ impl Worker {
         if full || denied {
             figures.rejected.fetch_add(1, Ordering::Relaxed);
             let why = if full { "maxclients" } else { "protected-mode" };
-            server.note(Level::Warning, "client refused", &[("addr", &address), ("why", why)]);
+            server.note_some(Level::Warning, "client refused", &[("addr", &address), ("why", why)]);
             let _ = stream.write(if full { FULL } else { DENIED });
             return;
         }
         figures.connected.fetch_add(1, Ordering::Relaxed);
         stream.prepare(live.number(Name::TcpKeepalive) as u64);
-        let id = client_id(&mut self.desk.session);
+        let id = self.next_number();
+        let server = &self.desk.server;
         if server.notes(Level::Verbose) {
-            server.note(Level::Verbose, "client connected", &[("addr", &address), ("id", &id.to_string())]);
+            server.note_some(
+                Level::Verbose,
+                "client connected",
+                &[("addr", &address), ("id", &id.to_string())],
+            );
         }
         let client = Client::new(id, (address, here), local, server.is_open());
         let awake = server.mailboxes.iter().take(server.awake.count());
         let Some(target) = awake.min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed)) else { return };
         target.load.fetch_add(1, Ordering::Relaxed);
         target.post(Letter::Arrived(Box::new((stream, client))));
+    }
+
+    /// A number that no other client of the database has had, on any server. They come from the tree many at a time: else who
+    /// connects again and again, without being let in, would have it written each time.
+    fn next_number(&mut self) -> i64 {
+        if let Some(number) = self.numbers.next() {
+            return number;
+        }
+        let session = &mut self.desk.session;
+        let last = node!("^redis", "client").and_then(|node| session.increment(&node, CLIENT_NUMBERS));
+        // A database that takes no writes still serves readers.
+        let Some(last) = last.ok().and_then(perilune::Number::as_i64) else { return 0 };
+        self.numbers = last - CLIENT_NUMBERS + 1..last + 1;
+        self.numbers.next().unwrap_or(0)
     }
 
     pub(super) fn arrive(&mut self, (mut stream, mut client): (Stream, Client)) {
@@ -104,11 +124,4 @@ impl Worker {
         self.connections[token] = Some(connection);
         self.serve(token);
     }
-}
-
-/// A number that no other client of the database has had, on any server.
-fn client_id(session: &mut Session) -> i64 {
-    let number = node!("^redis", "client").and_then(|node| session.increment(&node, 1));
-    // A database that takes no writes still serves readers.
-    number.ok().and_then(perilune::Number::as_i64).unwrap_or(0)
 }

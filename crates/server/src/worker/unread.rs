@@ -40,7 +40,7 @@ impl Worker {
         let (unread, unrun) = (output.to_string(), input.to_string());
         let details =
             [("addr", &*connection.client.address), ("unread_bytes", &*unread), ("unrun_bytes", &*unrun)];
-        self.desk.server.note(Level::Warning, "client cut off", &details);
+        self.desk.server.note_some(Level::Warning, "client cut off", &details);
         connection.discard();
         self.end(token);
     }
