@@ -104,6 +104,11 @@ impl Loops {
         }
     }
 
+    /// Whether a loop lies in its slot, or its thread is still about to find out that it does not any more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.away.load(Ordering::Relaxed) > 0
+    }
+
     /// Gives loops that have lain too long to spare threads. Called every millisecond while scripts run.
     pub(crate) fn hand_over(&self, server: &Arc<Server>) {
         for slot in &self.slots {

@@ -8,10 +8,10 @@ use perilune_resp::{ArgumentsBuf, Protocol};
 
 use crate::acl::{Acl, User};
 use crate::commands::nodes::Nodes;
-use crate::effects::Effects;
+use crate::elsewhere::{drop_elsewhere, FEW};
 use crate::keyspace::clock;
 use crate::mailbox::Seat;
-use crate::subscribers::Topic;
+use crate::rest::{Rest, Work};
 use crate::subscriptions::Topics;
 use crate::table::Command;
 use crate::tracking::own::Own;
@@ -63,7 +63,7 @@ pub(crate) struct Client {
     /// What its command may change of what it keeps, if it is not to be told of that.
     pub(crate) own: Own,
     /// What it is subscribed to, if anything.
-    pub(crate) topics: Option<Box<Topics>>,
+    pub(crate) topics: Option<Arc<Topics>>,
     /// It came from this machine.
     pub(crate) is_local: bool,
     /// What it wants to be told of what it reads: CLIENT TRACKING.
@@ -86,6 +86,8 @@ pub(crate) struct Client {
     pub(crate) parked: Option<Box<Parked>>,
     /// Of the parking before this one.
     last_ticket: u64,
+    /// What is left of the command that it is parked on.
+    pub(crate) rest: Option<Box<Rest>>,
     /// What it is parked on, until it is begun.
     pub(crate) aside: Option<Box<(&'static Command, ArgumentsBuf)>>,
     /// Those who see all commands have seen that one.
@@ -150,6 +152,14 @@ pub(crate) struct Queue {
     pub(crate) failed: bool,
 }
 
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if self.commands.len() > FEW {
+            drop_elsewhere(std::mem::take(&mut self.commands));
+        }
+    }
+}
+
 impl Client {
     pub(crate) fn new(
         id: i64,
@@ -167,6 +177,7 @@ impl Client {
             protocol: Protocol::Resp2,
             database: 0,
             authenticated,
+            failures: 0,
             user: None,
             acl_version: 0,
             since: now,
@@ -177,7 +188,6 @@ impl Client {
             monitors: false,
             keeps_memory: false,
             leaves_untouched: false,
-            failures: 0,
             reply_mode: ReplyMode::On,
             replies_end: usize::MAX,
             queue: None,
@@ -196,6 +206,7 @@ impl Client {
             held_since: None,
             parked: None,
             last_ticket: TICKETS.fetch_add(1, Ordering::Relaxed) << TICKET_BITS,
+            rest: None,
             aside: None,
             is_shown: false,
         }
@@ -204,6 +215,7 @@ impl Client {
     /// Who it is from now on.
     pub(crate) fn enter(&mut self, user: Arc<User>, version: u64) {
         self.authenticated = true;
+        self.failures = 0;
         self.user = Some(user);
         self.acl_version = version;
     }
@@ -215,7 +227,6 @@ impl Client {
     /// Begins to run commands of this client one after another: each begins when the one before it ends.
     pub(crate) fn begin_visit(&mut self) {
         self.begin_visit_at(Instant::now(), clock());
-        self.failures = 0;
     }
 
     /// The same at a time that is known by both clocks.
@@ -287,6 +298,12 @@ impl Client {
         }))
     }
 
+    /// Parks the connection until `work` is done, in slices.
+    pub(crate) fn put_off(&mut self, work: Work) {
+        self.park();
+        self.rest = Some(Rest::new(work));
+    }
+
     /// The ticket of the next parking.
     pub(crate) fn coming_ticket(&self) -> u64 {
         self.last_ticket + 1
@@ -311,6 +328,7 @@ impl Client {
             protocol: self.protocol,
             database: self.database,
             authenticated: self.authenticated,
+            failures: self.failures,
             user: self.user.clone(),
             acl_version: self.acl_version,
             since: self.since,
@@ -328,7 +346,6 @@ impl Client {
             kept: std::mem::take(&mut self.kept),
             own: std::mem::take(&mut self.own),
             topics: self.topics.clone(),
-            failures: self.failures,
             tracking: self.tracking.take(),
             broken_redirect: self.broken_redirect,
             is_target: self.is_target,
@@ -341,6 +358,7 @@ impl Client {
             parked: None,
             // NB: it never parks: that is for connections.
             last_ticket: 0,
+            rest: None,
             aside: None,
             is_shown: std::mem::take(&mut self.is_shown),
         })
@@ -353,6 +371,7 @@ impl Client {
         self.protocol = lent.protocol;
         self.database = lent.database;
         self.authenticated = lent.authenticated;
+        self.failures = lent.failures;
         self.user = lent.user;
         self.acl_version = lent.acl_version;
         self.queue = lent.queue;
@@ -371,7 +390,6 @@ impl Client {
         if self.topics.is_some() || self.monitors {
             2
         } else {
-        self.failures = lent.failures;
             0
         }
     }
@@ -393,18 +411,10 @@ impl Client {
         !is_told && !waits && self.kept.is_empty() && self.own.is_empty()
     }
 
-    /// Ends all subscriptions.
-    pub(crate) fn unsubscribe(&mut self, effects: &mut Effects) {
-        let Some(topics) = self.topics.take() else { return };
-        for topic in Topic::ALL {
-            let ended = topics.names(topic).map(|name| (topic, name.clone(), false));
-            effects.subscriptions.extend(ended);
-        }
-    }
-
     /// As if it had just connected, but for its number.
-    pub(crate) fn reset(&mut self, authenticated: bool, effects: &mut Effects) {
-        self.unsubscribe(effects);
+    ///
+    /// What it was subscribed to is for the caller to end.
+    pub(crate) fn reset(&mut self, authenticated: bool) -> Option<Arc<Topics>> {
         self.monitors = false;
         self.keeps_memory = false;
         self.leaves_untouched = false;
@@ -418,5 +428,6 @@ impl Client {
         self.acl_version = 0;
         self.queue = None;
         self.watched.clear();
+        self.topics.take()
     }
 }

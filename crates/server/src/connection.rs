@@ -11,13 +11,16 @@
 
 use std::io;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use perilune_resp::{Progress, Replies, RequestParser};
 
 use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
-use crate::limits::{PENDING_BYTES, READ_BYTES, ROOM_BYTES, SAID, SAID_BYTES, TURNS};
+use crate::limits::{
+    PENDING_BYTES, READ_BYTES, ROOM_BYTES, SAID, SAID_BYTES, SUBSCRIBED_AT_ONCE, TURN, TURNS,
+};
+use crate::rest::{Pending, Work};
 use crate::settings::Name;
 use crate::statistics::Traffic;
 use crate::stream::Stream;
@@ -79,6 +82,12 @@ pub(crate) struct Connection {
     pub(crate) writable: bool,
     /// The client will send no more.
     pub(crate) hung_up: bool,
+    /// What its commands have taken in the visit under way.
+    spent: Duration,
+    /// Its end has been decided.
+    pub(crate) is_doomed: bool,
+    /// It is among those to whom letters have given something to send.
+    pub(crate) is_given: bool,
     /// The second, as its loop counts them for `timeout`, in which it was served last.
     pub(crate) served: u64,
     /// Since when more waits to be sent than the soft limit of its class allows.
@@ -103,6 +112,9 @@ impl Connection {
             readable: true,
             writable: true,
             hung_up: false,
+            spent: Duration::ZERO,
+            is_doomed: false,
+            is_given: false,
             served: 0,
             slow_since: None,
             weight: None,
@@ -111,9 +123,10 @@ impl Connection {
 
     /// Reads, runs and answers as much as there is, for a while.
     pub(crate) fn serve(&mut self, desk: &mut Desk) -> Outcome {
+        self.spent = Duration::ZERO;
         for _ in 0..TURNS {
             match self.turn(desk) {
-                Ok(Outcome::Again) => {}
+                Ok(Outcome::Again) if self.spent < TURN => {}
                 Ok(outcome) => return outcome,
                 Err(_) => return Outcome::Ended,
             }
@@ -241,8 +254,10 @@ impl Connection {
         self.unrun = false;
         let (now, clock) = desk.clocks.read();
         self.client.begin_visit_at(now, clock);
+        // Each command notes when it has ended.
+        let until = now + TURN.saturating_sub(self.spent);
         while used < bytes.len() && !self.client.closing {
-            if self.client.parked.is_some() || self.pending() > PENDING_BYTES {
+            if self.client.parked.is_some() || self.pending() > PENDING_BYTES || self.client.active > until {
                 self.unrun = true;
                 break;
             }
@@ -272,6 +287,7 @@ impl Connection {
                         if tracks != self.client.tracking.is_some() {
                             desk.switch_tracking(&mut self.client);
                         }
+                        self.put_off_changes(desk, start);
                         if desk.carry_out(&self.client).is_err() {
                             // The tree does not say what the client has just been told.
                             self.client.closing = true;
@@ -288,7 +304,22 @@ impl Connection {
             }
         }
         desk.server.statistics.count_commands(self.client.seat.thread, commands);
+        self.spent += self.client.active.saturating_duration_since(now);
         used
+    }
+
+    /// The end of its replies.
+    pub(crate) fn said(&self) -> usize {
+        self.output.len()
+    }
+
+    /// Has a command that changes many subscriptions at once, an EXEC, answered when they are so: its reply begins at `start`.
+    pub(crate) fn put_off_changes(&mut self, desk: &mut Desk, start: usize) {
+        if desk.effects.subscriptions.len() > SUBSCRIBED_AT_ONCE {
+            let changes = std::mem::take(&mut desk.effects.subscriptions);
+            let reply = self.output.split_off(start.max(self.sent));
+            self.client.put_off(Work::Pending(Pending::of_changes(changes), reply));
+        }
     }
 
     /// Takes over how long its replies may be.

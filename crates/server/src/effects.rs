@@ -17,7 +17,7 @@ use crate::queue;
 use crate::server::Server;
 use crate::settings::Name;
 use crate::statistics::{Looks, Tally};
-use crate::subscribers::Topic;
+use crate::subscriptions;
 use crate::tracking::broadcast::{self, Change};
 
 /// The effects of the commands of one transaction.
@@ -26,7 +26,7 @@ pub(crate) struct Effects {
     /// For event loops of this server, by number.
     pub(crate) letters: Vec<(usize, Letter)>,
     /// Names that the client is subscribed to now, or is no longer.
-    pub(crate) subscriptions: Vec<(Topic, Vec<u8>, bool)>,
+    pub(crate) subscriptions: Vec<subscriptions::Change>,
     /// What ran inside EXEC or a script.
     pub(crate) tally: Tally,
     /// Keys that commands which only read have found, and have not found.

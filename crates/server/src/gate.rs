@@ -18,15 +18,16 @@ use crate::effects::Effects;
 use crate::failure;
 use crate::held::is_held;
 use crate::keyspace::{clock, Keys};
-use crate::limits::{ASIDE_BYTES, LONG_BYTES, QUEUE_BYTES};
+use crate::limits::{ASIDE_BYTES, LONG_BYTES, LONG_COMMANDS, LONG_QUEUE_BYTES, QUEUE_BYTES};
 use crate::mailbox::{Later, Letter};
 use crate::memory;
 use crate::notify;
 pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
 use crate::refusals::{only_subscribed, unknown, unknown_word};
+use crate::rest::Work;
 use crate::scripts::stopwatch::Stopwatch;
-use crate::server::Server;
 use crate::secrets::is_private;
+use crate::server::Server;
 use crate::settings::Name;
 use crate::slowlog;
 use crate::statistics::End;
@@ -55,7 +56,12 @@ impl Context<'_> {
         self.may_park.then(|| self.client.park())
     }
 
-    /// The same, the reply coming from whoever has the [`Later`], on any thread.
+    /// Leaves the rest of the command that runs to be done in slices.
+    pub(crate) fn put_off(&mut self, work: Work) {
+        self.client.put_off(work);
+    }
+
+    /// Parks the connection, the reply coming from whoever has the [`Later`], on any thread.
     pub(crate) fn park_for_later(&mut self) -> Option<Later> {
         let ticket = self.park()?.ticket;
         Some(Later::new(self.server, self.client.seat, ticket))
@@ -162,7 +168,9 @@ impl Context<'_> {
                 if queue.bytes > QUEUE_BYTES {
                     return self.refused(number, QUEUED_TOO_MUCH, &mut replies);
                 }
-                queue.long |= command.takes_long(arguments.as_arguments());
+                queue.long |= command.takes_long(arguments.as_arguments())
+                    || queue.commands.len() >= LONG_COMMANDS
+                    || queue.bytes > LONG_QUEUE_BYTES;
                 queue.commands.push((command, arguments));
                 replies.simple("QUEUED");
             }

@@ -52,6 +52,14 @@ pub(crate) const HELD_LEAST: std::time::Duration = std::time::Duration::from_mil
 /// See [`HELD_SHARE`].
 pub(crate) const HELD_MOST: std::time::Duration = std::time::Duration::from_millis(50);
 
+/// Commands of an EXEC, or bytes of them, from which it runs aside.
+pub(crate) const LONG_COMMANDS: usize = 256;
+pub(crate) const LONG_QUEUE_BYTES: usize = 4 << 20;
+
+/// How long the commands of one connection may take before others get their turn, and how long those take at a time to whom
+/// others have given something to send.
+pub(crate) const TURN: Duration = Duration::from_millis(2);
+
 /// Times that one connection is read from before others get their turn.
 pub(crate) const TURNS: usize = 8;
 
@@ -60,6 +68,9 @@ pub(crate) const QUEUE_BYTES: usize = 1 << 30;
 
 /// Bytes of the names that one connection may be subscribed to.
 pub(crate) const SUBSCRIBED_BYTES: usize = 64 << 20;
+
+/// Names that a client enters or leaves before the loop serves others.
+pub(crate) const SUBSCRIBED_AT_ONCE: usize = 64;
 
 /// Bytes that one server tells another at once, a published message for example.
 pub(crate) const TOLD_BYTES: usize = 16 << 20;

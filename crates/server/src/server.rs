@@ -166,18 +166,6 @@ impl Server {
         self.acl.is_open()
     }
 
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
-    }
-
-    /// Asks all threads to finish what they are at.
-    pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.mailboxes.iter().for_each(Mailbox::wake);
-        self.scripts.stop();
-        self.aside.stop();
-        // It knows no more than that it ends.
-        let _ = self.follower_waker.wake();
     /// The same, and why.
     pub(crate) fn password(&self) -> Password {
         let Some(user) = self.acl.user("default").filter(|user| user.is_on) else { return Password::Off };
@@ -199,6 +187,18 @@ impl Server {
         (user.no_password || user.passwords == [hashed(text.as_bytes())]).then_some(text)
     }
 
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Asks all threads to finish what they are at.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.mailboxes.iter().for_each(Mailbox::wake);
+        self.scripts.stop();
+        self.aside.stop();
+        // It knows no more than that it ends.
+        let _ = self.follower_waker.wake();
     }
 }
 
@@ -215,9 +215,15 @@ impl Server {
             ("server", &self.number.to_string()),
             ("threads", &self.settings.threads.to_string()),
             ("version", env!("CARGO_PKG_VERSION")),
+            ("password", self.password().name()),
         ];
         self.note(Level::Notice, "started", &details);
     }
+}
+
+/// Whether an address of `bind` is reached from this machine alone.
+fn is_local(place: &str) -> bool {
+    place.trim_start_matches('-').parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// A running server.
@@ -227,17 +233,11 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     metrics_at: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
-            ("password", self.password().name()),
     metrics_threads: Vec<JoinHandle<()>>,
 }
 
 /// Ends a [`Running`] server from elsewhere.
 #[derive(Clone, Debug)]
-/// Whether an address of `bind` is reached from this machine alone.
-fn is_local(place: &str) -> bool {
-    place.trim_start_matches('-').parse().is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
 pub struct Stopper(Arc<Server>);
 
 impl Stopper {
@@ -341,6 +341,12 @@ impl Running {
         &self.addresses
     }
 
+    /// Whether the user `default` needs a password, and who has said so.
+    #[must_use]
+    pub fn password(&self) -> Password {
+        self.server.password()
+    }
+
     /// What ends it, for another thread.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
@@ -353,12 +359,6 @@ impl Running {
             // One that panics ends the process.
             let _ = thread.join();
         }
-    /// Whether the user `default` needs a password, and who has said so.
-    #[must_use]
-    pub fn password(&self) -> Password {
-        self.server.password()
-    }
-
         self.server.aside.join();
         self.server.waiters.end();
         metrics::wake(&self.metrics_at);

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use perilune::{Cursor, Node, Session, ValueRef};
+use perilune::{Cursor, Durability, Node, Session, TransactionOptions, ValueRef};
 use perilune_resp::{Protocol, Replies};
 
 use crate::effects::Effects;
@@ -79,14 +79,16 @@ fn place(topic: Topic, name: &[u8]) -> Result<Node> {
     Ok(names(topic)?.with(&*name::subscript(name, KEY_BYTES))?)
 }
 
-/// Notes how many clients of a loop are subscribed to each of `changed`.
+/// Notes how many clients of a loop are subscribed to each of `changed`. Nobody waits for the disk because of it: behind a
+/// crash of the machine nobody is subscribed.
 pub(crate) fn note(
     session: &mut Session,
     server: i64,
     thread: usize,
     changed: &[(Topic, &[u8], usize)],
 ) -> perilune::Result<()> {
-    session.transaction(|session| {
+    let options = TransactionOptions { durability: Some(Durability::None), ..TransactionOptions::default() };
+    session.transaction_with(&options, |session| {
         for (topic, name, count) in changed {
             let place = place(*topic, name)?;
             let node = place.child(server)?.with(thread as i64)?;

@@ -19,13 +19,14 @@ mod overdue;
 mod pauses;
 mod rights;
 mod rings;
+mod slices;
 mod unread;
 mod weighing;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::Ordering;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,11 +35,12 @@ use perilune::Session;
 
 pub(crate) use self::desk::Desk;
 use self::moves::Duty;
+use self::slices::Slices;
 use crate::aside::{Aside, Done};
 use crate::client::Client;
 use crate::connection::{Connection, Lent, Outcome};
 use crate::effects::Effects;
-use crate::limits::SAID;
+use crate::limits::{SAID, TURN};
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Seat};
 use crate::peers;
@@ -65,15 +67,15 @@ pub(crate) struct Worker {
     desk: Desk,
     poll: Poll,
     listeners: Option<Listeners>,
-    /// By token.
-    connections: Vec<Option<Connection>>,
     /// Numbers for clients that come.
     numbers: Range<i64>,
+    /// By token.
+    connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     /// Connections with more to do than one visit allowed.
     again: VecDeque<usize>,
     /// Connections that letters have given something to send.
-    given: Vec<usize>,
+    given: VecDeque<usize>,
     /// Connections whose replies wait until what they tell is durable.
     held: Vec<usize>,
     /// Connections whose replies leave when enough others have some, too, and when the first of them had.
@@ -81,6 +83,8 @@ pub(crate) struct Worker {
     said_at: Instant,
     /// Connections that wait for a command to be run aside.
     asides: VecDeque<usize>,
+    /// What is done a little in each round.
+    slices: Slices,
     /// Connections beyond a soft limit of client-output-buffer-limit.
     slow: Vec<usize>,
     /// Seconds that have been counted for `timeout`, and when the last one was.
@@ -131,11 +135,11 @@ impl Worker {
             desk,
             poll,
             listeners,
+            numbers: 0..0,
             connections: Vec::new(),
             free: Vec::new(),
             again: VecDeque::new(),
-            given: Vec::new(),
-            numbers: 0..0,
+            given: VecDeque::new(),
             held: Vec::new(),
             said: Vec::new(),
             said_at: Instant::now(),
@@ -145,6 +149,7 @@ impl Worker {
             rules: 0,
             weighs: false,
             asides: VecDeque::new(),
+            slices: Slices::default(),
             slow: Vec::new(),
             duty: Duty::new(thread, server.mailboxes.len()),
         })
@@ -166,7 +171,8 @@ impl Worker {
         }
         let waiting = self.desk.server.mailboxes[self.desk.thread].is_waiting();
         let unsettled = self.desk.is_unsettled() || !self.held.is_empty();
-        let busy = waiting || unsettled || !self.again.is_empty() || !self.asides.is_empty();
+        let works = !self.again.is_empty() || !self.asides.is_empty() || !self.slices.is_empty();
+        let busy = waiting || unsettled || works || !self.given.is_empty();
         let most = match busy {
             true => Duration::ZERO,
             false if self.slow.is_empty() => Duration::from_secs(1),
@@ -204,6 +210,7 @@ impl Worker {
                 self.serve(token);
             }
         }
+        self.do_slices();
         self.tell_changes();
         self.speak();
         self.settle();
@@ -281,8 +288,10 @@ impl Worker {
         if connection.client.id != seat.client {
             return self.forget_aside(client);
         }
+        let start = connection.said();
         connection.client.take_back(client);
         connection.answer(ticket, reply);
+        connection.put_off_changes(&mut self.desk, start);
         if self.desk.carry_out(&connection.client).is_err() {
             // The tree does not say what the client has just been told.
             connection.client.closing = true;
@@ -335,6 +344,9 @@ impl Worker {
         if connection.client.aside.is_some() {
             self.asides.push_back(token);
         }
+        if connection.client.rest.is_some() {
+            self.put_off(token);
+        }
         self.follow(token, outcome);
     }
 
@@ -369,15 +381,12 @@ impl Worker {
             }
             connection.client.tracking = None;
             self.desk.switch_tracking(&mut connection.client);
-            connection.client.unsubscribe(&mut self.desk.effects);
-            // What is not noted now is when the next one comes or goes, or this server does.
-            let _ = self.desk.subscribe(token);
             if let Some(nodes) = &mut connection.client.nodes {
                 nodes.end(&mut self.desk.session);
             }
             // It is closed in any case; then the kernel forgets it too.
             let _ = self.poll.registry().deregister(connection.stream.source());
-            self.free.push(token);
+            self.leave_topics(token, &mut connection.client);
             self.forget_one();
         }
     }
@@ -402,7 +411,7 @@ impl Worker {
                     let parked = self.at(seat).and_then(|connection| connection.answer(ticket, bytes));
                     if let Some(parked) = parked {
                         self.desk.leave(&parked);
-                        self.given.push(seat.token);
+                        self.give(seat.token);
                     }
                 }
                 Letter::Done(done) => self.finish_aside(*done),
@@ -417,8 +426,29 @@ impl Worker {
                 Letter::Resume => self.resume(),
             }
         }
-        while let Some(token) = self.given.pop() {
-            self.serve(token);
+        self.serve_given();
+    }
+
+    /// Notes a connection that has something to send which it has not asked for.
+    fn give(&mut self, token: usize) {
+        if let Some(Some(connection)) = self.connections.get_mut(token) {
+            if !std::mem::replace(&mut connection.is_given, true) {
+                self.given.push_back(token);
+            }
+        }
+    }
+
+    /// Serves those, for a while: a message may have thousands of subscribers. The others follow in the next round.
+    fn serve_given(&mut self) {
+        let begun = Instant::now();
+        while let Some(token) = self.given.pop_front() {
+            if let Some(Some(connection)) = self.connections.get_mut(token) {
+                connection.is_given = false;
+                self.serve(token);
+                if begun.elapsed() > TURN {
+                    return;
+                }
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
 use crate::limits::{ENTRIES, ENTRIES_AT_ONCE, ENTRY_DELAY, ENTRY_DELAY_MOST};
 use crate::numbers::{integer, lower};
+use crate::rest::{Pending, Work};
 
 pub(crate) fn ping(
     context: &mut Context<'_>,
@@ -56,9 +57,13 @@ pub(crate) fn reset(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut R
     if context.client.monitors {
         context.server.monitors.remove(context.client.seat);
     }
-    context.client.reset(context.server.is_open(), context.effects);
+    let topics = context.client.reset(context.server.is_open());
     replies.speak(Protocol::Resp2);
-    replies.simple("RESET");
+    match topics {
+        // Whoever is told that it is done is subscribed to nothing any more, wherever it is asked.
+        Some(topics) => context.put_off(Work::Pending(Pending::leaving(topics), b"+RESET\r\n".to_vec())),
+        None => replies.simple("RESET"),
+    }
     Ok(())
 }
 

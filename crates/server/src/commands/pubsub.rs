@@ -1,16 +1,25 @@
 //! SUBSCRIBE and its kin, PUBLISH, SPUBLISH, PUBSUB.
 //!
-//! A client's own list changes at once; the loop's table, and the tree's, when the command has committed.
+//! A client's own list changes at once; the loop's table, and the tree's, when the command has committed. Of many names some
+//! are changed, and the rest in slices (`rest`).
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use perilune_resp::{Arguments, Replies};
 
+use crate::client::Client;
+use crate::effects::Effects;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
 use crate::keyspace::Keys;
-use crate::limits::SUBSCRIBED_BYTES;
+use crate::limits::{SUBSCRIBED_AT_ONCE, SUBSCRIBED_BYTES};
 use crate::numbers::lower;
 use crate::pattern;
+use crate::rest::Work;
+use crate::settings::Name;
 use crate::subscribers::{self, Topic};
+use crate::subscriptions::Topics;
 
 const HELP: &[&str] = &[
     "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -46,6 +55,29 @@ fn told(replies: &mut Replies<'_>, word: &str, name: Option<&[u8]>, count: usize
     replies.count(count);
 }
 
+/// Whether a client may be subscribed to these names, too.
+fn admit(context: &Context<'_>, topic: Topic, names: Arguments<'_>) -> Result<()> {
+    let none = Topics::default();
+    let topics = context.client.topics.as_deref().unwrap_or(&none);
+    let most =
+        usize::try_from(context.server.live.number(Name::ClientSubscriptionsLimit)).unwrap_or(usize::MAX);
+    if topics.total() + names.len() <= most && topics.bytes + names.extent() <= SUBSCRIBED_BYTES {
+        return Ok(());
+    }
+    // Only what is not there yet counts.
+    let new: HashSet<&[u8]> = names.iter().filter(|name| !topics.has(topic, name)).collect();
+    if topics.total() + new.len() > most {
+        return refuse_with(format!(
+            "ERR a client may be subscribed to {most} names: use several connections, or patterns, or raise \
+             client-subscriptions-limit"
+        ));
+    }
+    if topics.bytes + new.iter().map(|name| name.len()).sum::<usize>() > SUBSCRIBED_BYTES {
+        return refuse("ERR the names that this client is subscribed to take too much memory");
+    }
+    Ok(())
+}
+
 /// SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE.
 pub(crate) fn subscribe(
     context: &mut Context<'_>,
@@ -56,16 +88,9 @@ pub(crate) fn subscribe(
     if context.server.number == 0 {
         return refuse("ERR the database takes no writes, so that nobody can publish: open it for writing");
     }
-    for name in arguments.from(1).iter() {
-        let topics = context.client.topics.get_or_insert_default();
-        if topics.bytes + name.len() > SUBSCRIBED_BYTES {
-            return refuse("ERR the names that this client is subscribed to take too much memory");
-        }
-        if topics.add(topic, name) {
-            context.effects.subscriptions.push((topic, name.to_vec(), true));
-        }
-        told(replies, &word, Some(name), topics.count(topic));
-    }
+    let names = arguments.from(1);
+    admit(context, topic, names)?;
+    change_some(context, (topic, word, true), names, replies);
     Ok(())
 }
 
@@ -76,25 +101,78 @@ pub(crate) fn unsubscribe(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let (topic, word) = topic_of(&arguments[0]);
-    let mut none = Box::default();
-    let topics = context.client.topics.as_mut().unwrap_or(&mut none);
-    let names: Vec<Vec<u8>> = match arguments.len() {
-        1 => topics.names(topic).cloned().collect(),
-        _ => arguments.from(1).iter().map(<[u8]>::to_vec).collect(),
-    };
-    if names.is_empty() {
-        told(replies, &word, None, topics.count(topic));
+    if arguments.len() > 1 {
+        change_some(context, (topic, word, false), arguments.from(1), replies);
+        return Ok(());
     }
-    for name in names {
-        if topics.remove(topic, &name) {
-            context.effects.subscriptions.push((topic, name.clone(), false));
-        }
-        told(replies, &word, Some(&name), topics.count(topic));
-    }
-    if context.client.topics.as_ref().is_some_and(|topics| topics.is_empty()) {
-        context.client.topics = None;
+    let topics = context.client.topics.as_deref();
+    let count = topics.map_or(0, |topics| topics.names(topic).len());
+    if count == 0 {
+        told(replies, &word, None, topics.map_or(0, |topics| topics.count(topic)));
+    } else if count > SUBSCRIBED_AT_ONCE && context.may_park {
+        context.put_off(Work::All { topic, word });
+    } else {
+        leave_some(context.client, context.effects, (topic, &word), count, replies);
     }
     Ok(())
+}
+
+/// Enters or leaves names: as many as can be done at once, where the others may wait.
+fn change_some(
+    context: &mut Context<'_>,
+    (topic, word, is_in): (Topic, String, bool),
+    names: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) {
+    let next = if context.may_park { SUBSCRIBED_AT_ONCE } else { usize::MAX };
+    change(context.client, context.effects, (topic, &word, is_in), names.first(next), replies);
+    if names.len() > next {
+        context.put_off(Work::Names { topic, word, is_in, names: names.to_owned(), next });
+    }
+}
+
+/// The same, whatever there are.
+pub(crate) fn change(
+    client: &mut Client,
+    effects: &mut Effects,
+    (topic, word, is_in): (Topic, &str, bool),
+    names: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) {
+    let topics = Arc::make_mut(client.topics.get_or_insert_default());
+    for name in names.iter() {
+        if if is_in { topics.add(topic, name) } else { topics.remove(topic, name) } {
+            effects.subscriptions.push((topic, name.to_vec(), is_in));
+        }
+        told(replies, word, Some(name), topics.count(topic));
+    }
+    forget_if_empty(client);
+}
+
+/// Leaves the first names of a topic; false: there is none any more.
+pub(crate) fn leave_some(
+    client: &mut Client,
+    effects: &mut Effects,
+    (topic, word): (Topic, &str),
+    most: usize,
+    replies: &mut Replies<'_>,
+) -> bool {
+    let Some(topics) = client.topics.as_mut().map(Arc::make_mut) else { return false };
+    let names: Vec<_> = topics.names(topic).take(most).cloned().collect();
+    for name in names {
+        topics.remove(topic, &name);
+        told(replies, word, Some(&name), topics.count(topic));
+        effects.subscriptions.push((topic, name, false));
+    }
+    let is_more = topics.names(topic).len() > 0;
+    forget_if_empty(client);
+    is_more
+}
+
+fn forget_if_empty(client: &mut Client) {
+    if client.topics.as_ref().is_some_and(|topics| topics.is_empty()) {
+        client.topics = None;
+    }
 }
 
 /// PUBLISH, SPUBLISH.

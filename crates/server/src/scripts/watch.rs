@@ -200,14 +200,15 @@ pub(crate) fn run(server: &Arc<Server>, mut session: Session) {
             }
             runs
         });
-        if running.is_empty() {
+        // A command that is no script may keep a thread from its loop as well.
+        if running.is_empty() && !server.aside.has_left() {
             if server.is_stopping() {
                 return;
             }
             idle += 1;
             if idle > IDLE_TICKS {
                 // Woken by nothing it goes on sleeping.
-                idle = if scripts.sleep() { 0 } else { IDLE_TICKS };
+                idle = if scripts.sleep(|| server.aside.has_left()) { 0 } else { IDLE_TICKS };
                 continue;
             }
         } else {

@@ -79,6 +79,8 @@ settings! {
         "Unread bytes that end a connection, by class: at once, or when there were so many for so many seconds";
     "client-query-buffer-limit" ClientQueryBufferLimit, Database, Kind::Bytes { least: 1 << 20, most: i64::MAX },
         "1073741824", "Bytes of a request that is not whole yet, or of some that wait, that end a connection";
+    "client-subscriptions-limit" ClientSubscriptionsLimit, Database, Kind::Integer { least: 1, most: i64::MAX }, "1000000",
+        "Channels and patterns that a client may be subscribed to; each takes about 300 bytes";
     "databases" Databases, Server, Kind::Integer { least: 1, most: DATABASES_MOST }, "16",
         "Databases to SELECT; what lies in higher ones stays";
     "db" Database, Server, Kind::Text, "", "The file of the database";

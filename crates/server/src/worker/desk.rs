@@ -15,7 +15,7 @@ use crate::mailbox::Letter;
 use crate::queue;
 use crate::server::Server;
 use crate::subscribers;
-use crate::subscriptions::Subscriptions;
+use crate::subscriptions::{Change, Subscriptions};
 use crate::timers::{Clocks, Timers};
 use crate::tracking::audience::Audience;
 use crate::tracking::Tracker;
@@ -77,7 +77,8 @@ impl Desk {
             return Ok(());
         }
         self.send_letters();
-        self.subscribe(client.seat.token)
+        let changes = std::mem::take(&mut self.effects.subscriptions);
+        self.subscribe(client.seat.token, &changes)
     }
 
     /// Watches the keys that a client waits for. What came between its look and the watch is served at once.
@@ -129,11 +130,14 @@ impl Desk {
         })
     }
 
+    /// Puts a connection in or out of what it is subscribed to, here and in the tree.
+    ///
+    /// # Errors
+    /// The tree does not take it.
     #[cold]
-    pub(super) fn subscribe(&mut self, token: usize) -> perilune::Result<()> {
-        let changes = std::mem::take(&mut self.effects.subscriptions);
+    pub(super) fn subscribe(&mut self, token: usize, changes: &[Change]) -> perilune::Result<()> {
         let mut counts = BTreeMap::new();
-        for (topic, name, is_in) in &changes {
+        for (topic, name, is_in) in changes {
             let count = self.subscriptions.change(*topic, name, token, *is_in);
             counts.insert((*topic, &name[..]), count);
         }

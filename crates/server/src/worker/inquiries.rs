@@ -37,7 +37,9 @@ impl Worker {
     fn list(&self, words: Arguments<'_>, asker: Seat) -> Answer {
         let mut answer = Answer::default();
         let Ok(filter) = Filter::of_list(words.from(2)) else { return answer };
-        for connection in self.connections.iter().flatten().filter(|each| filter.means(each, asker)) {
+        for connection in
+            self.connections.iter().flatten().filter(|each| !each.is_doomed && filter.means(each, asker))
+        {
             let mut holds = connection.holds();
             if connection.client.id == asker.client {
                 holds = holds.and_command(words);
@@ -66,19 +68,22 @@ impl Worker {
         let mut answer = Answer::default();
         let Ok(filter) = Filter::of_kill(words.from(2), |_| true) else { return answer };
         let meant = |(token, connection): (usize, &Option<Connection>)| {
-            connection.as_ref().filter(|each| filter.means(each, asker)).map(|_| token)
+            let is_meant = |each: &&Connection| !each.is_doomed && filter.means(each, asker);
+            connection.as_ref().filter(is_meant).map(|_| token)
         };
         let tokens: Vec<usize> = self.connections.iter().enumerate().filter_map(meant).collect();
         answer.count = tokens.len() as i64;
+        let mut others = Vec::new();
         for token in tokens {
             match self.connections.get_mut(token) {
                 // Who asks for its own end is answered first.
                 Some(Some(connection)) if connection.client.id == asker.client => {
                     connection.client.closing = true;
                 }
-                _ => self.end(token),
+                _ => others.push(token),
             }
         }
+        self.end_all(others);
         answer
     }
 

@@ -21,12 +21,15 @@ impl Worker {
         let mut frames = [const { None }; 2];
         for token in tokens {
             let Some(Some(connection)) = self.connections.get_mut(*token) else { continue };
+            if connection.is_doomed {
+                continue;
+            }
             let protocol = connection.client.protocol;
             let frame: &mut Option<Vec<u8>> = &mut frames[usize::from(protocol == Protocol::Resp3)];
             let frame = frame.get_or_insert_with(|| message.frame(protocol, pattern));
             connection.push(frame);
             if self.is_within(*token) {
-                self.given.push(*token);
+                self.give(*token);
             }
         }
     }

@@ -25,9 +25,7 @@ impl Worker {
                 idle.push(token);
             }
         }
-        for token in idle {
-            self.end(token);
-        }
+        self.end_all(idle);
     }
 
     pub(super) fn ring_timers(&mut self) {

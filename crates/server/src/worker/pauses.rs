@@ -78,11 +78,11 @@ impl Desk {
 impl Worker {
     /// Goes on with what CLIENT PAUSE has held back.
     pub(super) fn resume(&mut self) {
-        for (token, connection) in self.connections.iter_mut().enumerate() {
-            let Some(connection) = connection else { continue };
+        for token in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
             if let Some(parked) = connection.client.parked.take_if(|parked| parked.paused) {
                 self.desk.leave(&parked);
-                self.given.push(token);
+                self.give(token);
             }
         }
     }

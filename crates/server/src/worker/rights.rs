@@ -34,12 +34,14 @@ impl Worker {
             .filter(|(_, each)| each.as_ref().is_some_and(|each| is_refused(&each.client, acl)))
             .map(|(token, _)| token)
             .collect();
+        let mut others = Vec::new();
         for token in tokens {
             match self.connections.get_mut(token) {
                 // Who has removed itself is told so first.
                 Some(Some(connection)) if self.held.contains(&token) => connection.client.closing = true,
-                _ => self.end(token),
+                _ => others.push(token),
             }
         }
+        self.end_all(others);
     }
 }

@@ -89,9 +89,7 @@ impl Worker {
                 self.tell(seat, &names);
             }
         }
-        while let Some(token) = self.given.pop() {
-            self.serve(token);
-        }
+        self.serve_given();
     }
 
     /// Tells a client, or the one to which it redirects, of what it keeps and is not so any more.
@@ -202,7 +200,7 @@ impl Worker {
         }
         if let Some(parked) = self.at(seat).and_then(|connection| connection.answer(ticket, reply)) {
             self.desk.leave(&parked);
-            self.given.push(seat.token);
+            self.give(seat.token);
         }
     }
 }

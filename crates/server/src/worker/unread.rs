@@ -14,7 +14,7 @@ impl Worker {
         let Some(connection) = self.at(seat) else { return };
         connection.push(bytes);
         if self.is_within(seat.token) {
-            self.given.push(seat.token);
+            self.give(seat.token);
         }
     }
 
