@@ -109,6 +109,12 @@ impl Loops {
         self.away.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether as many threads are away as may be.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.away.load(Ordering::Relaxed) >= AWAY
+    }
+
     /// Gives loops that have lain too long to spare threads. Called every millisecond while scripts run.
     pub(crate) fn hand_over(&self, server: &Arc<Server>) {
         for slot in &self.slots {

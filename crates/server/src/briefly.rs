@@ -14,6 +14,7 @@ use crate::held::is_held;
 use crate::keyspace::Keys;
 use crate::limits::{BRIEF_COMMANDS, BRIEF_TRIES, LONG_BYTES};
 use crate::memory;
+use crate::patience::Patience;
 use crate::table::{self, Command, Handler, Run, POSTS, WRITE};
 use crate::watched::Watched;
 
@@ -30,14 +31,14 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn try_briefly(
         &mut self,
-        handler: Handler,
+        (handler, patience): (Handler, Patience),
         writes: bool,
         arguments: Arguments<'_>,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<bool> {
         let (database, now) = (self.client.database, self.client.time());
         self.attempt(replies, |context, replies| {
-            let mut keys = Keys::new(context.session, context.effects, database, now, writes);
+            let mut keys = Keys::new(context.session, context.effects, database, now, writes).with(patience);
             Ok(handler(&mut keys, arguments, replies)?)
         })
     }

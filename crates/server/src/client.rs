@@ -55,6 +55,8 @@ pub(crate) struct Client {
     pub(crate) reply_mode: ReplyMode,
     /// Where its replies must end in their buffer: its hard limit of client-output-buffer-limit.
     pub(crate) replies_end: usize,
+    /// Monitors have been shown its command, which runs again, aside.
+    pub(crate) is_shown: bool,
     /// Between MULTI and EXEC.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Watched,
@@ -90,8 +92,6 @@ pub(crate) struct Client {
     pub(crate) rest: Option<Box<Rest>>,
     /// What it is parked on, until it is begun.
     pub(crate) aside: Option<Box<(&'static Command, ArgumentsBuf)>>,
-    /// Those who see all commands have seen that one.
-    pub(crate) is_shown: bool,
 }
 
 /// Clients that this process has had.
@@ -190,6 +190,7 @@ impl Client {
             leaves_untouched: false,
             reply_mode: ReplyMode::On,
             replies_end: usize::MAX,
+            is_shown: false,
             queue: None,
             watched: Watched::default(),
             kept: Watched::default(),
@@ -208,7 +209,6 @@ impl Client {
             last_ticket: TICKETS.fetch_add(1, Ordering::Relaxed) << TICKET_BITS,
             rest: None,
             aside: None,
-            is_shown: false,
         }
     }
 
@@ -341,6 +341,7 @@ impl Client {
             leaves_untouched: self.leaves_untouched,
             reply_mode: ReplyMode::On,
             replies_end: usize::MAX,
+            is_shown: std::mem::take(&mut self.is_shown),
             queue: self.queue.take(),
             watched: std::mem::take(&mut self.watched),
             kept: std::mem::take(&mut self.kept),
@@ -360,7 +361,6 @@ impl Client {
             last_ticket: 0,
             rest: None,
             aside: None,
-            is_shown: std::mem::take(&mut self.is_shown),
         })
     }
 

@@ -10,6 +10,8 @@ use perilune::{Error, ErrorCode};
 pub(crate) enum Failure {
     /// A text for the client, its code first.
     Reply(Cow<'static, str>),
+    /// It takes longer than an event loop can be spared for: it is to run aside.
+    TakesLong,
     /// The database answered; a conflict among them, which runs the command again.
     Database(Error),
 }
@@ -53,9 +55,27 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// [`Failure::TakesLong`] on its way out.
+#[derive(Debug)]
+struct TooLong;
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this takes too long here")
+    }
+}
+
+impl std::error::Error for TooLong {}
+
+/// Whether it is to run aside.
+pub(crate) fn takes_long(error: &Error) -> bool {
+    matches!(error, Error::Other(inner) if inner.is::<TooLong>())
+}
+
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
         match failure {
+            Failure::TakesLong => Error::other(TooLong),
             Failure::Reply(text) => Error::other(Refusal(text)),
             Failure::Database(error) => error,
         }

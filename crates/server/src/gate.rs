@@ -22,6 +22,7 @@ use crate::limits::{ASIDE_BYTES, LONG_BYTES, LONG_COMMANDS, LONG_QUEUE_BYTES, QU
 use crate::mailbox::{Later, Letter};
 use crate::memory;
 use crate::notify;
+use crate::patience::{is_about_many, Patience};
 pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
 use crate::refusals::{only_subscribed, unknown, unknown_word};
 use crate::rest::Work;
@@ -176,6 +177,7 @@ impl Context<'_> {
             }
             queue => {
                 let long = command.takes_long(arguments)
+                    || is_about_many(command, arguments.len()) && !self.server.aside.is_full()
                     || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
                 // What would read more than this goes aside.
                 self.session.limit_reads(ASIDE_BYTES);
@@ -278,7 +280,7 @@ impl Context<'_> {
         if let Err(error) = outcome {
             replies.rewind(start);
             let is_held = self.client.held || self.puts_off(&error);
-            let is_long = error.is_long_read() && self.may_park;
+            let is_long = (error.is_long_read() || failure::takes_long(&error)) && self.may_park;
             if is_held || is_long {
                 self.effects.rewind(before);
                 self.effects.tally.clear();
@@ -375,6 +377,9 @@ impl Context<'_> {
             self.note_uses(command, arguments);
         }
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
+        // Nobody waits for what runs aside; where too many do, it runs here.
+        let is_loop = self.may_park && !self.server.aside.is_full();
+        let patience = if is_loop { Patience::of_loop(command) } else { Patience::Endless };
         let writes = command.is(WRITE);
         // What posts messages takes a whole transaction, telling of changes too, and so does comparing what is watched; quick
         // ways tell of no events. Neither takes long values, of which each try would make a copy.
@@ -384,13 +389,13 @@ impl Context<'_> {
         let is_plain = !command.is(POSTS) && !compares && !is_long && !tells;
         if is_plain && !self.effects.tells(command.quick_tells) {
             if let Some(quick) = command.quick {
-                let mut keys = Keys::new(self.session, self.effects, database, now, false);
+                let mut keys = Keys::new(self.session, self.effects, database, now, false).with(patience);
                 if quick(&mut keys, arguments, replies)? {
                     return Ok(());
                 }
             }
         }
-        if is_plain && self.try_briefly(handler, writes, arguments, replies)? {
+        if is_plain && self.try_briefly((handler, patience), writes, arguments, replies)? {
             return Ok(());
         }
         // A key that is missed may be an event, and that a message.
@@ -399,7 +404,7 @@ impl Context<'_> {
         let options = TransactionOptions { read_only, ..TransactionOptions::default() };
         self.transaction(&options, |session, _, effects| {
             replies.rewind(start);
-            let mut keys = Keys::new(session, effects, database, now, writes);
+            let mut keys = Keys::new(session, effects, database, now, writes).with(patience);
             Ok(handler(&mut keys, arguments, replies)?)
         })
     }

@@ -41,6 +41,7 @@ mod monitors;
 mod notify;
 mod numbers;
 mod password;
+mod patience;
 mod pattern;
 mod peers;
 mod permits;

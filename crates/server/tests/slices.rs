@@ -210,6 +210,94 @@ fn a_long_exec_lets_others_in() {
     assert_eq!(other.line("dbsize"), Answer::Integer(20_000));
 }
 
+/// What takes all of a large key, or a long range, or names many things, ran in its loop: SUNIONSTORE of two sets of 200,000
+/// members held it for two seconds.
+#[test]
+fn what_takes_large_keys_lets_others_in() {
+    const MEMBERS: usize = 20_000;
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut client, mut other) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    let mut session = ours.database.session().expect("a session");
+    let words = |line: &str, each: &dyn Fn(usize) -> String| -> Vec<String> {
+        line.split(' ').map(str::to_owned).chain((0..MEMBERS).map(each)).collect()
+    };
+    for (line, answer) in [("sadd s", MEMBERS), ("sadd t", MEMBERS), ("rpush l", MEMBERS)] {
+        assert_eq!(
+            client.call(words(line, &|number| format!("{line}{number:06}"))),
+            Answer::Integer(answer as i64)
+        );
+    }
+    let mut monitor = Client::connect(&ours.socket);
+    assert_eq!(monitor.line("monitor"), ok());
+    let long = [
+        ("sunionstore u s t", Answer::Integer(2 * MEMBERS as i64), "u"),
+        ("copy u v", Answer::Integer(1), "v"),
+        ("zunionstore z 2 s t", Answer::Integer(2 * MEMBERS as i64), "z"),
+        ("sort l by nosort store w", Answer::Integer(MEMBERS as i64), "w"),
+        ("zrangestore y z 0 -1", Answer::Integer(2 * MEMBERS as i64), "y"),
+    ];
+    for (line, answer, key) in long {
+        let name = line.split(' ').next().expect("a name");
+        client.send(&request(line.split(' ')));
+        let target = node!("^redis", 0, key).expect("a node");
+        let mut has = || session.count_children(&target).expect("a count") > 0;
+        loop {
+            let has_begun = other.line("client list").to_text().contains(&format!("cmd={name} "));
+            let has_ended = has();
+            if has_begun && !has_ended {
+                break;
+            }
+            assert!(!has_ended, "{line}: nobody was answered while it ran");
+        }
+        assert_eq!(client.receive(), Some(answer), "{line}");
+    }
+    for (line, count) in [
+        ("smembers u", 2 * MEMBERS),
+        ("lrange l 0 -1", MEMBERS),
+        ("zrange z 0 -1", 2 * MEMBERS),
+        ("keys *", 8),
+    ] {
+        let Answer::Array(all) = client.line(line) else { panic!("{line}") };
+        assert_eq!(all.len(), count, "{line}");
+        // Inside a transaction and a script nobody can leave.
+        client.send(&[request(["multi"]), request(line.split(' ')), request(["exec"])].concat());
+        let Some(Answer::Array(replies)) = (0..3).filter_map(|_| client.receive()).last() else {
+            panic!("{line}")
+        };
+        assert_eq!(replies, [Answer::Array(all)], "{line}");
+    }
+    assert_eq!(client.line("lrange l 10 11").to_text().matches("Bulk").count(), 2);
+    client.line("echo ended");
+    let mut shown = 0;
+    loop {
+        let line = monitor.receive().expect("what was asked").to_text();
+        shown += usize::from(line.contains("\"sunionstore\" \"u\""));
+        if line.contains("\"ended\"") {
+            break;
+        }
+    }
+    assert_eq!(shown, 1, "what runs again is shown once");
+    assert!(client.line("info commandstats").to_text().contains("cmdstat_sunionstore:calls=1,"));
+}
+
+/// Each rule was compared with each other one: 100,000 patterns of a user held the loop for minutes.
+#[test]
+fn rules_of_users_have_a_limit() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let mut set = |sign: &str, count: usize| {
+        let rules = (0..count).map(|number| format!("{sign}{number}"));
+        client.call(["acl", "setuser", "ada"].map(str::to_owned).into_iter().chain(rules))
+    };
+    for sign in ["~", "&", "+get|"] {
+        assert_eq!(set(sign, 4_096), ok());
+        let told = set(sign, 4_097).to_text();
+        assert!(told.contains("Too many rules: there may be 4096"), "{told}");
+    }
+}
+
 /// CLIENT KILL of many ends them all, and is answered with how many there were.
 #[test]
 fn many_are_ended() {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use perilune_resp::Arguments;
 
 use super::access::{access, special_words, unnamed_keys, Access, CATEGORIES, READS, WRITES};
+use crate::limits::ACL_RULES;
 use crate::pattern;
 use crate::table::{commands, find, Command, PUBSUB};
 
@@ -101,6 +102,9 @@ impl Selector {
             Some(b'&') => self.add_channel(&rule[1..])?,
             Some(b'+' | b'-') => self.add_command(rule)?,
             _ => return Ok(false),
+        }
+        if self.keys.len().max(self.channels.len()).max(self.rules.len()) > ACL_RULES {
+            return Err("Too many rules: there may be 4096 for keys, for channels, and for commands");
         }
         Ok(true)
     }

@@ -46,7 +46,10 @@ pub(crate) fn keys(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
     let mark = replies.begin_array();
     let mut count = 0;
     let mut walk = keys.walk()?;
+    let mut walked = 0;
     while let Some(name) = walk.next(keys)? {
+        walked += 1;
+        keys.patience.bear(walked)?;
         if pattern::matches(&arguments[1], name) {
             replies.bulk(name);
             count += 1;

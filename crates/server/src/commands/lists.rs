@@ -281,6 +281,7 @@ pub(crate) fn lrange(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mu
     let (start, last) = (integer(&arguments[2])?, integer(&arguments[3])?);
     let mut list = List::open(keys, &arguments[1])?;
     let (start, end) = span(start, last, list.length());
+    keys.patience.bear(end - start)?;
     replies.array((end - start) as usize);
     for index in start..end {
         replies.bulk(&list.get(keys.session, index)?);

@@ -78,6 +78,7 @@ impl Range {
         }
         let mut at = if let Range::Rank(first, last) = self {
             let (start, end) = span(*first, *last, zset.count);
+            keys.patience.bear(end - start)?;
             if zset.count - end < start {
                 // The other end is nearer.
                 let mut found = gather(keys, zset, !backwards, zset.count - end, end - start)?;
@@ -105,6 +106,7 @@ impl Range {
             if inside {
                 found.push(scored);
                 left -= 1;
+                keys.patience.bear(found.len() as i64)?;
             }
         }
         Ok(found)

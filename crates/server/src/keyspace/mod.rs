@@ -26,13 +26,14 @@ use std::ops::{Bound, Range};
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use perilune::{Batch, Cursor, IntoValue, Node, NodeRef, Session, ValueRef};
+use perilune::{Batch, Cursor, IntoValue, Neighbour, Node, NodeRef, Session, ValueRef};
 use perilune_resp::Arguments;
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
 use crate::limits::{DATABASES, KEY_BYTES, PIECE_BYTES, SHORT_BYTES};
 use crate::notify;
+use crate::patience::Patience;
 
 pub(crate) use self::contents::Contents;
 pub(crate) use self::expiry::{index as expiries, is_due, readdress, sweep, tell_expired};
@@ -174,6 +175,8 @@ pub(crate) struct Keys<'s> {
     pub(crate) now: i64,
     /// Whether expired keys that are met are removed.
     writes: bool,
+    /// How long the command may take.
+    pub(crate) patience: Patience,
 }
 
 impl<'s> Keys<'s> {
@@ -184,7 +187,13 @@ impl<'s> Keys<'s> {
         now: i64,
         writes: bool,
     ) -> Keys<'s> {
-        Keys { session, effects, database, now, writes }
+        Keys { session, effects, database, now, writes, patience: Patience::Endless }
+    }
+
+    /// The same for a command that may not take long.
+    #[inline]
+    pub(crate) fn with(self, patience: Patience) -> Keys<'s> {
+        Keys { patience, ..self }
     }
 
     /// Notes that the key called `name` is there now, a list or a sorted set, which clients may wait for.
@@ -233,6 +242,10 @@ impl<'s> Keys<'s> {
     /// What lies at `key`; an expired one is absent.
     pub(crate) fn open(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {
         let entry = self.look_up(key)?;
+        if let (true, Some(entry)) = (self.patience.counts_keys(), &entry) {
+            let elements = self.elements(key, entry)?;
+            self.patience.bear(elements)?;
+        }
         if !self.writes {
             self.effects.looks.note(entry.is_some());
             if entry.is_none() {
@@ -240,6 +253,18 @@ impl<'s> Keys<'s> {
             }
         }
         Ok(entry)
+    }
+
+    /// How many elements a key has; a string has none.
+    fn elements(&mut self, key: &Key<'_>, entry: &Entry) -> Result<i64> {
+        if entry.kind != Kind::List {
+            return Ok(entry.figure);
+        }
+        let part = key.part(entry.kind)?;
+        let last =
+            self.session.neighbour(Neighbour::LastChild, &part)?.map(|node| node.to_node()).transpose()?;
+        let index = last.map(|node| Ok::<_, perilune::Error>(node.last()?.and_then(|index| index.as_i64())));
+        Ok(index.transpose()?.flatten().map_or(0, |index| index.saturating_sub(entry.figure)))
     }
 
     fn look_up(&mut self, key: &Key<'_>) -> Result<Option<Entry>> {

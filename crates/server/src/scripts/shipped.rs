@@ -13,7 +13,7 @@ use super::json;
 use super::nodes::{
     child_beside, given, graft, increase, named, push, set, set_number, without_content, Given,
 };
-use crate::failure::{refuse, Failure, Result};
+use crate::failure::{refuse, text_of, Failure, Result};
 
 const PRIVATE: &str = "LEAVE a name without ^ is private to the program";
 
@@ -58,6 +58,7 @@ pub(crate) fn answer(session: &mut Session, texts: Texts<'_>, answer: &mut Vec<u
         Err(Failure::Database(error)) if error.is_retry() => return Err(error),
         Err(Failure::Database(error)) => perilune::remote::line_of(&error),
         Err(Failure::Reply(text)) => text.into_owned(),
+        Err(failure @ Failure::TakesLong) => text_of(&failure.into()).into_owned(),
     };
     answer.truncate(start);
     Replies::new(answer, Protocol::Resp3).error(&text);

@@ -26,6 +26,8 @@ use std::sync::LazyLock;
 
 use perilune_resp::Arguments;
 
+use crate::patience::WHOLE;
+
 pub(crate) use self::absent::reason as absent;
 pub(crate) use self::facts::{facts, Argument, Facts};
 pub(crate) use self::row::*;
@@ -62,9 +64,12 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut places = vec![None; PLACES];
     let mut rows: Vec<&Command> = Vec::new();
     let mut next_word = PLACES;
+    let is_there = |whole: &&str| all.iter().any(|command| command.name == *whole);
+    assert!(WHOLE.iter().all(is_there), "what takes whole keys is a command");
     for command in Vec::leak(all) {
         let name = command.name.as_bytes();
         command.ends = ends(name);
+        command.takes_whole_keys = WHOLE.contains(&command.name);
         command.is_plain = name.len() <= 16 && name.iter().all(u8::is_ascii_lowercase);
         let mut place = hash(command.ends, name.len());
         while places[place].is_some() {

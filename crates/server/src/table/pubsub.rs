@@ -10,7 +10,7 @@ const SUBSCRIBES: u32 = PUBSUB | NOSCRIPT | SUBSCRIBED;
 pub(super) const ROWS: &[Command] = &[
     on_connection("psubscribe", -2, SUBSCRIBES, GROUP, pubsub::subscribe, "Subscribes to channels by patterns"),
     on_keys("publish", 3, PUBSUB | FAST | POSTS, NONE, GROUP, pubsub::publish, "Sends a message to a channel"),
-    on_keys("pubsub", -2, PUBSUB, NONE, GROUP, pubsub::pubsub, "Says who is subscribed to what")
+    on_keys("pubsub", -2, PUBSUB | LONG, NONE, GROUP, pubsub::pubsub, "Says who is subscribed to what")
         .with(&["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"]),
     on_connection("punsubscribe", -1, SUBSCRIBES, GROUP, pubsub::unsubscribe, "Ends subscriptions to patterns"),
     on_keys("spublish", 3, PUBSUB | FAST | POSTS, ONE, GROUP, pubsub::publish, "Sends a message to a channel of a shard"),

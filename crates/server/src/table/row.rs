@@ -99,6 +99,8 @@ pub(crate) struct Command {
     pub(crate) quick: Option<Quick>,
     /// The classes of events that it is for, whose telling takes a transaction.
     pub(crate) quick_tells: u32,
+    /// It takes all elements of its keys.
+    pub(crate) takes_whole_keys: bool,
     /// The words that may follow it, if it is a container of commands.
     pub(crate) words: &'static [&'static str],
     /// Its place in the index: the same as long as the program runs, and below `NUMBERS`; and the number of the first of
@@ -243,6 +245,7 @@ pub(super) const fn on_keys(
         run,
         quick: None,
         quick_tells: 0,
+        takes_whole_keys: false,
         words: &[],
         number: 0,
         ends: (0, 0),
@@ -272,6 +275,7 @@ pub(super) const fn on_connection(
         run,
         quick: None,
         quick_tells: 0,
+        takes_whole_keys: false,
         words: &[],
         number: 0,
         ends: (0, 0),

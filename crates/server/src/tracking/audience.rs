@@ -152,15 +152,25 @@ impl Audience {
     }
 
     fn note(&mut self, change: &Change) {
-        for (_, prefix) in self.prefixes.iter_mut().filter(|(name, _)| change.key.starts_with(name)) {
-            match prefix.changed.get_mut(&change.key) {
-                Some(by) if *by != change.by => *by = 0,
-                Some(_) => {}
-                None => {
-                    self.bytes += change.bytes();
-                    prefix.changed.insert(change.key.clone(), change.by);
+        let bytes = &mut self.bytes;
+        let mut add = |prefix: &mut Prefix| match prefix.changed.get_mut(&change.key) {
+            Some(by) if *by != change.by => *by = 0,
+            Some(_) => {}
+            None => {
+                *bytes += change.bytes();
+                prefix.changed.insert(change.key.clone(), change.by);
+            }
+        };
+        // Of many prefixes those are looked for that the key may have.
+        if self.prefixes.len() > change.key.len() {
+            for end in 0..=change.key.len() {
+                if let Some(prefix) = self.prefixes.get_mut(&change.key[..end]) {
+                    add(prefix);
                 }
             }
+        } else {
+            let its = self.prefixes.iter_mut().filter(|(name, _)| change.key.starts_with(name));
+            its.for_each(|(_, prefix)| add(prefix));
         }
         self.all |= self.bytes > CHANGED_BYTES;
     }
