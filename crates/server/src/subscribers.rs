@@ -14,7 +14,7 @@ use perilune_resp::{Protocol, Replies};
 use crate::effects::Effects;
 use crate::failure::Result;
 use crate::keyspace::{name, NAME};
-use crate::limits::KEY_BYTES;
+use crate::limits::{KEY_BYTES, SUBSCRIBED_AT_ONCE};
 use crate::mailbox::Letter;
 use crate::{pattern, peers};
 
@@ -193,14 +193,19 @@ pub(crate) fn publish(
     Ok(found.clients)
 }
 
-/// Removes what a dead server has noted.
+/// Removes what a dead server has noted, some names at a time: it may have been a million, and nobody waits for the disk
+/// because of them.
 pub(crate) fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
+    let options = TransactionOptions { durability: Some(Durability::None), ..TransactionOptions::default() };
     for topic in Topic::ALL {
-        for name in known(session, topic)? {
-            let place = place(topic, &name)?;
-            session.transaction(|session| {
-                session.delete_tree(&place.child(server)?)?;
-                drop_if_alone(session, &place)
+        for names in known(session, topic)?.chunks(SUBSCRIBED_AT_ONCE) {
+            session.transaction_with(&options, |session| {
+                for name in names {
+                    let place = place(topic, name)?;
+                    session.delete_tree(&place.child(server)?)?;
+                    drop_if_alone(session, &place)?;
+                }
+                Ok(())
             })?;
         }
     }
