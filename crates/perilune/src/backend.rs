@@ -321,10 +321,19 @@ impl StoreSession for BackendSession {
         fn rollback(&mut self) -> StoreResult<()>;
         fn retry(&mut self) -> StoreResult<()>;
         fn give_up(&mut self);
+        #[inline]
+        fn limit_pending(&mut self, bytes: usize);
         fn validate(&mut self) -> StoreResult<()>;
         fn keep_reads(&mut self) -> Option<KeptReads>;
         fn rest_on(&mut self, kept: &[KeptReads]) -> StoreResult<bool>;
         fn set_commit_hook(&mut self, hook: Option<CommitHook>);
+    }
+
+    fn pending_bytes(&self) -> usize {
+        match self {
+            BackendSession::File(session) => session.pending_bytes(),
+            BackendSession::Server(session) => session.pending_bytes(),
+        }
     }
 
     #[inline]

@@ -257,6 +257,18 @@ impl Session {
         self.trees.database.give_up();
     }
 
+    /// Bytes of memory that the writes of the open transaction take, about; 0 for a database behind a server.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.trees.database.pending_bytes()
+    }
+
+    /// From now on, in whatever transaction, a write that would make these more than so many is refused: it is
+    /// `LimitReached`, and the transaction goes on without it.
+    pub fn limit_pending(&mut self, bytes: usize) {
+        self.trees.database.limit_pending(bytes);
+    }
+
     /// Checks that all the open transaction has read is still one state.
     ///
     /// # Errors

@@ -452,6 +452,15 @@ pub trait Session: Send {
     /// Ends a series of tries that will not go on (the body failed for good).
     fn give_up(&mut self);
 
+    /// Bytes of memory that the writes of the open transaction take, about; 0 where that is not known.
+    fn pending_bytes(&self) -> usize {
+        0
+    }
+
+    /// From now on, in whatever transaction, a write that would make these more than so many is refused: it is
+    /// `LimitReached`, and the transaction goes on without it. Where they are not counted it does nothing.
+    fn limit_pending(&mut self, _bytes: usize) {}
+
     /// How often the open transaction has been run again (0 in its first run).
     fn restarts(&self) -> u32;
 

@@ -83,6 +83,8 @@ pub struct Session {
     /// Whether commits leave the wait for the disk to `settle`, and whether one has.
     deferring: bool,
     unsettled: bool,
+    /// Bytes of memory that the writes of an open transaction may take.
+    pending_max: usize,
     hook: Option<CommitHook>,
     /// What is read instead of the present; nothing can be written then.
     snapshot: Option<Box<Snapshot>>,
@@ -121,6 +123,7 @@ impl Session {
             forked_levels: 0,
             deferring: false,
             unsettled: false,
+            pending_max: usize::MAX,
             hook: None,
             snapshot: None,
             scratch: Vec::new(),

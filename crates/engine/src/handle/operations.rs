@@ -34,6 +34,17 @@ fn check_probes(probes: &[Probe<'_>]) -> Result<()> {
 }
 
 impl Session {
+    /// Refuses a write that would make an open transaction take more memory than it may.
+    #[inline]
+    fn check_pending(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let taken = |session: &Session| session.pending_bytes() + key.len() + value.len();
+        if self.pending_max != usize::MAX && taken(self) > self.pending_max {
+            let limit = self.pending_max as u64;
+            return Err(Error::LimitReached { what: "bytes of the writes of a transaction", limit });
+        }
+        Ok(())
+    }
+
     /// Runs `write` in the open transaction, or in one of its own.
     fn in_transaction<R>(
         &mut self,
@@ -284,6 +295,7 @@ impl StoreSession for Session {
         if self.brief.is_open() {
             return self.brief.write(key, Some(value));
         }
+        self.check_pending(key, value)?;
         self.in_transaction(|_, txn, _| {
             txn.set(Which::Main, key, value);
             Ok(())
@@ -322,6 +334,7 @@ impl StoreSession for Session {
         if self.brief.is_open() {
             return self.brief.remove(&self.access, key);
         }
+        self.check_pending(key, &[])?;
         self.in_transaction(|access, txn, _| {
             let existed = access.txn_has_value(txn, Which::Main, key)?;
             txn.remove(Which::Main, key);
@@ -332,6 +345,7 @@ impl StoreSession for Session {
     fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
         self.here_to_write()?;
         check_key(prefix)?;
+        self.check_pending(prefix, &[])?;
         self.freeing(|session| {
             session.in_transaction(|_, txn, _| {
                 txn.remove_prefix(Which::Main, prefix);
@@ -348,6 +362,7 @@ impl StoreSession for Session {
             self.access.update(Which::Main, key, change)?;
             return self.acknowledge(None);
         }
+        self.check_pending(key, &[])?;
         self.in_transaction(|access, txn, scratch| {
             let found = access.txn_get(txn, Which::Main, key, scratch)?;
             let mut buffer: UpdateBuffer = [0; 64];
@@ -371,6 +386,7 @@ impl StoreSession for Session {
             self.acknowledge(None)?;
             return Ok(swapped);
         }
+        self.check_pending(key, new.unwrap_or(&[]))?;
         self.in_transaction(|access, txn, scratch| {
             let found = access.txn_get(txn, Which::Main, key, scratch)?;
             if found.then_some(scratch.as_slice()) != expected {
@@ -542,6 +558,14 @@ impl StoreSession for Session {
 
     fn give_up(&mut self) {
         self.series = None;
+    }
+
+    fn pending_bytes(&self) -> usize {
+        self.running.as_ref().map_or(0, |running| running.txn.overlay.bytes())
+    }
+
+    fn limit_pending(&mut self, bytes: usize) {
+        self.pending_max = bytes;
     }
 
     fn restarts(&self) -> u32 {

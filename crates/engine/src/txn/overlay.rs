@@ -55,6 +55,11 @@ impl Overlay {
         self.levels.iter().flatten().all(Writes::is_empty) && self.patches.is_empty()
     }
 
+    /// Bytes of memory that all writes take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.levels.iter().flatten().map(Writes::bytes).sum()
+    }
+
     /// Opens a level.
     pub(crate) fn push(&mut self) {
         self.levels.push(std::mem::take(&mut self.spare));

@@ -23,6 +23,10 @@ use crate::tree::removal_end;
 /// So many are kept in order.
 const FEW: usize = 8;
 
+/// Bytes of memory that a write takes besides its key and its value, or a removal besides its prefix; rather more, since what
+/// finds them doubles when it grows.
+const OWN_BYTES: usize = 288;
+
 /// Between which keys.
 pub(super) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
@@ -30,6 +34,12 @@ pub(super) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 pub(super) struct Write {
     key: Arc<[u8]>,
     value: Option<Vec<u8>>,
+}
+
+impl Write {
+    fn bytes(&self) -> usize {
+        OWN_BYTES + self.key.len() + self.value.as_ref().map_or(0, Vec::len)
+    }
 }
 
 /// The digest of a key that is looked for, once it is wanted.
@@ -73,6 +83,8 @@ pub(super) struct Writes {
     /// The same by the keys, of the first entries.
     order: BTreeMap<Arc<[u8]>, usize>,
     removals: BTreeSet<Vec<u8>>,
+    /// Of all entries and removals.
+    bytes: usize,
 }
 
 impl Writes {
@@ -80,9 +92,15 @@ impl Writes {
         self.entries.is_empty() && self.removals.is_empty()
     }
 
+    /// Bytes of memory that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes all out; keeps some memory.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
+        self.bytes = 0;
         self.forget_places();
         self.removals.clear();
     }
@@ -127,6 +145,8 @@ impl Writes {
             self.insert(sought, Write { key: sought.key.into(), value: value.map(<[u8]>::to_vec) });
             return false;
         };
+        self.bytes -= self.entries[at].value.as_ref().map_or(0, Vec::len);
+        self.bytes += value.map_or(0, <[u8]>::len);
         match (&mut self.entries[at].value, value) {
             (Some(old), Some(value)) => {
                 value.clone_into(old);
@@ -148,7 +168,11 @@ impl Writes {
             let key = Arc::clone(&write.key);
             let mut sought = Sought::new(&key);
             match self.find(&mut sought) {
-                Some(at) => self.entries[at].value = write.value,
+                Some(at) => {
+                    self.bytes -= self.entries[at].bytes();
+                    self.bytes += write.bytes();
+                    self.entries[at].value = write.value;
+                }
                 None => self.insert(&mut sought, write),
             }
         }
@@ -157,6 +181,7 @@ impl Writes {
 
     /// Adds a write of a key that is not written.
     fn insert(&mut self, sought: &mut Sought<'_>, write: Write) {
+        self.bytes += write.bytes();
         if self.is_sorted() {
             if self.entries.len() < FEW {
                 let at = self.entries.partition_point(|before| before.key < write.key);
@@ -203,6 +228,7 @@ impl Writes {
     fn take_out(&mut self, key: &[u8]) {
         let mut sought = Sought::new(key);
         let Some(at) = self.find(&mut sought) else { return };
+        self.bytes -= self.entries[at].bytes();
         if self.is_sorted() {
             self.entries.remove(at);
             return;
@@ -253,8 +279,10 @@ impl Writes {
         if self.covering(prefix).is_none() {
             let covered: Vec<_> = self.removals.range::<[u8], _>(below).cloned().collect();
             for removal in covered {
+                self.bytes -= OWN_BYTES + removal.len();
                 self.removals.remove(&removal);
             }
+            self.bytes += OWN_BYTES + prefix.len();
             self.removals.insert(prefix.to_vec());
         }
     }
