@@ -1,9 +1,9 @@
 //! A chart of a command's results, written where the user wants it.
 
-use std::fs;
 use std::path::Path;
 
 use perilune_chart::Drawing;
+use perilune_server::files::replace;
 
 use crate::failure::{doing, environment, Result};
 
@@ -11,9 +11,9 @@ use crate::failure::{doing, environment, Result};
 pub(crate) fn write(file: &Path, drawing: &Drawing) -> Result<()> {
     let picture = file.with_extension("png");
     let named = |file: &Path| format!("write {}", file.display());
-    fs::write(file, drawing.svg()).map_err(doing(named(file)))?;
+    replace(file, 0o666, drawing.svg().as_bytes()).map_err(doing(named(file)))?;
     let bytes = drawing.png().map_err(|error| environment(format!("cannot write a PNG: {error}")))?;
-    fs::write(&picture, bytes).map_err(doing(named(&picture)))?;
+    replace(&picture, 0o666, &bytes).map_err(doing(named(&picture)))?;
     println!("chart: {}, {}", file.display(), picture.display());
     Ok(())
 }

@@ -4,10 +4,12 @@
 //! ends, killed or not. It has a process group of its own, so that Ctrl-C at the terminal does not end it. So no
 //! signal is handled.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::{env, fs, process};
+use std::{env, fs, io, process};
 
 use crate::failure::{doing, Result};
 
@@ -21,8 +23,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Makes it where temporary files go (`$TMPDIR`), for the benchmark `name`.
     pub(crate) fn new(name: &str) -> Result<Scratch> {
-        let path = env::temp_dir().join(format!("perilune-{name}-{}", process::id()));
-        fs::create_dir_all(&path).map_err(doing(format!("make {}", path.display())))?;
+        let path = make(&env::temp_dir().join(format!("perilune-{name}-{}", process::id())))?;
         let remover = Command::new("/bin/sh")
             .args(["-c", "cat; rm -rf -- \"$1\"", "sh"])
             .arg(&path)
@@ -44,6 +45,20 @@ impl Scratch {
         let file = self.path.join(name);
         fs::write(&file, text).map_err(doing(format!("write {}", file.display())))
     }
+}
+
+/// Makes a directory of this name, or with a number behind it: one that nobody else has made, and nobody else looks into.
+fn make(wanted: &Path) -> Result<PathBuf> {
+    let mut path = wanted.to_owned();
+    for number in 0.. {
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1_000 => {
+                path = PathBuf::from(format!("{}-{number}", wanted.display()));
+            }
+            made => return made.map(|()| path.clone()).map_err(doing(format!("make {}", path.display()))),
+        }
+    }
+    Ok(path)
 }
 
 impl Drop for Scratch {

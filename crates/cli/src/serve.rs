@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use perilune::Database;
+use perilune_server::files::replace;
 use perilune_server::{FileError, Kind, Name, Running, SettingError, Settings, StartError, SETTINGS};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -181,7 +182,7 @@ struct PidFile(PathBuf);
 
 impl PidFile {
     fn write(path: PathBuf) -> Result<PidFile> {
-        std::fs::write(&path, format!("{}\n", std::process::id()))
+        replace(&path, 0o644, format!("{}\n", std::process::id()).as_bytes())
             .map_err(doing(format!("write `pidfile` {}", path.display())))?;
         Ok(PidFile(path))
     }

@@ -127,7 +127,7 @@ fn failures_say_what_to_do() {
     failing(&["dump", "missing.db"], ENVIRONMENT, "no such database");
     failing(&["dump", "t.db", "^a("], WRONG_USE, "expected a number or a quoted string");
     failing(&["dump", "t.db", "--format", "zwr"], FOUND, "M names have at most 31");
-    failing(&["dump", "t.db", "-o", "no/such/file"], ENVIRONMENT, "no/such/file.partial");
+    failing(&["dump", "t.db", "-o", "no/such/file"], ENVIRONMENT, "write no/such/file");
     failing(&["load", "t.db", "missing.txt"], ENVIRONMENT, "missing.txt");
     failing(&["load", "t.db", "--resume"], WRONG_USE, "only a regular file");
     let (code, out, err) = place.run(&["dump", "t.db", "--format", "zwr", "--keep-going"]);

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -36,6 +37,11 @@ impl Level {
             Level::Warning => "warning",
         }
     }
+}
+
+/// Opens the file at `path`, to append; one that is made is not for everybody to read.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o640).open(path)
 }
 
 /// The log.
@@ -63,8 +69,7 @@ struct Flood {
 impl Journal {
     /// Opens the file at `path`, to append.
     pub(crate) fn open(path: Option<PathBuf>, json: bool) -> io::Result<Journal> {
-        let file =
-            path.as_ref().map(|path| OpenOptions::new().create(true).append(true).open(path)).transpose()?;
+        let file = path.as_deref().map(open).transpose()?;
         Ok(Journal { path, file: Mutex::new(file), json, floods: Mutex::default() })
     }
 
@@ -76,7 +81,7 @@ impl Journal {
     /// Opens the file again, which was moved away; if that fails the old one stays.
     pub(crate) fn reopen(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let file = open(path)?;
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
         Ok(())
     }

@@ -27,6 +27,7 @@ mod effects;
 mod elsewhere;
 mod failure;
 mod figures;
+pub mod files;
 mod gate;
 mod held;
 mod inquiry;

@@ -13,12 +13,13 @@ mod progress;
 mod row;
 mod tree;
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
 use perilune_chart::{bars, Bar};
 use perilune_luahost::Host;
+use perilune_server::files::replace;
 
 use crate::arguments::CollatzOptions;
 use crate::chart;
@@ -158,5 +159,5 @@ fn draw_chart(file: &Path, n: u64, rows: &[Row]) -> Result<()> {
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(file, bytes).map_err(doing(format!("write {}", file.display())))
+    replace(file, 0o666, bytes).map_err(doing(format!("write {}", file.display())))
 }

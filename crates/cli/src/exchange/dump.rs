@@ -1,16 +1,17 @@
 //! `dump`: nodes of a database as lines of text, in the order of the tree.
 //!
-//! A file named by `-o` appears when it is complete: until then it is FILE.partial.
+//! A file named by `-o` appears when it is complete: until then it is a file beside it that nobody else has
+//! made (`perilune_server::files`).
 //!
 //! Invariants
 //! - A dump is of one moment: it reads a snapshot.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use perilune::{Cursor, Database, Node, Session, ValueRef};
+use perilune_server::files::NewFile;
 
 use crate::exchange::format::{CharsetName, Format, Writer};
 use crate::exchange::progress::Progress;
@@ -65,12 +66,10 @@ pub(crate) fn dump(options: &DumpOptions) -> Result<()> {
     let left_out = match &options.output {
         None => write_all(options, &mut session, cursors, &mut io::stdout().lock())?,
         Some(file) => {
-            let partial = PathBuf::from(format!("{}.partial", file.display()));
-            let left_out = write_file(options, &mut session, cursors, &partial).inspect_err(|_| {
-                // Nothing more can be done about it; the error is told.
-                let _ = fs::remove_file(&partial);
-            })?;
-            fs::rename(&partial, file).map_err(doing(format!("write {}", file.display())))?;
+            let named = || format!("write {}", file.display());
+            let mut new = NewFile::begin(file, 0o666).map_err(doing(named()))?;
+            let left_out = write_all(options, &mut session, cursors, &mut new)?;
+            new.keep().map_err(doing(named()))?;
             left_out
         }
     };
@@ -78,18 +77,6 @@ pub(crate) fn dump(options: &DumpOptions) -> Result<()> {
         return Err(found(format!("{left_out} nodes were left out")));
     }
     Ok(())
-}
-
-fn write_file(
-    options: &DumpOptions,
-    session: &mut Session,
-    cursors: Vec<Cursor>,
-    path: &Path,
-) -> Result<u64> {
-    let mut file = File::create(path).map_err(doing(format!("write {}", path.display())))?;
-    let left_out = write_all(options, session, cursors, &mut file)?;
-    file.sync_all().map_err(doing(format!("write {}", path.display())))?;
-    Ok(left_out)
 }
 
 /// Writes what the cursors go over; answers how many nodes the format could not hold.

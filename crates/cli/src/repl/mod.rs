@@ -9,7 +9,7 @@ mod editing;
 
 use std::fs::DirBuilder;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fs};
@@ -208,7 +208,7 @@ fn history() -> Option<FileBackedHistory> {
     // Lines hold data: the directory is its owner's alone.
     DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
     let file = directory.join("history");
-    fs::OpenOptions::new().create(true).append(true).open(&file).ok()?;
+    fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&file).ok()?;
     FileBackedHistory::with_file(HISTORY_LINES, file).ok()
 }
 

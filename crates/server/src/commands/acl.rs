@@ -9,10 +9,11 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
 use crate::acl::{reply_log, special_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::failure::{refuse, refuse_with, Result};
+use crate::files::replace;
 use crate::gate::{full_name, pattern_denied, wrong_number, Context};
 use crate::inquiry::{self, Form};
 use crate::numbers::lower;
-use crate::settings::{replace, Name};
+use crate::settings::Name;
 use crate::table::{commands, find};
 
 const NO_FILE: &str =
@@ -325,7 +326,7 @@ fn save(context: &Context<'_>) -> Result<()> {
     for user in context.server.acl.users() {
         let _ = writeln!(text, "{}", line(&user));
     }
-    match replace(&path, text.as_bytes()) {
+    match replace(&path, 0o600, text.as_bytes()) {
         Ok(()) => Ok(()),
         Err(error) => refuse_with(format!(
             "ERR There was an error trying to save the ACLs: {}: {error}",

@@ -6,11 +6,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fixed::{foreign, Foreign};
 use super::{find, known, SettingError, Settings};
+use crate::files::replace;
 
 /// Files that include one another at most.
 const DEPTH: usize = 16;
@@ -223,22 +224,8 @@ pub(crate) fn rewrite(path: &Path, values: &[(&'static super::Setting, Option<St
         }
         let _ = writeln!(text, "{} {}", setting.name, quoted(value, setting.kind.takes_many()));
     }
-    replace(path, text.as_bytes())
-}
-
-/// Puts `bytes` in place of the file at `path`, whole or not at all.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension(format!("new.{}", std::process::id()));
-    let mut file = fs::File::create(&beside)?;
-    let written = file.write_all(bytes).and_then(|()| {
-        if let Ok(old) = fs::metadata(path) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
+    // Settings may have a password.
+    replace(path, 0o600, text.as_bytes())
 }
 
 #[cfg(test)]

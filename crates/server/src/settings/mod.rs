@@ -17,8 +17,8 @@ use std::{env, thread};
 
 use perilune::Durability;
 
+pub(crate) use self::file::rewrite;
 pub use self::file::FileError;
-pub(crate) use self::file::{replace, rewrite};
 pub(crate) use self::fixed::{fixed, FIXED};
 pub use self::kind::{Kind, Parsed};
 pub(crate) use self::live::{Follower, Live};
