@@ -32,6 +32,7 @@ mod gate;
 mod held;
 mod inquiry;
 mod journal;
+mod kept;
 mod keyspace;
 mod limits;
 mod listener;

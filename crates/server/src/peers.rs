@@ -38,8 +38,11 @@ pub(crate) fn place(server: i64) -> perilune::Result<Node> {
     Node::new(NAME)?.with("server")?.with(server)
 }
 
+/// What the names of the channels begin with by which servers tell each other something.
+pub(crate) const CHANNELS: &str = "redis server ";
+
 fn channel(server: i64) -> String {
-    format!("redis server {server}")
+    format!("{CHANNELS}{server}")
 }
 
 /// Makes a server known: its number, and the session that holds its lock and reads what it is told. A

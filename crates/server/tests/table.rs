@@ -62,6 +62,42 @@ fn commands_are_documented_as_redis_documents_them() {
     assert!(count > 270, "only {count} commands were compared");
 }
 
+/// Categories of COMMAND INFO, by name.
+fn categories(answer: &Answer, told: &mut BTreeMap<String, BTreeSet<String>>) {
+    let Answer::Array(all) = answer else { panic!("no infos: {answer:?}") };
+    for info in all {
+        let Answer::Array(parts) = info else { panic!("no info: {info:?}") };
+        let Answer::Array(categories_of) = &parts[6] else { panic!("no categories: {info:?}") };
+        told.insert(parts[0].to_text(), categories_of.iter().map(Text::to_text).collect());
+        categories(&parts[9], told);
+    }
+}
+
+/// A rule by category gives here what it gives there.
+#[test]
+fn commands_belong_to_the_categories_that_those_of_redis_belong_to() {
+    let place = Place::new();
+    let (ours, redis) = (Ours::start(&place, Settings::default()), Redis::start(&place));
+    let (mut here, mut there) = (BTreeMap::new(), BTreeMap::new());
+    categories(&Client::connect(&ours.socket).line("command"), &mut here);
+    categories(&Client::connect(&redis.socket).line("command"), &mut there);
+    let both: Vec<_> = here.keys().filter(|name| there.contains_key(*name)).collect();
+    assert!(both.len() > 270, "only {} commands were compared", both.len());
+    // A container is in the categories of its words here, and HELP with it; there it is in none. MEMORY only reads.
+    let is_container = |name: &str| there.keys().any(|other| other.starts_with(&format!("{name}|")));
+    let known = |name: &str| {
+        is_container(name)
+            || name.ends_with("|help")
+            || matches!(name, "memory|doctor" | "memory|malloc-stats" | "memory|purge" | "memory|stats")
+    };
+    let differing: Vec<_> = both
+        .iter()
+        .filter(|name| !known(name) && here[**name] != there[**name])
+        .map(|name| format!("{name}: {:?}, there {:?}", here[*name], there[*name]))
+        .collect();
+    assert_eq!(differing, [] as [String; 0]);
+}
+
 /// Names, arity and tips of COMMAND INFO, by name.
 fn infos(answer: &Answer, told: &mut BTreeMap<String, (Answer, Answer)>) {
     let Answer::Array(all) = answer else { panic!("no infos: {answer:?}") };

@@ -5,6 +5,7 @@ use std::ops::Range;
 use perilune_key::ValueRef;
 use perilune_store::{Session as StoreSession, TransactionOptions};
 
+use super::fence;
 use super::reads;
 use super::serve::{invalid, place, truth, Peer};
 use crate::{Result, Session};
@@ -45,12 +46,12 @@ fn read<'a>(peer: &Peer, mut parts: &[&'a [u8]]) -> Result<Vec<Item<'a>>> {
     let mut items = Vec::new();
     while let Some((tag, rest)) = parts.split_first() {
         let (item, used) = match (*tag, rest) {
-            (reads::IS, [key, value, ..]) => (Item::Is(peer.sought(key)?, Some(value)), 2),
-            (reads::IS_ABSENT, [key, ..]) => (Item::Is(peer.sought(key)?, None), 1),
-            (reads::HAS, [key, ..]) => (Item::Has(peer.sought(key)?), 1),
+            (reads::IS, [key, value, ..]) => (Item::Is(peer.read(key)?, Some(value)), 2),
+            (reads::IS_ABSENT, [key, ..]) => (Item::Is(peer.read(key)?, None), 1),
+            (reads::HAS, [key, ..]) => (Item::Has(peer.read(key)?), 1),
             (reads::HAS_PIECE, [key, start, end, length, piece, ..]) => {
                 let (at, length) = (place(start)?..place(end)?, place(length)?);
-                (Item::Piece { of: peer.sought(key)?, at, length, piece }, 5)
+                (Item::Piece { of: peer.read(key)?, at, length, piece }, 5)
             }
             (reads::FIRST | reads::FIRST_UNDER, [from, inclusive, end, found, ..]) => {
                 let (from, end, below) = (peer.sought(from)?, peer.sought(end)?, *tag == reads::FIRST_UNDER);
@@ -67,7 +68,7 @@ fn read<'a>(peer: &Peer, mut parts: &[&'a [u8]]) -> Result<Vec<Item<'a>>> {
                 (Item::Set(peer.node(key)?.encoded(), value), 2)
             }
             (reads::REMOVE, [key, ..]) => (Item::Remove(peer.node(key)?.encoded()), 1),
-            (reads::POST, [channel, body, ..]) => (Item::Post(channel, body), 2),
+            (reads::POST, [channel, body, ..]) => (Item::Post(peer.channel(channel)?, body), 2),
             _ => return Err(invalid("a commit has a part that is unknown or not whole")),
         };
         items.push(item);
@@ -86,7 +87,7 @@ pub(super) fn commit(
     let items = read(peer, parts)?;
     session.transaction_with(options, |session| {
         for item in &items {
-            if !holds(session, item)? {
+            if !holds(session, peer, item)? {
                 return Ok(false);
             }
         }
@@ -105,7 +106,7 @@ pub(super) fn commit(
 }
 
 /// Whether a condition is true now; a write is none.
-fn holds(session: &mut Session, item: &Item<'_>) -> Result<bool> {
+fn holds(session: &mut Session, peer: &Peer, item: &Item<'_>) -> Result<bool> {
     let Session { trees, found: key, value, .. } = session;
     let database = &mut trees.database;
     let (is_there, wanted, below) = match *item {
@@ -118,14 +119,11 @@ fn holds(session: &mut Session, item: &Item<'_>) -> Result<bool> {
             return Ok(found == Some(length) && value == piece);
         }
         Item::Has(key) => return Ok(database.presence(key)?.value),
-        Item::First { from, inclusive, end: [], found, below } => {
-            (database.next(from, inclusive, key, None)?, found, below)
-        }
         Item::First { from, inclusive, end, found, below } => {
-            (database.next_within(from, inclusive, end, key, None)?, found, below)
+            (fence::next(database, peer.fence(), (from, inclusive, end), key, None)?, found, below)
         }
         Item::Last { from, begin, found, below } => {
-            (database.previous_within(from, begin, key, None)?, found, below)
+            (fence::previous(database, peer.fence(), (from, begin), key, None)?, found, below)
         }
         _ => return Ok(true),
     };

@@ -21,6 +21,7 @@ mod codes;
 mod commit;
 mod database;
 mod facilities;
+mod fence;
 mod link;
 mod overlay;
 mod pages;
@@ -39,6 +40,7 @@ pub(crate) use self::search::Glance;
 pub(crate) use self::session::RemoteSession;
 
 pub use self::codes::line_of;
+pub use self::fence::Fence;
 pub use self::serve::{run_options, serve, Peer, Served, Waiting};
 
 /// The version of the wire; a server answers clients of this one.

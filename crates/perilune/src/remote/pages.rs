@@ -5,6 +5,7 @@
 use perilune_resp::Replies;
 use perilune_store::Session as StoreSession;
 
+use super::fence;
 use super::search::{child_of, step_behind};
 use super::serve::{integer, invalid, truth, Peer};
 use crate::{Result, Session};
@@ -38,10 +39,10 @@ pub(super) fn walk(
         let Session { trees, found: key, value, .. } = &mut *session;
         let out = with_value.then_some(&mut *value);
         let database = &mut trees.database;
-        let is_there = match (forward, bound.is_empty()) {
-            (true, true) => database.next(&from, inclusive, key, out)?,
-            (true, false) => database.next_within(&from, inclusive, bound, key, out)?,
-            (false, _) => database.previous_within(&from, bound, key, out)?,
+        let is_there = if forward {
+            fence::next(database, peer.fence(), (&from, inclusive, bound), key, out)?
+        } else {
+            fence::previous(database, peer.fence(), (&from, bound), key, out)?
         };
         if !is_there {
             is_all = true;
@@ -58,7 +59,7 @@ pub(super) fn walk(
         };
         let value = match (is_looked_at, parent.and_then(|parent| child_of(key, parent))) {
             (false, Some(child)) if !forward => {
-                let has_own = database.get(child, value)?;
+                let has_own = database.get(peer.read(child)?, value)?;
                 has_own.then(|| if with_value { value.clone() } else { Vec::new() })
             }
             _ => (with_value && is_looked_at).then(|| value.clone()),

@@ -5,8 +5,10 @@
 //!   name no node are refused.
 //! - Each request appends exactly one reply, or none and [`Served::Waits`].
 //! - A request that would have to wait says so, unless it may: event loops do not wait.
+//! - What is behind the client's fence is refused where it is named, and passed over by walks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use perilune_key::{KeyError, ValueRef};
@@ -15,14 +17,16 @@ use perilune_store::{
     Durability, Error as StoreError, Limits, LockOwner, Session as StoreSession, TransactionOptions, WatchId,
 };
 
+use super::fence::{self, Fence};
 use super::{codes, commit, pages, services, FAMILY, VERSION};
 use crate::limits::{REMOTE_LOCK_OWNERS, SUBSCRIPTS};
 use crate::{Error, ErrorCode, NodeRef, Result, Session};
 
-/// What a server remembers of a client: its limits, who holds its locks, and its watches.
+/// What a server remembers of a client: its limits, what it does not reach, who holds its locks, and its watches.
 #[derive(Clone, Debug)]
 pub struct Peer {
     limits: Limits,
+    fence: Option<Arc<Fence>>,
     owners: BTreeMap<u64, LockOwner>,
     pub(super) watches: Vec<WatchId>,
 }
@@ -53,7 +57,16 @@ impl Peer {
     pub fn new(limits: &Limits, argument_bytes: usize) -> Peer {
         let value_bytes = limits.value_bytes.min(argument_bytes);
         let limits = Limits { value_bytes, ..limits.clone() };
-        Peer { limits, owners: BTreeMap::new(), watches: Vec::new() }
+        Peer { limits, fence: None, owners: BTreeMap::new(), watches: Vec::new() }
+    }
+
+    /// What the client does not reach from now on.
+    pub fn set_fence(&mut self, fence: Option<Arc<Fence>>) {
+        self.fence = fence;
+    }
+
+    pub(super) fn fence(&self) -> Option<&Fence> {
+        self.fence.as_deref()
     }
 
     /// Releases the client's locks and ends its watches: its connection has ended. `session` is the one that
@@ -100,20 +113,40 @@ impl Peer {
         Ok(key)
     }
 
-    /// A node of the database.
+    /// Bytes to read at, as [`Peer::sought`], that the client reaches.
+    pub(super) fn read<'k>(&self, key: &'k [u8]) -> Result<&'k [u8]> {
+        fence::check_key(self.fence(), self.sought(key)?)?;
+        Ok(key)
+    }
+
+    /// A node of the database that the client reaches.
     pub(super) fn node<'k>(&self, key: &'k [u8]) -> Result<NodeRef<'k>> {
+        fence::check_key(self.fence(), self.valid(key)?)?;
+        Ok(NodeRef::from_encoded(key, false))
+    }
+
+    fn valid<'k>(&self, key: &'k [u8]) -> Result<&'k [u8]> {
         let depth = perilune_key::validate(self.sought(key)?).map_err(|_| invalid("a key is none"))?;
         if depth > SUBSCRIPTS {
             return Err(KeyError::TooManySubscripts.into());
         }
-        Ok(NodeRef::from_encoded(key, false))
+        Ok(key)
     }
 
     /// The node of a lock's name.
     pub(super) fn locked<'k>(&self, name: &'k [u8]) -> Result<NodeRef<'k>> {
         let node = NodeRef::of_lock(name);
-        self.node(node.encoded())?;
+        self.valid(node.encoded())?;
+        if !node.is_local() {
+            fence::check_key(self.fence(), node.encoded())?;
+        }
         Ok(node)
+    }
+
+    /// The name of a channel that the client reaches.
+    pub(super) fn channel<'n>(&self, name: &'n [u8]) -> Result<&'n [u8]> {
+        fence::check_channel(self.fence(), name)?;
+        Ok(name)
     }
 }
 
@@ -156,9 +189,9 @@ fn run(
     replies: &mut Replies<'_>,
     waiting: Waiting,
 ) -> Result<Served> {
-    let name = arguments.get(0).and_then(|name| name.get(FAMILY.len()..)).unwrap_or(&[]);
-    let name = name.to_ascii_uppercase();
+    let name = arguments.get(0).and_then(|name| name.get(FAMILY.len()..)).unwrap_or(&[]).to_ascii_uppercase();
     let given: Vec<&[u8]> = arguments.from(1).iter().collect();
+    services::check(peer, &name, &given)?;
     match (&name[..], &given[..]) {
         (b"GET", [key]) => get(session, peer, key, replies)?,
         (b"PIECES", [key, places @ ..]) => pieces(session, peer, key, places, replies)?,
@@ -177,15 +210,15 @@ fn run(
         }
         (b"NEXT", [from, inclusive, end, with_value]) => {
             let range = (peer.sought(from)?, truth(inclusive)?, peer.sought(end)?);
-            next(session, range, truth(with_value)?, replies)?;
+            next(session, peer, range, truth(with_value)?, replies)?;
         }
         (b"PREV", [from, begin, with_value]) => {
             let range = (peer.sought(from)?, peer.sought(begin)?);
-            previous(session, range, truth(with_value)?, replies)?;
+            previous(session, peer, range, truth(with_value)?, replies)?;
         }
         (b"WALK", given) => pages::walk(session, peer, given, replies)?,
         (b"DATA", [key]) => {
-            let data = session.data(NodeRef::from_encoded(peer.sought(key)?, false))?;
+            let data = session.data(NodeRef::from_encoded(peer.read(key)?, false))?;
             replies.integer(data.number().into());
         }
         (b"DEL", [key]) => replies.truth(session.delete_value(peer.node(key)?)?),
@@ -247,7 +280,7 @@ fn hello(peer: &Peer, version: u64, replies: &mut Replies<'_>) -> Result<()> {
 
 fn get(session: &mut Session, peer: &Peer, key: &[u8], replies: &mut Replies<'_>) -> Result<()> {
     let Session { trees, value, .. } = session;
-    let found = trees.database.get(peer.sought(key)?, value)?;
+    let found = trees.database.get(peer.read(key)?, value)?;
     replies.bulk_or_null(found.then_some(value));
     Ok(())
 }
@@ -298,7 +331,7 @@ fn pieces(
         return Err(invalid("pieces have more bytes than a value may"));
     }
     let Session { trees, value, .. } = session;
-    match trees.database.get_pieces(peer.sought(key)?, &wanted, value)? {
+    match trees.database.get_pieces(peer.read(key)?, &wanted, value)? {
         Some(length) => {
             replies.array(2);
             replies.count(length);
@@ -311,30 +344,28 @@ fn pieces(
 
 fn next(
     session: &mut Session,
-    (from, inclusive, end): (&[u8], bool, &[u8]),
+    peer: &Peer,
+    range: (&[u8], bool, &[u8]),
     with_value: bool,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let Session { trees, found, value, .. } = session;
     let out = with_value.then_some(&mut *value);
-    let is_there = if end.is_empty() {
-        trees.database.next(from, inclusive, found, out)?
-    } else {
-        trees.database.next_within(from, inclusive, end, found, out)?
-    };
+    let is_there = fence::next(&mut trees.database, peer.fence(), range, found, out)?;
     pair(is_there, found, with_value.then_some(value), replies);
     Ok(())
 }
 
 fn previous(
     session: &mut Session,
-    (from, begin): (&[u8], &[u8]),
+    peer: &Peer,
+    range: (&[u8], &[u8]),
     with_value: bool,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let Session { trees, found, value, .. } = session;
     let out = with_value.then_some(&mut *value);
-    let is_there = trees.database.previous_within(from, begin, found, out)?;
+    let is_there = fence::previous(&mut trees.database, peer.fence(), range, found, out)?;
     pair(is_there, found, with_value.then_some(value), replies);
     Ok(())
 }

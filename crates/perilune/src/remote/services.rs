@@ -26,6 +26,16 @@ impl Patience {
     }
 }
 
+/// Refuses a request about a channel that the client does not reach.
+pub(super) fn check(peer: &Peer, name: &[u8], given: &[&[u8]]) -> Result<()> {
+    match (name, given) {
+        (b"POST" | b"CHANNEL" | b"UNCHANNEL" | b"RECEIVE" | b"FOLLOW", [channel, ..]) => {
+            peer.channel(channel).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Runs one request whose name and arguments are given.
 pub(super) fn run(
     session: &mut Session,

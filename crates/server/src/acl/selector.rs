@@ -65,6 +65,14 @@ impl Selector {
         self.all_commands && self.rules.is_empty()
     }
 
+    /// Whether a command is allowed with whatever word follows it.
+    pub(crate) fn allows_all_of(&self, command: &str) -> bool {
+        match self.verdicts.get(command) {
+            Some(verdict) => verdict.allowed && verdict.words.iter().all(|(_, allowed)| *allowed),
+            None => self.all_commands,
+        }
+    }
+
     /// Takes one rule; false if it is none about commands, keys or channels.
     pub(crate) fn apply(&mut self, rule: &str) -> Result<bool, &'static str> {
         match rule.to_ascii_lowercase().as_str() {

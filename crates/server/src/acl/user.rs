@@ -179,6 +179,12 @@ impl User {
         self.is_unlimited
     }
 
+    /// Whether the user operates the server: may run all of ACL and CONFIG.
+    pub(crate) fn operates(&self) -> bool {
+        let all_of = |selector: &Selector| ["acl", "config"].iter().all(|name| selector.allows_all_of(name));
+        self.is_unlimited || self.selectors.iter().any(all_of)
+    }
+
     /// Whether all of a command is allowed; else what of it is not, of the selector that came nearest.
     pub(crate) fn check(&self, command: &Command, arguments: Arguments<'_>) -> Result<(), Denied> {
         if self.is_unlimited {

@@ -4,8 +4,8 @@
 //! happen: on a thread of their own, with a session that is the connection's, while it is parked.
 //!
 //! Invariants
-//! - They reach every node of the database, so that a server without a password serves them to clients of its
-//!   own machine only.
+//! - They reach every node of the database but what servers keep (`kept`), which is for operators, so that a server without a
+//!   password serves them to clients of its own machine only.
 //! - A wait ends within a second; the client asks again. So nothing keeps a server from ending, and a client
 //!   that is gone holds its place no longer.
 //! - A lock granted to a client that has ended meanwhile is released by the thread that got it.
@@ -105,11 +105,12 @@ pub(crate) fn serve(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     admit(context)?;
-    let server = Arc::clone(context.server);
+    let (server, fence) = (Arc::clone(context.server), context.fence());
     let nodes = context.client.nodes.get_or_insert_with(|| {
         let peer = Peer::new(&server.limits, server.bulk_bytes);
         Box::new(Nodes { peer, own: None, ended: Arc::default() })
     });
+    nodes.peer.set_fence(fence.cloned());
     let waits = waits(&arguments[0]);
     if waits && nodes.own.is_none() {
         nodes.own = server.waiters.session();

@@ -163,6 +163,7 @@ pub(crate) fn commands() -> &'static [&'static Command] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acl::{special_words, CATEGORIES};
 
     #[test]
     fn every_command_is_found_by_its_name() {
@@ -183,6 +184,33 @@ mod tests {
         assert!(find(b"perilune\x0erun").is_none() && find(b"perilun\x45.run").is_some());
         assert!(find(b"g\x05t").is_none() && find(b"sunionsXore").is_none() && find(b"hset\0").is_none());
         assert!(find(b"georadiusbymem_er").is_none() && find(b"PERILUNE.RUN").is_some());
+    }
+
+    /// What rules say by categories is what flags say to the server.
+    #[test]
+    fn categories_are_what_flags_say() {
+        for command in commands() {
+            let (name, all) = (command.name, command.categories());
+            let is_in = |category: &str| all.contains(&category);
+            assert!(all.iter().all(|category| CATEGORIES.contains(category)), "{name}: {all:?}");
+            assert_eq!(is_in("write"), command.is(WRITE), "{name}: {all:?}");
+            assert!(!(is_in("write") && is_in("read")), "{name} reads and writes: {all:?}");
+            assert!(is_in("read") || !command.is(READ) || command.group == "connection", "{name}: {all:?}");
+            assert!(is_in("fast") != is_in("slow"), "{name} is fast or slow: {all:?}");
+            assert!(is_in("dangerous") || !is_in("admin"), "{name} is for operators, and harmless: {all:?}");
+            assert_eq!(is_in("blocking"), command.is(BLOCKING), "{name}: {all:?}");
+            assert_eq!(is_in("pubsub"), command.is(PUBSUB), "{name}: {all:?}");
+            let runs_lua = command.is(LONG) && !command.is(READ);
+            assert!(is_in("scripting") || !runs_lua, "{name} runs Lua: {all:?}");
+            // What changes nodes of any kind is no quick right to do so.
+            assert!(command.group != "nodes" || !(is_in("write") && is_in("fast")), "{name}: {all:?}");
+            for word in command.words {
+                assert!(word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{name} {word}");
+            }
+            let (special, words) = special_words(name);
+            assert!(special.iter().all(|category| CATEGORIES.contains(category)), "{name}");
+            assert!(words.iter().all(|word| command.words.contains(word)), "{name}: {words:?}");
+        }
     }
 
     #[test]

@@ -160,9 +160,10 @@ impl Command {
         add(!self.is(FAST), "slow");
         add(self.is(BLOCKING), "blocking");
         add(self.is(ADMIN | DANGEROUS), "dangerous");
-        add(self.group == "connection", "connection");
+        add(self.group == "connection" || self.name == "command", "connection");
         add(self.group == "transactions", "transaction");
-        add(self.group == "scripting", "scripting");
+        // A function that a program sends is a script, too.
+        add(self.group == "scripting" || self.group == "nodes" && self.is(LONG), "scripting");
         all
     }
 
