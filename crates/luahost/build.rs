@@ -33,7 +33,7 @@ fn main() {
     let sandbox = root.join("crates/luahost/sandbox");
     println!("cargo:rerun-if-changed={}", sandbox.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for name in ["direct", "documents", "json", "nodes", "shipped", "surroundings"] {
+    for name in ["direct", "documents", "json", "literals", "nodes", "shipped", "surroundings"] {
         let lua = fs::read(sandbox.join(name).with_extension("lua")).expect("a part in Lua");
         let bytes: Vec<_> = lua.iter().map(u8::to_string).collect();
         fs::write(out.join(name).with_extension("inc"), bytes.join(",")).expect("OUT_DIR is writable");

@@ -55,6 +55,7 @@ static int run_command(sandbox *S, lua_State *L, int raise)
     if (raise && reply.length > 3 && reply.bytes[0] == '-')
         return raise_plain(S, L, (text){reply.bytes + 1, reply.length - 3});
     push_reply(S, L, reply);
+    forget_answer(S);
     return 1;
 }
 
@@ -159,17 +160,18 @@ static int redis_log(lua_State *L)
     lua_Number level = lua_tonumber(L, 1);
     if (!(level >= 0 && level <= 3))
         return refuse(L, "ERR Invalid debug level.");
-    luaL_Buffer words;
-    luaL_buffinit(L, &words);
-    for (int i = 2; i <= last; i++) {
+    /* As much as a line of the log shows. */
+    S->scratch.length = 0;
+    for (int i = 2; i <= last && S->scratch.length < LOGGED_BYTES; i++) {
+        size_t length, left = LOGGED_BYTES - S->scratch.length;
         if (!lua_isstring(L, i))
             continue;
         if (i > 2)
-            luaL_addchar(&words, ' ');
-        lua_pushvalue(L, i);
-        luaL_addvalue(&words);
+            buffer_byte(S, L, &S->scratch, ' ');
+        const char *word = lua_tolstring(L, i, &length);
+        buffer_put(S, L, &S->scratch, word, length < left ? length : left);
     }
-    luaL_pushresult(&words);
+    lua_pushlstring(L, S->scratch.bytes == NULL ? "" : S->scratch.bytes, S->scratch.length);
     lua_pushnumber(L, (lua_Number)(int)level);
     lua_insert(L, -2);
     collect(S, L, lua_gettop(L) - 1, lua_gettop(L));

@@ -20,6 +20,9 @@
 static const char direct[] = {
 #include "direct.inc"
 };
+static const char literals[] = {
+#include "literals.inc"
+};
 
 /* What is known of the globals of a script. */
 enum { UNKNOWN = 0, BY_PROXY = 1, DIRECT = 2 };
@@ -47,6 +50,11 @@ void open_direct(sandbox *S, int globals)
     lua_getfield(L, -1, LUA_JITLIBNAME ".util");
     lua_remove(L, -2);
     lua_call(L, 0, 1);
+    if (luaL_loadbufferx(L, literals, sizeof literals, "=literals", "t") != 0)
+        lua_error(L);
+    lua_getfield(L, -2, "funck");
+    lua_call(L, 1, 1);
+    S->literals = luaL_ref(L, LUA_REGISTRYINDEX);
     lua_getfield(L, -1, "funcbc");
     lua_getfield(L, -2, "funck");
     lua_remove(L, -3);

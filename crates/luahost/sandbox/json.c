@@ -22,13 +22,30 @@ void reset_json(sandbox *S)
 
 /* ---- Encoding ---- */
 
+/* Bytes from which a string is measured before room is made for it: an escape takes six. */
+enum { LONG_STRING = 4096 };
+
 static void encode(sandbox *S, lua_State *L, buffer *b, int depth);
+
+/* As many bytes as a string takes, or some more. */
+static size_t escaped_length(const char *bytes, size_t length)
+{
+    size_t total = length;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c < 32 || c == 127)
+            total += 5;
+        else if (c == '"' || c == '\\' || c == '/')
+            total++;
+    }
+    return total;
+}
 
 static void encode_string(sandbox *S, lua_State *L, buffer *b, int index)
 {
     size_t length;
     const char *bytes = lua_tolstring(L, index, &length);
-    char *place = buffer_room(S, L, b, 6 * length + 2);
+    char *place = buffer_room(S, L, b, (length > LONG_STRING ? escaped_length(bytes, length) : 6 * length) + 2);
     char *start = place;
     *place++ = '"';
     for (size_t i = 0; i < length; i++) {
@@ -189,6 +206,7 @@ static int json_encode(lua_State *L)
     S->scratch.length = 0;
     encode(S, L, &S->scratch, 0);
     lua_pushlstring(L, S->scratch.bytes, S->scratch.length);
+    shrink(S, &S->scratch);
     return 1;
 }
 

@@ -147,6 +147,7 @@ static int pack(lua_State *L)
         lua_pop(L, 1);
     }
     lua_pushlstring(L, S->scratch.bytes, S->scratch.length);
+    shrink(S, &S->scratch);
     return 1;
 }
 

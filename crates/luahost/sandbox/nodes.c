@@ -68,6 +68,7 @@ int ask_node(lua_State *L)
         return luaL_error(L, "%s", lua_tostring(L, -1));
     }
     push_reply(S, L, reply);
+    forget_answer(S);
     if (lua_istable(L, -1)) {
         lua_getfield(L, -1, "double");
         if (lua_isnil(L, -1))

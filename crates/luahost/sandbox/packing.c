@@ -152,6 +152,7 @@ static int pack(lua_State *L)
         S->scratch.length += size;
     }
     lua_pushlstring(L, S->scratch.bytes == NULL ? "" : S->scratch.bytes, S->scratch.length);
+    shrink(S, &S->scratch);
     return 1;
 }
 

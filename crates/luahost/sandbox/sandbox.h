@@ -5,8 +5,9 @@
  * - A script reaches the outside only by the host's function `ask`.
  * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c), or parts that
  *   they take out of them (direct.c).
- * - All memory of a script is counted: Lua's by the allocator, ours by buffer_room(); but not the copy of a call's
- *   arguments, which is the host's and goes with the run, nor SMALL_KEPT bytes that are free.
+ * - All memory that a script causes is counted before it is taken (memory.c): Lua's by the allocator, ours by buffer_room(),
+ *   what the host answers and keeps by ask(). Not counted: SMALL_KEPT bytes that are free, machine code, which LuaJIT
+ *   bounds, and answers of up to SCRATCH_KEPT bytes.
  * - No C function here runs long without looking whether the script is to stop, or is bounded by the
  *   memory that a script may have.
  * - Functions of the host are left before a Lua error is raised: no frame of theirs is ever jumped over.
@@ -43,7 +44,8 @@ enum {
     ASK_COMMAND = 4,  /* length 0 if there is no command called so */
     ASK_ALLOWED = 5,  /* '0' or '1'; length 0 if there is no such command */
     ASK_REGISTER = 6, /* reference, name, description, flags...; answers an error, or length 0 */
-    ASK_NODE = 7      /* an operation of a node; answers in the wire format */
+    ASK_NODE = 7,     /* an operation of a node; answers in the wire format */
+    ASK_NOTHING = -1  /* the memory of the last answer is given back */
 };
 
 enum { ANSWERED = 0, MUST_END = 1 };
@@ -53,8 +55,14 @@ enum { ANSWERED = 0, MUST_END = 1 };
 /* Where an argument begins and ends in the bytes that all of them lie in. */
 typedef size_t span[2];
 
+/* What a question may take and has taken. */
+typedef struct means {
+    size_t room; /* bytes that the answer, and what the host keeps more, may take */
+    size_t kept; /* bytes that the host keeps for the run until its end; it says so */
+} means;
+
 typedef int (*ask_function)(void *host, int question, text words, const span *spans, size_t count, int protocol,
-                            text *answer);
+                            means *means, text *answer);
 
 /* One run of a script. */
 typedef struct sandbox_run {
@@ -67,6 +75,7 @@ typedef struct sandbox_run {
     int positional;    /* 1: called as f(argument, ...) */
     int loading;       /* 1: defines functions */
     int protocol;      /* 2 or 3: of the reply */
+    uint32_t seed;     /* of math.random */
     text name;         /* for errors */
     const text *keys;
     size_t key_count;
@@ -81,6 +90,12 @@ typedef struct buffer {
     size_t length;
     size_t room;
 } buffer;
+
+/* What sandboxes take together, in portions. */
+typedef struct pool {
+    _Atomic size_t used;
+    _Atomic size_t limit;
+} pool;
 
 /* Strings that each run wants: they are made once, and found without being hashed. */
 enum {
@@ -137,8 +152,13 @@ typedef struct sandbox {
     void *allocator;
     free_block *free[SMALL_KINDS];
     size_t free_bytes;
-    size_t used; /* bytes, of Lua and of buffers */
+    size_t used; /* bytes, of Lua, of buffers, of answers and of what the host keeps */
     size_t limit;
+    size_t granted; /* of the pool's */
+    size_t ceiling; /* the lesser of both */
+    pool *pool;
+    size_t answered; /* bytes of the answer that is there, and of what the host keeps: they are among those used */
+    size_t kept;
     const sandbox_run *run;
     int script_protocol; /* what redis.setresp() has chosen */
     int ending;          /* the host has asked for the script's end */
@@ -159,7 +179,7 @@ typedef struct sandbox {
      * is loaded. */
     int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped, redis, registration;
     int names[NAMES];     /* references too */
-    int survey;           /* and this: direct.lua */
+    int survey, literals; /* and these: of direct.lua, and what looks for literals that there are none of */
     shared_list lists[LISTS];
     script_traits *traits; /* by the reference of a script */
     size_t traits_room;
@@ -176,13 +196,28 @@ typedef struct sandbox {
 uint64_t sandbox_ticks(void);
 
 /* state.c */
-sandbox *sandbox_new(size_t limit);
+sandbox *sandbox_new(size_t limit, pool *pool);
+void sandbox_limit(sandbox *S, size_t limit);
 void sandbox_free(sandbox *S);
 int sandbox_compile(sandbox *S, text source, const char *name, int *reference, text *error);
 void sandbox_forget(sandbox *S, int reference);
 int sandbox_do(sandbox *S, const sandbox_run *run, text *reply);
 int sandbox_stop(sandbox *S, uint64_t number);
 size_t sandbox_memory(const sandbox *S);
+
+/* memory.c */
+void *counted(void *ud, void *block, size_t old_size, size_t new_size);
+/* Counts so many bytes more; 0 if the script may not have them. */
+int count_in(sandbox *S, size_t more);
+void count_out(sandbox *S, size_t less);
+/* Counts what the host has taken, within the room that it was told. */
+void count_taken(sandbox *S, size_t more);
+/* The same, if need be when what is no longer wanted has been given back; raises if the script may not have them. */
+void count_in_or_raise(sandbox *S, lua_State *L, size_t more);
+/* How many more there may be. */
+size_t room_left(const sandbox *S);
+/* Gives back to the pool what is not used: between runs. */
+void settle(sandbox *S);
 
 sandbox *sandbox_of(lua_State *L);
 /* Pushes one of the strings NAME_... */
@@ -195,9 +230,13 @@ void check_depth(sandbox *S, lua_State *L);
 char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more);
 void buffer_put(sandbox *S, lua_State *L, buffer *b, const void *bytes, size_t length);
 void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte);
+/* Empties it, and gives back what it has more than SCRATCH_KEPT bytes of. */
+void shrink(sandbox *S, buffer *b);
+/* The answer is not wanted any more. */
+void forget_answer(sandbox *S);
 /* Writes a whole number, without a zero behind it: at most WHOLE_DIGITS bytes; how many. */
 size_t write_whole(char *place, long long number);
-/* Asks the host; raises if the script must end. */
+/* Asks the host; raises if the script must end. The answer lasts until the next question, or forget_answer(). */
 text ask(sandbox *S, lua_State *L, int question, size_t count);
 /* Makes first..last of the stack the arguments of a question, numbers as Redis writes them; 0 if one is neither a
  * string nor a number. */
@@ -240,6 +279,7 @@ void forget_traits(sandbox *S, int reference);
 /* shelter.c */
 void open_shelter(sandbox *S);
 int is_proxy(lua_State *L, int index);
+/* Compiles text; what it must not have is an error. */
 int load_text(lua_State *L, const char *bytes, size_t length, const char *name);
 
 /* chance.c, sorting.c, patterns.c, json.c, msgpack.c, packing.c: functions of libraries */
@@ -255,8 +295,10 @@ enum {
     STEPS_UNCHECKED = 4096,   /* between two looks at the stop flag */
     STACK_BYTES = 512 << 10,  /* of the C stack that functions calling back into Lua may use */
     NESTED_REPLIES = 200,
+    LOGGED_BYTES = 1024,      /* of what redis.log() is given */
     LIST_KEPT = 16,           /* texts in a list that scripts share */
-    SCRATCH_KEPT = 64 << 10   /* bytes of a buffer kept between scripts */
+    SCRATCH_KEPT = 64 << 10,  /* bytes of a buffer kept between scripts, and of an answer that is not counted */
+    PORTION = 256 << 10       /* bytes that are taken from the pool at a time */
 };
 
 #endif

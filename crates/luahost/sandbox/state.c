@@ -1,5 +1,5 @@
 /*
- * Sandboxes: their memory, the running of scripts, and how a script is stopped from another thread.
+ * Sandboxes: the running of scripts, their buffers, and how a script is stopped from another thread.
  *
  * To stop a run, another thread stores its number and sends the thread that runs it a signal, whose handler
  * sets a hook; the hook raises an error at the next instruction, again and again until the script has
@@ -14,53 +14,6 @@
 #include <stdlib.h>
 
 static __thread sandbox *volatile on_this_thread;
-
-/* Which blocks kept free have room for so many bytes: their number, and their size. */
-static size_t kind_of(size_t size)
-{
-    return (size - 1) / SMALL_STEP;
-}
-
-static size_t size_of(size_t kind)
-{
-    return (kind + 1) * SMALL_STEP;
-}
-
-/* Counts what LuaJIT's own allocator gives, and keeps small blocks that are given back: most live for one script. No
- * block that it has ever given is smaller than its kind. */
-static void *counted(void *ud, void *block, size_t old_size, size_t new_size)
-{
-    sandbox *S = ud;
-    if (new_size == 0) {
-        S->used -= old_size;
-        size_t kind = kind_of(old_size);
-        if (kind < SMALL_KINDS && S->free_bytes < SMALL_KEPT) {
-            free_block *freed = block;
-            freed->next = S->free[kind];
-            S->free[kind] = freed;
-            S->free_bytes += size_of(kind);
-            return NULL;
-        }
-        return S->allocate(S->allocator, block, old_size, 0);
-    }
-    if (new_size > old_size && S->used + (new_size - old_size) > S->limit)
-        return NULL;
-    size_t kind = kind_of(new_size), size = new_size;
-    if (kind < SMALL_KINDS) {
-        free_block *found = S->free[kind];
-        if (block == NULL && found != NULL) {
-            S->free[kind] = found->next;
-            S->free_bytes -= size_of(kind);
-            S->used += new_size;
-            return found;
-        }
-        size = size_of(kind);
-    }
-    void *given = S->allocate(S->allocator, block, old_size, size);
-    if (given != NULL)
-        S->used += new_size - old_size;
-    return given;
-}
 
 sandbox *sandbox_of(lua_State *L)
 {
@@ -148,7 +101,6 @@ static int furnish(lua_State *L)
 {
     sandbox *S = sandbox_of(L);
     open_shelter(S);
-    seed_chance(S, (uint32_t)((uintptr_t)S >> 4));
     const struct {
         lua_CFunction function;
         int *reference;
@@ -169,7 +121,7 @@ static int furnish(lua_State *L)
     return 0;
 }
 
-sandbox *sandbox_new(size_t limit)
+sandbox *sandbox_new(size_t limit, pool *pool)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, catch_signal);
@@ -177,6 +129,7 @@ sandbox *sandbox_new(size_t limit)
     if (S == NULL)
         return NULL;
     S->limit = limit;
+    S->pool = pool;
     /* NB: no block may come from anywhere but counted(): so LuaJIT's allocator is that of another state. */
     S->owner = luaL_newstate();
     if (S->owner != NULL)
@@ -185,6 +138,8 @@ sandbox *sandbox_new(size_t limit)
     if (L == NULL) {
         if (S->owner != NULL)
             lua_close(S->owner);
+        S->used = 0;
+        settle(S);
         free(S);
         return NULL;
     }
@@ -208,6 +163,8 @@ void sandbox_free(sandbox *S)
     free(S->words.bytes);
     free(S->spans);
     free(S->traits);
+    S->used = 0;
+    settle(S);
     free(S);
 }
 
@@ -216,18 +173,30 @@ size_t sandbox_memory(const sandbox *S)
     return S->used;
 }
 
-char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more)
+/* Makes room for `more` bytes, and if it is to be had for as many as there are. */
+static void enlarge(sandbox *S, lua_State *L, buffer *b, size_t more)
 {
-    if (b->room - b->length >= more)
-        return b->bytes + b->length;
-    size_t room = b->room * 2 > b->length + more ? b->room * 2 : b->length + more + 64;
-    char *bytes = S->used + (room - b->room) > S->limit ? NULL : realloc(b->bytes, room);
-    if (bytes == NULL)
+    size_t wanted = b->length + more, room = b->room * 2 > wanted ? b->room * 2 : wanted;
+    if (wanted < more)
         luaL_error(L, "not enough memory");
-    S->used += room - b->room;
+    if (!count_in(S, room - b->room)) {
+        room = wanted;
+        count_in_or_raise(S, L, room - b->room);
+    }
+    char *bytes = realloc(b->bytes, room);
+    if (bytes == NULL) {
+        count_out(S, room - b->room);
+        luaL_error(L, "not enough memory");
+    }
     b->bytes = bytes;
     b->room = room;
-    return bytes + b->length;
+}
+
+char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more)
+{
+    if (b->room - b->length < more)
+        enlarge(S, L, b, more);
+    return b->bytes + b->length;
 }
 
 void buffer_put(sandbox *S, lua_State *L, buffer *b, const void *bytes, size_t length)
@@ -244,24 +213,26 @@ void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte)
     b->length++;
 }
 
-static void shrink(sandbox *S, buffer *b)
+void shrink(sandbox *S, buffer *b)
 {
     b->length = 0;
     if (b->room > SCRATCH_KEPT) {
-        S->used -= b->room;
+        count_out(S, b->room);
         free(b->bytes);
         b->bytes = NULL;
         b->room = 0;
     }
 }
 
-/* Gives back what large arguments have taken. */
-static void shrink_words(sandbox *S)
+void forget_answer(sandbox *S)
 {
-    if (S->words.room > SCRATCH_KEPT) {
-        free(S->words.bytes);
-        S->words = (buffer){NULL, 0, 0};
-    }
+    if (S->answered == 0)
+        return;
+    count_out(S, S->answered);
+    S->answered = 0;
+    text none;
+    means nothing = {0, S->kept};
+    S->run->ask(S->run->host, ASK_NOTHING, (text){NULL, 0}, NULL, 0, S->script_protocol, &nothing, &none);
 }
 
 text ask(sandbox *S, lua_State *L, int question, size_t count)
@@ -269,8 +240,16 @@ text ask(sandbox *S, lua_State *L, int question, size_t count)
     text answer = {NULL, 0};
     if (S->run == NULL)
         luaL_error(L, "no script runs");
+    forget_answer(S);
     text words = {S->words.bytes, S->words.length};
-    int outcome = S->run->ask(S->run->host, question, words, S->spans, count, S->script_protocol, &answer);
+    means means = {room_left(S), S->kept};
+    int outcome =
+        S->run->ask(S->run->host, question, words, S->spans, count, S->script_protocol, &means, &answer);
+    shrink(S, &S->words);
+    count_out(S, S->kept);
+    S->kept = means.kept;
+    S->answered = answer.length > SCRATCH_KEPT ? answer.length : 0;
+    count_taken(S, S->kept + S->answered);
     if (outcome != ANSWERED)
         S->ending = 1;
     check_stop(S, L);
@@ -318,25 +297,14 @@ static size_t write_number(char *place, lua_Number number)
 /* Makes room for so many spans. */
 static void room_for_spans(sandbox *S, lua_State *L, size_t count)
 {
+    count_in_or_raise(S, L, (count - S->span_room) * sizeof *S->spans);
     span *spans = realloc(S->spans, count * sizeof *spans);
-    if (spans == NULL)
+    if (spans == NULL) {
+        count_out(S, (count - S->span_room) * sizeof *S->spans);
         luaL_error(L, "not enough memory");
+    }
     S->spans = spans;
     S->span_room = count;
-}
-
-/* Room for so many bytes of arguments. */
-static void room_for_words(sandbox *S, lua_State *L, size_t wanted)
-{
-    buffer *b = &S->words;
-    if (b->room - b->length >= wanted)
-        return;
-    size_t room = b->room * 2 > b->length + wanted ? b->room * 2 : b->length + wanted;
-    char *bytes = realloc(b->bytes, room);
-    if (bytes == NULL)
-        luaL_error(L, "not enough memory");
-    b->bytes = bytes;
-    b->room = room;
 }
 
 /* NB: behind each argument there is room for all that follow, were they numbers. */
@@ -346,7 +314,7 @@ int collect(sandbox *S, lua_State *L, int first, int last)
     if ((size_t)count > S->span_room)
         room_for_spans(S, L, (size_t)count);
     S->words.length = 0;
-    room_for_words(S, L, NUMBER_BYTES * (size_t)count);
+    buffer_room(S, L, &S->words, NUMBER_BYTES * (size_t)count);
     char *bytes = S->words.bytes;
     span *spans = S->spans;
     size_t at = 0, room = S->words.room;
@@ -359,7 +327,7 @@ int collect(sandbox *S, lua_State *L, int first, int last)
             size_t wanted = length + NUMBER_BYTES * (size_t)(count - i);
             if (room - at < wanted) {
                 S->words.length = at;
-                room_for_words(S, L, wanted);
+                buffer_room(S, L, &S->words, wanted);
                 bytes = S->words.bytes;
                 room = S->words.room;
             }
@@ -378,11 +346,24 @@ int collect(sandbox *S, lua_State *L, int first, int last)
 
 int load_text(lua_State *L, const char *bytes, size_t length, const char *name)
 {
+    const sandbox *S = sandbox_of(L);
     if (length > SOURCE_BYTES) {
         lua_pushfstring(L, "the code is longer than %d bytes", (int)SOURCE_BYTES);
         return LUA_ERRSYNTAX;
     }
-    return luaL_loadbufferx(L, bytes, length, name, "t");
+    int failed = luaL_loadbufferx(L, bytes, length, name, "t");
+    if (failed != 0)
+        return failed;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->literals);
+    lua_pushvalue(L, -2);
+    lua_call(L, 1, 1);
+    if (!lua_toboolean(L, -1)) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    lua_pop(L, 2);
+    lua_pushliteral(L, "a number ends in LL, ULL or i: scripts have no 64-bit and no complex numbers");
+    return LUA_ERRSYNTAX;
 }
 
 /* In protected mode: compiles the source that is the light userdata at 1 and gives it the globals; its
@@ -461,8 +442,15 @@ static int body(lua_State *L)
         arguments = (int)run->argument_count;
     }
     lua_call(L, arguments, 1);
-    if (!run->loading)
+    if (!run->loading) {
         write_reply(S, L, -1, run->protocol);
+        /* The host makes a copy, and that is the script's too. */
+        if (S->out.length > SCRATCH_KEPT) {
+            lua_settop(L, 0);
+            count_in_or_raise(S, L, S->out.length);
+            count_out(S, S->out.length);
+        }
+    }
     return 0;
 }
 
@@ -554,6 +542,7 @@ static void begin(sandbox *S, const sandbox_run *run)
     S->stack = (const char *)__builtin_frame_address(0);
     S->current = run->number;
     reset_json(S);
+    seed_chance(S, run->seed);
     pthread_mutex_lock(&S->mutex);
     S->thread = pthread_self();
     S->running = run->number;
@@ -570,6 +559,9 @@ static void finish(sandbox *S)
     pthread_mutex_unlock(&S->mutex);
     if (lua_gethookmask(S->L) != 0)
         lua_sethook(S->L, NULL, 0, 0);
+    /* The host gives back what it has answered and kept. */
+    count_out(S, S->answered + S->kept);
+    S->answered = S->kept = 0;
 }
 
 /* Which library scripts have as `redis`. NB: outside of protected mode, where nothing may be allocated. */
@@ -582,9 +574,18 @@ static void choose_library(sandbox *S, int reference)
     lua_pop(L, 1);
 }
 
+/* All but the reply. */
+static void shrink_all(sandbox *S)
+{
+    shrink(S, &S->scratch);
+    shrink(S, &S->words);
+    settle(S);
+}
+
 int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
 {
-    static const char no_memory[] = "-ERR not enough memory for the script: see script-memory-limit\r\n";
+    static const char no_memory[] =
+        "-ERR not enough memory for the script: see script-memory-limit and script-memory-total\r\n";
     lua_State *L = S->L;
     lua_settop(L, 0);
     shrink(S, &S->out);
@@ -617,15 +618,13 @@ int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
             lua_settop(L, 0);
             lua_gc(L, LUA_GCCOLLECT, 0);
             *reply = (text){no_memory, sizeof no_memory - 1};
-            shrink(S, &S->scratch);
-            shrink_words(S);
+            shrink_all(S);
             return RUN_REPLIED;
         }
     }
     S->run = NULL;
     *reply = (text){S->out.bytes, S->out.length};
     lua_settop(L, 0);
-    shrink(S, &S->scratch);
-    shrink_words(S);
+    shrink_all(S);
     return outcome;
 }

@@ -15,6 +15,7 @@ impl Answers for Echo {
         question: Question,
         arguments: Texts<'_>,
         _: u8,
+        _: usize,
         answer: &mut Vec<u8>,
     ) -> ControlFlow<()> {
         let joined = arguments.iter().collect::<Vec<_>>().join(&b' ');
@@ -108,6 +109,54 @@ fn arguments_come_as_they_are_given() {
     let wrong =
         "redis.call('a', 'bc') pcall(redis.call, {}) local s = redis.sha1hex(nil) return redis.call('b')";
     assert_eq!(run(wrong), "$1~b~");
+}
+
+/// `math.randomseed` of one script decided the numbers of the next one, whoever's it was. As in Redis each run begins alike.
+#[test]
+fn no_script_decides_the_numbers_of_another() {
+    let mut sandbox = Sandbox::new(MEMORY).expect("a sandbox");
+    let source = "return ('%.17g'):format(math.random())";
+    let first = run_in(&mut sandbox, 1, source);
+    assert_eq!(run_in(&mut sandbox, 2, "math.randomseed(7) return 1"), ":1~");
+    assert_eq!(run_in(&mut sandbox, 3, source), first);
+    assert_eq!(run(source), first, "nor does the sandbox");
+    let seeded =
+        "math.randomseed(7) local a = math.random() math.randomseed(7) return a == math.random() and 1";
+    assert_eq!(run(seeded), ":1~");
+}
+
+/// Literals of LuaJIT's gave scripts C data, the values of FFI, which there is none of.
+#[test]
+fn no_literal_makes_c_data() {
+    for literal in ["1LL", "0x7fULL", "12ll", "3i", "1.5I", "0x1i", "-1LL", "2ULL"] {
+        for source in [
+            format!("return {literal}"),
+            format!("return type({literal})"),
+            format!("local t = {{a = {{1, {literal}}}}} return 1"),
+            format!("return (function() return function() return tostring({literal}) end end)()()"),
+            format!("local x = {literal} + 1 return 1"),
+            format!("if false then return {literal} end return 1"),
+        ] {
+            let told = run(&source);
+            assert!(told.starts_with("compile: ") || told == ":1~", "{source}: {told}");
+            assert!(!source.contains("type(") || told.contains("64-bit"), "{source}: {told}");
+        }
+        for source in [
+            format!("return loadstring('return {literal}') == nil and 1"),
+            format!("local parts = {{'return {literal}'}} return load(function() return table.remove(parts) end) == nil and 1"),
+        ] {
+            assert_eq!(run(&source), ":1~", "{source}");
+        }
+    }
+    let told = run("return (select(2, loadstring('return 1LL')))");
+    assert!(told.contains("64-bit"), "{told}");
+    for source in [
+        "return bit.band(2^40, 1) and type(bit.tobit(2^40))",
+        "return type(tonumber('1LL'))",
+        "return type(10 % 3)",
+    ] {
+        assert!(!run(source).contains("cdata"), "{source}");
+    }
 }
 
 #[test]

@@ -8,13 +8,16 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
+use std::collections::hash_map::RandomState;
 use std::ffi::{c_char, c_int, c_void, CString};
+use std::hash::BuildHasher;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicUsize;
 
-use super::{Answers, Code, Form, Outcome, Question, Run};
+use super::{Answers, Code, Form, Outcome, Pool, Question, Run, ANSWER_KEPT};
 
 /// Bytes as the sandbox takes them: `struct text` of sandbox.h.
 #[repr(C)]
@@ -94,6 +97,21 @@ impl<'a> Texts<'a> {
     }
 }
 
+/// `means` of sandbox.h: what an answer may take, and what the host keeps.
+#[repr(C)]
+struct Means {
+    room: usize,
+    kept: usize,
+}
+
+/// `pool` of sandbox.h.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct RawPool {
+    pub(super) used: AtomicUsize,
+    pub(super) limit: AtomicUsize,
+}
+
 type Ask = unsafe extern "C" fn(
     *mut c_void,
     c_int,
@@ -101,6 +119,7 @@ type Ask = unsafe extern "C" fn(
     *const [usize; 2],
     usize,
     c_int,
+    *mut Means,
     *mut Text<'_>,
 ) -> c_int;
 
@@ -116,6 +135,7 @@ struct RawRun<'a> {
     positional: c_int,
     loading: c_int,
     protocol: c_int,
+    seed: u32,
     name: Text<'a>,
     keys: *const Text<'a>,
     key_count: usize,
@@ -129,7 +149,8 @@ struct State {
 }
 
 extern "C" {
-    fn sandbox_new(limit: usize) -> *mut State;
+    fn sandbox_new(limit: usize, pool: *const RawPool) -> *mut State;
+    fn sandbox_limit(state: *mut State, limit: usize);
     fn sandbox_free(state: *mut State);
     fn sandbox_compile(
         state: *mut State,
@@ -155,9 +176,13 @@ pub fn ticks() -> u64 {
     unsafe { sandbox_ticks() }
 }
 
-/// A state of C.
+/// A state of C, and the pool that it takes its memory from.
 #[derive(Debug)]
-pub(super) struct Raw(NonNull<State>);
+pub(super) struct Raw {
+    state: NonNull<State>,
+    /// It is there as long as the state, which takes memory from it.
+    _pool: Pool,
+}
 
 // SAFETY: a Lua state belongs to no thread; its users take turns, since all but `stop` is reached through
 // `&mut Sandbox`, of which there is one for a state.
@@ -168,8 +193,8 @@ unsafe impl Sync for Raw {}
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // SAFETY: made by sandbox_new, and nobody has it any more.
-        unsafe { sandbox_free(self.0.as_ptr()) }
+        // SAFETY: made by sandbox_new, and nobody has it any more; the pool is there until it has ended.
+        unsafe { sandbox_free(self.state.as_ptr()) }
     }
 }
 
@@ -198,6 +223,7 @@ unsafe extern "C" fn ask_host(
     spans: *const [usize; 2],
     count: usize,
     protocol: c_int,
+    means: *mut Means,
     answer: *mut Text<'_>,
 ) -> c_int {
     // SAFETY: `host` is the bridge that `Raw::run` has on its stack, and lends to nobody else during the run.
@@ -209,11 +235,23 @@ unsafe extern "C" fn ask_host(
         Texts { bytes: words.bytes(), spans }
     };
     let question = usize::try_from(question).ok().and_then(|question| QUESTIONS.get(question));
+    if bridge.answer.capacity() > ANSWER_KEPT {
+        // C counts it no more.
+        *bridge.answer = Vec::new();
+    }
     bridge.answer.clear();
+    // SAFETY: C gives a place for both, which nobody else uses meanwhile.
+    let means = unsafe { &mut *means };
     let flow = catch_unwind(AssertUnwindSafe(|| match question {
-        Some(question) => bridge.host.answer(*question, arguments, protocol as u8, bridge.answer),
-        None => ControlFlow::Break(()),
+        Some(question) => {
+            // NB: answers as long as this are not counted.
+            let room = means.room.max(ANSWER_KEPT);
+            bridge.host.answer(*question, arguments, protocol as u8, room, bridge.answer)
+        }
+        // ASK_NOTHING.
+        None => ControlFlow::Continue(()),
     }));
+    means.kept = bridge.host.kept();
     // SAFETY: C gives the place for the answer, and uses it before it asks again or the run ends.
     unsafe { *answer = Text::from(&bridge.answer[..]) };
     match flow {
@@ -227,24 +265,30 @@ unsafe extern "C" fn ask_host(
 }
 
 impl Raw {
-    pub(super) fn new(memory: usize) -> Option<Raw> {
-        // SAFETY: it takes any number.
-        NonNull::new(unsafe { sandbox_new(memory) }).map(Raw)
+    pub(super) fn new(memory: usize, pool: &Pool) -> Option<Raw> {
+        // SAFETY: it takes any number; the pool lives as long as the state, which keeps it.
+        let state = NonNull::new(unsafe { sandbox_new(memory, &raw const *pool.0) });
+        state.map(|state| Raw { state, _pool: pool.clone() })
+    }
+
+    pub(super) fn limit(&self, memory: usize) {
+        // SAFETY: the state lives and is the caller's alone; it takes any number.
+        unsafe { sandbox_limit(self.state.as_ptr(), memory) }
     }
 
     pub(super) fn memory(&self) -> usize {
         // SAFETY: the state lives, and the caller has it to itself.
-        unsafe { sandbox_memory(self.0.as_ptr()) }
+        unsafe { sandbox_memory(self.state.as_ptr()) }
     }
 
     pub(super) fn shipped(&self) -> Code {
         // SAFETY: the state lives; the number was given when it was made and never changes.
-        Code(unsafe { sandbox_shipped(self.0.as_ptr()) })
+        Code(unsafe { sandbox_shipped(self.state.as_ptr()) })
     }
 
     pub(super) fn stop(&self, number: u64) -> bool {
         // SAFETY: the state lives; the function touches what its mutex protects and an atomic number.
-        unsafe { sandbox_stop(self.0.as_ptr(), number) != 0 }
+        unsafe { sandbox_stop(self.state.as_ptr(), number) != 0 }
     }
 
     pub(super) fn compile(&self, source: &[u8], name: &str) -> Result<Code, String> {
@@ -252,7 +296,13 @@ impl Raw {
         let (mut reference, mut error) = (0, Text::EMPTY);
         // SAFETY: the state lives and is the caller's alone; source and name last for the call.
         let good = unsafe {
-            sandbox_compile(self.0.as_ptr(), Text::from(source), name.as_ptr(), &mut reference, &mut error)
+            sandbox_compile(
+                self.state.as_ptr(),
+                Text::from(source),
+                name.as_ptr(),
+                &mut reference,
+                &mut error,
+            )
         };
         if good != 0 {
             return Ok(Code(reference));
@@ -263,11 +313,14 @@ impl Raw {
 
     pub(super) fn forget(&self, code: Code) {
         // SAFETY: the state lives and is the caller's alone; any number is taken.
-        unsafe { sandbox_forget(self.0.as_ptr(), code.0) }
+        unsafe { sandbox_forget(self.state.as_ptr(), code.0) }
     }
 
     /// `answer` is memory for what the host answers.
     pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers, answer: &mut Vec<u8>) -> Outcome<'_> {
+        // A script's numbers are the same in each run, as in Redis; a program's function does without that.
+        let seed =
+            if run.code == self.shipped() { RandomState::new().hash_one(run.number) as u32 } else { 0 };
         let mut bridge = Bridge { host, answer, panic: None };
         let raw = RawRun {
             host: (&raw mut bridge).cast(),
@@ -279,6 +332,7 @@ impl Raw {
             positional: c_int::from(matches!(run.form, Form::Open | Form::Positional)),
             loading: c_int::from(run.form == Form::Library),
             protocol: c_int::from(run.protocol),
+            seed,
             name: Text::from(run.name.as_bytes()),
             keys: run.keys.as_ptr(),
             key_count: run.keys.len(),
@@ -288,7 +342,7 @@ impl Raw {
         let mut reply = Text::EMPTY;
         // SAFETY: the state lives and is the caller's alone; all that `raw` points to outlives the call, and the bridge
         // is used by nobody else until it returns.
-        let outcome = unsafe { sandbox_do(self.0.as_ptr(), &raw, &mut reply) };
+        let outcome = unsafe { sandbox_do(self.state.as_ptr(), &raw, &mut reply) };
         if let Some(panic) = bridge.panic {
             resume_unwind(panic);
         }

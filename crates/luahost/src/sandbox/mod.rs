@@ -2,7 +2,8 @@
 //!
 //! Invariants
 //! - A script reaches the outside only by its [`Answers`].
-//! - Memory is bounded by the sandbox's limit. A script in Lua or in the libraries here ends soon after
+//! - Memory is bounded by the sandbox's limit, and by that of the [`Pool`] which it shares with others; what the host answers
+//!   and keeps counts. A script in Lua or in the libraries here ends soon after
 //!   [`Stopper::stop`]; what its host does for it ends as the host ends it.
 //! - What a script leaves behind - globals, tables of libraries - no other script finds.
 //!
@@ -11,10 +12,11 @@
 mod edge;
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use self::edge::Raw;
 pub use self::edge::{ticks, Text, Texts};
+use self::edge::{Raw, RawPool};
 
 /// Bytes of stack that a thread needs for scripts: LuaJIT's own functions recurse as deep as a script asks
 /// them to, up to the bound of Lua's stack, which is more than threads usually have.
@@ -43,15 +45,22 @@ pub enum Question {
 
 /// What a script's host does for it.
 pub trait Answers {
-    /// Answers a question by appending to `answer`. `protocol` is what the script speaks, 2 or 3.
-    /// `Break` ends the script at once, whatever it catches.
+    /// Answers a question by appending to `answer`. `protocol` is what the script speaks, 2 or 3. The answer, and what
+    /// the host keeps for the run besides, may take `room` bytes more. `Break` ends the script at once, whatever it
+    /// catches.
     fn answer(
         &mut self,
         question: Question,
         arguments: Texts<'_>,
         protocol: u8,
+        room: usize,
         answer: &mut Vec<u8>,
     ) -> ControlFlow<()>;
+
+    /// Bytes of memory that the host keeps for the run until its end: they count as the script's.
+    fn kept(&self) -> usize {
+        0
+    }
 }
 
 /// A compiled function in one sandbox, by its number there.
@@ -103,6 +112,36 @@ pub enum Outcome<'s> {
     Stopped,
 }
 
+/// Memory that sandboxes have together: what all of them take is bounded, too.
+#[derive(Clone, Debug)]
+pub struct Pool(Arc<RawPool>);
+
+impl Pool {
+    /// One of so many bytes.
+    #[must_use]
+    pub fn new(bytes: usize) -> Pool {
+        Pool(Arc::new(RawPool { used: AtomicUsize::new(0), limit: AtomicUsize::new(bytes) }))
+    }
+
+    /// It has so many bytes from now on. What is used already stays.
+    pub fn limit(&self, bytes: usize) {
+        self.0.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that its sandboxes have taken.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Pool {
+    /// One without a bound.
+    fn default() -> Pool {
+        Pool::new(usize::MAX)
+    }
+}
+
 /// A state.
 #[derive(Debug)]
 pub struct Sandbox {
@@ -134,7 +173,18 @@ impl Sandbox {
     /// no memory for it.
     #[must_use]
     pub fn new(memory: usize) -> Option<Sandbox> {
-        Raw::new(memory).map(|raw| Sandbox { raw: Arc::new(raw), answer: Vec::new() })
+        Sandbox::within(&Pool::default(), memory)
+    }
+
+    /// The same, whose memory is taken from `pool`.
+    #[must_use]
+    pub fn within(pool: &Pool, memory: usize) -> Option<Sandbox> {
+        Raw::new(memory, pool).map(|raw| Sandbox { raw: Arc::new(raw), answer: Vec::new() })
+    }
+
+    /// From now on its scripts may use `memory` bytes.
+    pub fn limit(&mut self, memory: usize) {
+        self.raw.limit(memory);
     }
 
     /// A handle that stops its runs.

@@ -146,7 +146,7 @@ pub(crate) fn run(
         caller.client.resume();
         caller.stopwatch = Some(Stopwatch::start());
         let outcome = state.sandbox.run(&run, &mut caller);
-        if let Some(stopwatch) = caller.stopwatch {
+        if let Some(stopwatch) = caller.stopwatch.take() {
             caller.client.active = stopwatch.last();
         }
         match outcome {
@@ -223,7 +223,9 @@ fn run_briefly(
             caller.is_full = traits.is_full;
             caller.brief = true;
             caller.in_place = traits.in_place;
-            match state.sandbox.run(run, &mut caller) {
+            let outcome = state.sandbox.run(run, &mut caller);
+            drop(caller);
+            match outcome {
                 // Clients that wait for keys are served in a whole one.
                 Outcome::Replied(_) if effects.is_unfinished() => Err(perilune::Error::Conflict),
                 Outcome::Replied(bytes) => {

@@ -28,7 +28,7 @@ pub(crate) fn run(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     nodes::admit(context)?;
-    let server = context.server;
+    let (server, fence) = (context.server, context.fence());
     let given: Vec<&[u8]> = arguments.iter().collect();
     let options = run_options(&given[1..4])?;
     let Some(mut state) = server.scripts.take(server) else {
@@ -53,8 +53,10 @@ pub(crate) fn run(
         let mut caller = Caller::new(server, session, client, effects, now);
         caller.read_only = options.read_only;
         caller.shipped = true;
+        caller.fence = fence;
         let outcome = state.sandbox.run(&run, &mut caller);
         let failure = caller.failure.take();
+        drop(caller);
         while session.depth() > outer {
             session.rollback()?;
         }

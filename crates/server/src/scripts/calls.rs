@@ -7,21 +7,35 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use perilune::remote::Fence;
 use perilune::{Session, TransactionOptions};
 use perilune_luahost::sandbox::{Answers, Question, Texts};
 use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
+use crate::acl::User;
 use crate::client::Client;
 use crate::effects::Effects;
 use crate::failure;
 use crate::gate::Context;
 use crate::journal::Level;
+use crate::kept;
 use crate::memory;
+use crate::scripts::nodes::Terms;
 use crate::scripts::stopwatch::Stopwatch;
 use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
 use crate::table::{self, Command, GROWS, NOSCRIPT, POSTS, WRITE};
+
+/// Bytes of what a script says that its line of the log has.
+const LOGGED_BYTES: usize = 1 << 10;
+
+/// Bytes of the names and descriptions of a library's functions at most.
+const REGISTERED_BYTES: usize = 1 << 20;
+
+const NO_ROOM: &str =
+    "ERR not enough memory for the reply of a command that a script has called, which has run: see \
+                       script-memory-limit";
 
 /// Bytes of a module's file at most.
 const MODULE_BYTES: u64 = 1 << 20;
@@ -49,10 +63,17 @@ pub(crate) struct Caller<'c> {
     pub(crate) loading: bool,
     /// A function of a program runs: nodes are what it would see there.
     pub(crate) shipped: bool,
+    /// What it does not reach by node.
+    pub(crate) fence: Option<&'static Arc<Fence>>,
     /// Why the script must end.
     pub(crate) failure: Option<perilune::Error>,
     /// Functions that a library defines.
     pub(crate) registered: Vec<Registered>,
+    /// Bytes that the open transaction's writes took before.
+    before: usize,
+    /// Bytes that its writes have taken since, and that its messages take.
+    written: usize,
+    posted: usize,
 }
 
 /// A function that a library defines, as it says.
@@ -72,6 +93,7 @@ impl<'c> Caller<'c> {
         effects: &'c mut Effects,
         now: i64,
     ) -> Caller<'c> {
+        let before = session.pending_bytes();
         Caller {
             server,
             session,
@@ -86,14 +108,37 @@ impl<'c> Caller<'c> {
             wrote: false,
             loading: false,
             shipped: false,
+            fence: Some(kept::fence()),
             failure: None,
             registered: Vec::new(),
+            before,
+            written: 0,
+            posted: 0,
         }
     }
 
-    /// Runs a command; its reply, or why it is not run, goes into `replies`.
+    /// Runs a command; its reply, or why it is not run, goes into `replies`. It may take `room` bytes.
     #[inline]
-    fn call(&mut self, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> ControlFlow<()> {
+    fn call(&mut self, arguments: Arguments<'_>, room: usize, replies: &mut Replies<'_>) -> ControlFlow<()> {
+        let flow = self.run_call(arguments, room, replies);
+        // What waits for the commit counts; a brief transaction holds little, and without one nothing waits.
+        if self.wrote && !self.brief && self.stopwatch.is_none() {
+            self.note_written();
+        }
+        if replies.is_full() {
+            replies.rewind(0);
+            replies.error(NO_ROOM);
+        }
+        flow
+    }
+
+    #[inline]
+    fn run_call(
+        &mut self,
+        arguments: Arguments<'_>,
+        room: usize,
+        replies: &mut Replies<'_>,
+    ) -> ControlFlow<()> {
         if self.loading {
             replies.error("ERR a library calls no commands while it is loaded");
             return ControlFlow::Continue(());
@@ -120,7 +165,16 @@ impl<'c> Caller<'c> {
             replies.error(&text);
             return ControlFlow::Continue(());
         }
-        self.wrote |= command.is(WRITE);
+        if command.is(WRITE | POSTS) {
+            self.wrote |= command.is(WRITE);
+            if command.is(POSTS) {
+                // What is told to clients of this server lies here until the script ends.
+                self.posted += arguments.extent();
+            }
+            if !self.brief && self.stopwatch.is_none() {
+                context.session.limit_pending(self.before + self.written + room);
+            }
+        }
         if let Some(stopwatch) = &mut self.stopwatch {
             context.run_called(command, arguments, replies, stopwatch);
             return ControlFlow::Continue(());
@@ -139,6 +193,11 @@ impl<'c> Caller<'c> {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    #[inline]
+    fn note_written(&mut self) {
+        self.written = self.session.pending_bytes().saturating_sub(self.before);
     }
 
     /// The command, if a script may run it so.
@@ -198,36 +257,40 @@ impl<'c> Caller<'c> {
             _ => Level::Warning,
         };
         if self.server.notes(level) {
-            let message = String::from_utf8_lossy(message);
+            let message = String::from_utf8_lossy(&message[..message.len().min(LOGGED_BYTES)]);
             let details = [("message", &*message), ("user", self.client.user_name())];
             self.server.note(level, "script", &details);
         }
     }
 
-    /// An operation of a node, if the client may reach nodes.
-    fn node(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
-        if self.shipped {
-            return match shipped::answer(self.session, texts, answer) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    self.failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            };
-        }
+    /// An operation of a node, if the client may ask for it.
+    fn node(&mut self, texts: Texts<'_>, room: usize, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let operation = texts.get(0).and_then(|text| text.get(1..)).unwrap_or_default();
         let start = answer.len();
-        let outcome = self.may_reach_nodes().and_then(|()| {
-            self.client.locked |= texts.get(0) == Some(b"sgrab");
-            if self.stopwatch.is_some() && !self.client.watched.is_empty() {
-                return self.node_watching(texts, start, answer);
+        if !self.brief && self.stopwatch.is_none() {
+            self.session.limit_pending(self.before + self.written + room);
+        }
+        let outcome = match self.may_ask(operation) {
+            Ok(()) if self.shipped => {
+                let terms = Terms {
+                    writes: true,
+                    fence: self.fence.map(|fence| &**fence),
+                    room,
+                    shipped: self.shipped,
+                };
+                let outcome = shipped::answer(self.session, texts, &terms, answer);
+                self.note_written();
+                match outcome {
+                    Ok(()) => return ControlFlow::Continue(()),
+                    Err(error) => {
+                        self.failure = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                }
             }
-            nodes::answer(self.session, texts, !self.read_only, answer).map_err(perilune::Error::from)?;
-            // A script never sees halves of two states: it might not end.
-            if self.brief {
-                self.session.validate()?;
-            }
-            Ok(())
-        });
+            Ok(()) => self.node_of_script(texts, operation, room, answer),
+            refused => refused,
+        };
         match outcome {
             Ok(()) => {}
             Err(error) if error.is_retry() && self.stopwatch.is_none() => {
@@ -242,14 +305,43 @@ impl<'c> Caller<'c> {
         ControlFlow::Continue(())
     }
 
+    fn node_of_script(
+        &mut self,
+        texts: Texts<'_>,
+        operation: &[u8],
+        room: usize,
+        answer: &mut Vec<u8>,
+    ) -> perilune::Result<()> {
+        let terms = Terms {
+            writes: !self.read_only,
+            fence: self.fence.map(|fence| &**fence),
+            room,
+            shipped: self.shipped,
+        };
+        self.client.locked |= operation == b"grab";
+        if self.stopwatch.is_some() && !self.client.watched.is_empty() {
+            return self.node_watching(texts, &terms, answer);
+        }
+        let outcome = nodes::answer(self.session, texts, &terms, answer);
+        if !self.brief && self.stopwatch.is_none() {
+            self.note_written();
+        }
+        outcome?;
+        // A script never sees halves of two states: it might not end.
+        if self.brief {
+            self.session.validate()?;
+        }
+        Ok(())
+    }
+
     /// An operation of a node that is no part of a transaction, for a client that watches keys: these are compared.
     fn node_watching(
         &mut self,
         texts: Texts<'_>,
-        start: usize,
+        terms: &Terms<'_>,
         answer: &mut Vec<u8>,
     ) -> perilune::Result<()> {
-        let writes = !self.read_only;
+        let start = answer.len();
         let mut context = Context {
             server: self.server,
             session: self.session,
@@ -259,12 +351,13 @@ impl<'c> Caller<'c> {
         };
         context.transaction(&TransactionOptions::default(), |session, _, _| {
             answer.truncate(start);
-            Ok(nodes::answer(session, texts, writes, answer)?)
+            Ok(nodes::answer(session, texts, terms, answer)?)
         })
     }
 
-    /// As for PERILUNE.SET: all keys and channels, and from another machine a password.
-    fn may_reach_nodes(&mut self) -> perilune::Result<()> {
+    /// Whether the client may ask for an operation of a node: who may run the commands PERILUNE.* that do the same, which
+    /// takes all keys and channels, and from another machine a password.
+    fn may_ask(&mut self, operation: &[u8]) -> perilune::Result<()> {
         if self.loading {
             return Ok(failure::refuse("ERR a library reaches no nodes while it is loaded")?);
         }
@@ -273,13 +366,27 @@ impl<'c> Caller<'c> {
                 "NOAUTH nodes are for clients of other machines with a password only",
             )?);
         }
-        let words: ArgumentsBuf = ["perilune.set", "node", "value"].iter().collect();
-        let command = table::find(b"perilune.set");
-        let user = self.client.user(&self.server.acl);
-        match (user, command) {
-            (Some(user), Some(command)) if user.check(command, words.as_arguments()).is_ok() => Ok(()),
-            _ => Ok(failure::refuse("NOPERM this user has no permissions to reach nodes")?),
+        if self.client.is_unlimited(&self.server.acl) {
+            return Ok(());
         }
+        let user = self.client.user(&self.server.acl);
+        let may = |name: &&str| {
+            let words: ArgumentsBuf = [name, "node"].into_iter().collect();
+            let command = table::find(name.as_bytes());
+            let check = |user: &User, command| user.check(command, words.as_arguments()).is_ok();
+            matches!((user, command), (Some(user), Some(command)) if check(user, command))
+        };
+        let Some(refused) = nodes::commands(operation).iter().find(|name| !may(name)) else { return Ok(()) };
+        let word = if self.shipped { "REFUSED" } else { "NOPERM" };
+        Ok(failure::refuse_with(format!(
+            "{word} this user has no permissions to reach nodes so: it may not run the '{refused}' command with all \
+             keys and channels"
+        ))?)
+    }
+
+    /// Bytes of the functions that are registered.
+    fn described(&self) -> usize {
+        self.registered.iter().map(|function| 64 + function.name.len() + function.description.len()).sum()
     }
 
     fn register(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
@@ -295,11 +402,21 @@ impl<'c> Caller<'c> {
             answer.extend_from_slice(format!("ERR {}", header::NAMES).as_bytes());
         } else if self.registered.iter().any(named_so) {
             answer.extend_from_slice(b"ERR Function already exists in the library");
+        } else if self.described() + texts.bytes().len() > REGISTERED_BYTES {
+            answer.extend_from_slice(
+                b"ERR the functions of the library have more than 1 MiB of names and descriptions",
+            );
         } else if (3..texts.len()).any(|index| !function.flags.add(&text(index))) {
             answer.extend_from_slice(b"ERR unknown flag given");
         } else {
             self.registered.push(function);
         }
+    }
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        self.session.limit_pending(usize::MAX);
     }
 }
 
@@ -315,6 +432,7 @@ impl Answers for Caller<'_> {
         question: Question,
         arguments: Texts<'_>,
         protocol: u8,
+        room: usize,
         answer: &mut Vec<u8>,
     ) -> ControlFlow<()> {
         let first = arguments.get(0).unwrap_or_default();
@@ -324,7 +442,8 @@ impl Answers for Caller<'_> {
         match question {
             Question::Call => {
                 let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
-                return self.call(as_arguments(arguments), &mut Replies::new(answer, protocol));
+                let replies = &mut Replies::new(answer, protocol).up_to(room);
+                return self.call(as_arguments(arguments), room, replies);
             }
             Question::Log => self.log(first, arguments.get(1).unwrap_or_default()),
             Question::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
@@ -332,9 +451,13 @@ impl Answers for Caller<'_> {
             Question::Command => answer.extend(table::find(first).map(|_| b'1')),
             Question::Allowed => self.allowed(arguments, answer),
             Question::Register => self.register(arguments, answer),
-            Question::Node => return self.node(arguments, answer),
+            Question::Node => return self.node(arguments, room, answer),
         }
         ControlFlow::Continue(())
+    }
+
+    fn kept(&self) -> usize {
+        self.written + self.posted
     }
 }
 

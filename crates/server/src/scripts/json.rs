@@ -6,7 +6,7 @@ use perilune::key::parse_literal;
 use perilune::{Node, Number, Session, Subscript, Value, ValueRef};
 use perilune_resp::Replies;
 
-use super::nodes::{child_beside, Given};
+use super::nodes::{child_beside, Given, Terms};
 use crate::failure::Result;
 
 /// Texts of numbers that are longer become the nearest double.
@@ -80,11 +80,16 @@ pub(super) fn read_number(text: &[u8]) -> Option<Value> {
 }
 
 /// The node itself: what lies there, and its own value as JSON, if it has one that stands beside children.
-pub(super) fn own(session: &mut Session, node: &Node, replies: &mut Replies<'_>) -> Result<()> {
+pub(super) fn own(
+    session: &mut Session,
+    node: &Node,
+    terms: &Terms<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
     let data = session.data(node)?.number();
     replies.array(2);
     replies.integer(data.into());
-    value(session, node, data, replies)
+    value(session, node, data, terms, replies)
 }
 
 /// The child behind one, or the first: its subscript by `tell`, that as a key of JSON, what lies there, its own value.
@@ -92,10 +97,11 @@ pub(super) fn child(
     session: &mut Session,
     node: Node,
     from: &Given<'_>,
+    terms: &Terms<'_>,
     replies: &mut Replies<'_>,
     tell: impl Fn(&Node, &mut Replies<'_>) -> Result<()>,
 ) -> Result<()> {
-    let Some(found) = child_beside(session, node, from, true)? else {
+    let Some(found) = child_beside(session, node, from, true, terms)? else {
         replies.null();
         return Ok(());
     };
@@ -110,15 +116,25 @@ pub(super) fn child(
     tell(&found, replies)?;
     replies.bulk(&key);
     replies.integer(data.into());
-    value(session, &found, data, replies)
+    value(session, &found, data, terms, replies)
 }
 
-fn value(session: &mut Session, node: &Node, data: u8, replies: &mut Replies<'_>) -> Result<()> {
+fn value(
+    session: &mut Session,
+    node: &Node,
+    data: u8,
+    terms: &Terms<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
     let is_beside = data >= 10;
     match session.get_ref(node)? {
         None => replies.null(),
         Some(ValueRef::EmptyList | ValueRef::EmptyMap) if is_beside => replies.null(),
         Some(value) => {
+            if let ValueRef::String(bytes) = value {
+                // Each byte may take six, and there are two copies of what they become.
+                terms.check_room(bytes.len().saturating_mul(12))?;
+            }
             let mut text = Vec::new();
             write(value, &mut text);
             replies.bulk(&text);

@@ -25,6 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use perilune_luahost::sandbox::Pool;
+
 use self::rest::Rest;
 use self::state::State;
 use self::watch::Watched;
@@ -43,6 +45,8 @@ pub(crate) struct Scripts {
     awake: AtomicBool,
     watcher: OnceLock<Thread>,
     pub(crate) rest: Rest,
+    /// The memory that all sandboxes have together.
+    pool: Pool,
 }
 
 /// A sandbox on loan.
@@ -56,22 +60,44 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A setting that is a number of bytes.
+fn bytes(server: &Server, name: Name) -> usize {
+    usize::try_from(server.live.number(name)).unwrap_or(usize::MAX)
+}
+
 impl Scripts {
     /// A sandbox that nobody else uses meanwhile; none if there is no memory for one more.
     pub(crate) fn take(&self, server: &Server) -> Option<Loan<'_>> {
+        let total = bytes(server, Name::ScriptMemoryTotal);
+        self.pool.limit(total);
+        if self.pool.used() > total / 2 {
+            self.drop_idle();
+        }
         let free = lock(&self.free).pop();
         let state = free.or_else(|| self.make(server))?;
-        Some(Loan { scripts: self, state: Some(state) })
+        Some(self.lend(server, state))
     }
 
     /// The same of those that are there.
-    pub(crate) fn take_made(&self) -> Option<Loan<'_>> {
-        lock(&self.free).pop().map(|state| Loan { scripts: self, state: Some(state) })
+    pub(crate) fn take_made(&self, server: &Server) -> Option<Loan<'_>> {
+        let state = lock(&self.free).pop()?;
+        Some(self.lend(server, state))
+    }
+
+    fn lend(&self, server: &Server, mut state: Box<State>) -> Loan<'_> {
+        state.limit(bytes(server, Name::ScriptMemoryLimit));
+        Loan { scripts: self, state: Some(state) }
+    }
+
+    /// What sandboxes keep that nobody uses is for those that run, where memory is short.
+    #[cold]
+    fn drop_idle(&self) {
+        let idle = std::mem::take(&mut *lock(&self.free));
+        lock(&self.watched).retain(|watched| !idle.iter().any(|state| Arc::ptr_eq(&state.watched, watched)));
     }
 
     fn make(&self, server: &Server) -> Option<Box<State>> {
-        let memory = usize::try_from(server.live.number(Name::ScriptMemoryLimit)).unwrap_or(usize::MAX);
-        let state = State::new(memory)?;
+        let state = State::new(&self.pool, bytes(server, Name::ScriptMemoryLimit))?;
         lock(&self.watched).push(Arc::clone(&state.watched));
         Some(Box::new(state))
     }

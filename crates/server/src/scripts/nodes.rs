@@ -1,17 +1,19 @@
 //! Nodes inside scripts: what `perilune.node` asks for, in the script's transaction.
 //!
 //! Invariants
-//! - Only who may use the commands PERILUNE.* reaches nodes; the names of the database alone, not the
-//!   session's local ones.
+//! - Only who may run the commands PERILUNE.* that do the same asks for an operation; of the names of the database alone,
+//!   not the session's local ones.
+//! - What is behind the fence is refused where it is named, and passed over by walks.
 
 use std::time::Duration;
 
+use perilune::remote::Fence;
 use perilune::{LockMode, Node, Number, Session, Subscript, Value, ValueRef};
 use perilune_luahost::sandbox::Texts;
 use perilune_resp::{Protocol, Replies};
 
 use super::json;
-use crate::failure::{refuse, Result};
+use crate::failure::{refuse, refuse_with, Result};
 
 /// An argument, with its type.
 pub(super) enum Given<'a> {
@@ -50,6 +52,61 @@ pub(super) fn push(node: Node, subscript: &Given<'_>) -> Result<Node> {
 }
 
 const PRIVATE: &str = "ERR scripts reach the names of the database only, which begin with ^";
+
+/// What holds for a run's operations.
+pub(crate) struct Terms<'f> {
+    /// It may change nodes.
+    pub(crate) writes: bool,
+    /// What it does not reach.
+    pub(crate) fence: Option<&'f Fence>,
+    /// Bytes that an answer may take.
+    pub(crate) room: usize,
+    /// It is a function of a program, whose errors begin with the names of their kinds.
+    pub(crate) shipped: bool,
+}
+
+impl Terms<'_> {
+    /// Refuses an operation of a node that is closed.
+    pub(super) fn check(&self, operation: &[u8], node: &Node) -> Result<()> {
+        let Some(fence) = self.fence.filter(|fence| fence.closes(node)) else { return Ok(()) };
+        let walks =
+            node.depth() == 0 && matches!(operation, b"next" | b"previous" | b"after" | b"before" | b"step");
+        match operation {
+            b"text" | b"subscript" => Ok(()),
+            _ if walks => Ok(()),
+            _ => refuse_with(format!("{} {}", if self.shipped { "REFUSED" } else { "NOPERM" }, fence.why())),
+        }
+    }
+
+    /// Refuses a value of so many bytes if its answer has no room.
+    pub(super) fn check_room(&self, bytes: usize) -> Result<()> {
+        if bytes > self.room {
+            // A program's function may have more room where it comes from.
+            let word = if self.shipped { "LEAVE" } else { "ERR" };
+            return refuse_with(format!("{word} not enough memory for the script: see script-memory-limit"));
+        }
+        Ok(())
+    }
+}
+
+/// The commands that do what an operation does, or a part of it.
+pub(crate) fn commands(operation: &[u8]) -> &'static [&'static str] {
+    match operation {
+        b"get" | b"value" | b"json_own" => &["perilune.get"],
+        b"data" => &["perilune.data"],
+        b"next" | b"previous" | b"count" => &["perilune.next"],
+        b"after" | b"before" | b"step" | b"json" => &["perilune.next", "perilune.get"],
+        b"set" | b"number" | b"null" | b"empty_list" | b"empty_map" => &["perilune.set"],
+        b"incr" => &["perilune.incr"],
+        b"cas" => &["perilune.cas"],
+        b"delete" => &["perilune.del"],
+        b"kill" => &["perilune.kill"],
+        b"merge" => &["perilune.get", "perilune.next", "perilune.set"],
+        b"copy" => &["perilune.get", "perilune.next", "perilune.set", "perilune.kill"],
+        b"grab" => &["perilune.lock"],
+        _ => &[],
+    }
+}
 
 /// What read-only scripts may not ask for.
 const WRITES: [&[u8]; 12] = [
@@ -150,7 +207,7 @@ fn lock(
 pub(crate) fn answer(
     session: &mut Session,
     texts: Texts<'_>,
-    writes: bool,
+    terms: &Terms<'_>,
     answer: &mut Vec<u8>,
 ) -> Result<()> {
     let replies = &mut Replies::new(answer, Protocol::Resp3);
@@ -161,48 +218,81 @@ pub(crate) fn answer(
     let (count, private) = (usize::try_from(count).unwrap_or(0).min(texts.len()), PRIVATE);
     let (node, at) = (named(&texts, 2, count, private)?, 2 + count);
     let value = given(texts.get(at).unwrap_or(b"n"))?;
-    if !writes && WRITES.contains(&operation) {
+    if !terms.writes && WRITES.contains(&operation) {
         return refuse("ERR Write commands are not allowed from read-only scripts.");
     }
+    terms.check(operation, &node)?;
     match operation {
         b"copy" | b"merge" => {
             let to = named(&texts, at, texts.len().saturating_sub(at), private)?;
+            terms.check(operation, &to)?;
             graft(session, operation, &node, &to)?;
             replies.null();
+            Ok(())
         }
         b"grab" | b"release" | b"release_all" | b"lock_count" => {
-            lock(session, operation, &node, &value, replies)?;
+            lock(session, operation, &node, &value, replies)
         }
-        b"json" => json::child(session, node, &value, replies, subscript)?,
-        b"json_own" => json::own(session, &node, replies)?,
-        b"number" | b"is_number" => {
-            set_number(session, &node, &value, operation == b"number", replies)?;
+        b"json" => json::child(session, node, &value, terms, replies, subscript),
+        b"json_own" => json::own(session, &node, terms, replies),
+        b"get" | b"value" | b"data" | b"text" | b"next" | b"previous" | b"is_number" => {
+            read(session, operation, node, &value, terms, replies)
         }
-        b"null" | b"empty_list" | b"empty_map" => {
-            session.set(&node, without_content(operation))?;
-            replies.null();
-        }
-        b"get" => tell(session.get_ref(&node)?, replies),
+        _ => write(session, operation, &node, &value, replies),
+    }
+}
+
+fn read(
+    session: &mut Session,
+    operation: &[u8],
+    node: Node,
+    value: &Given<'_>,
+    terms: &Terms<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    match operation {
         b"value" => match session.get_ref(&node)? {
             Some(ValueRef::EmptyMap | ValueRef::EmptyList) => replies.array(0),
-            value => tell(value, replies),
+            value => tell(value, terms, replies)?,
         },
         b"data" => replies.integer(i64::from(session.data(&node)?.number())),
         b"text" => replies.bulk(node.to_string().as_bytes()),
-        b"delete" => replies.truth(session.delete_value(&node)?),
-        b"kill" => {
-            session.delete_tree(&node)?;
+        b"is_number" => set_number(session, &node, value, false, replies)?,
+        b"next" | b"previous" => match child_beside(session, node, value, operation == b"next", terms)? {
+            None => replies.null(),
+            Some(found) => subscript(&found, replies)?,
+        },
+        _ => tell(session.get_ref(&node)?, terms, replies)?,
+    }
+    Ok(())
+}
+
+fn write(
+    session: &mut Session,
+    operation: &[u8],
+    node: &Node,
+    value: &Given<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    match operation {
+        b"number" => set_number(session, node, value, true, replies)?,
+        b"null" | b"empty_list" | b"empty_map" => {
+            session.set(node, without_content(operation))?;
             replies.null();
         }
-        b"set" => match set(session, &node, &value)? {
+        b"delete" => replies.truth(session.delete_value(node)?),
+        b"kill" => {
+            session.delete_tree(node)?;
+            replies.null();
+        }
+        b"set" => match set(session, node, value)? {
             Some(()) => replies.null(),
             None => return refuse("ERR there is no value to set"),
         },
-        b"incr" => match increase(session, &node, &value)? {
+        b"incr" => match increase(session, node, value)? {
             Some(sum) => number(sum, replies),
             None => return refuse("ERR a node is increased by a number"),
         },
-        b"next" | b"previous" => neighbour(session, node, &value, operation == b"next", replies)?,
         _ => return refuse("ERR a node has no such operation"),
     }
     Ok(())
@@ -229,34 +319,25 @@ pub(super) fn increase(session: &mut Session, node: &Node, by: &Given<'_>) -> Re
     })
 }
 
-/// The child behind or before one, or the first or the last.
+/// The child behind or before one, or the first or the last, of those that are not closed.
 pub(super) fn child_beside(
     session: &mut Session,
     node: Node,
     from: &Given<'_>,
     forward: bool,
+    terms: &Terms<'_>,
 ) -> Result<Option<Node>> {
-    Ok(match (from, forward) {
+    let mut found = match (from, forward) {
         (Given::Nothing, true) => session.first_child(&node)?,
         (Given::Nothing, false) => session.last_child(&node)?,
         (_, true) => session.sibling_after(&push(node, from)?)?,
         (_, false) => session.sibling_before(&push(node, from)?)?,
-    })
-}
-
-/// The subscript of the child behind or before one, or of the first or the last.
-fn neighbour(
-    session: &mut Session,
-    node: Node,
-    from: &Given<'_>,
-    forward: bool,
-    replies: &mut Replies<'_>,
-) -> Result<()> {
-    match child_beside(session, node, from, forward)? {
-        None => replies.null(),
-        Some(found) => subscript(&found, replies)?,
+    };
+    let Some(fence) = terms.fence else { return Ok(found) };
+    while let Some(closed) = found.take_if(|child| fence.closes(&*child)) {
+        found = if forward { session.sibling_after(&closed)? } else { session.sibling_before(&closed)? };
     }
-    Ok(())
+    Ok(found)
 }
 
 fn subscript(node: &Node, replies: &mut Replies<'_>) -> Result<()> {
@@ -269,11 +350,20 @@ fn subscript(node: &Node, replies: &mut Replies<'_>) -> Result<()> {
 }
 
 fn number(number: Number, replies: &mut Replies<'_>) {
-    tell(Some(ValueRef::from(number)), replies);
+    tell_value(Some(ValueRef::from(number)), replies);
+}
+
+/// A value, if there is room for it.
+fn tell(value: Option<ValueRef<'_>>, terms: &Terms<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    if let Some(ValueRef::String(bytes)) = value {
+        terms.check_room(bytes.len())?;
+    }
+    tell_value(value, replies);
+    Ok(())
 }
 
 /// A value, as Lua is to see it: numbers beyond doubles as text.
-fn tell(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) {
+fn tell_value(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) {
     const EXACT: u64 = 1 << 53;
     match value {
         None | Some(ValueRef::Null) => replies.null(),

@@ -11,7 +11,7 @@ use perilune_resp::{Protocol, Replies};
 
 use super::json;
 use super::nodes::{
-    child_beside, given, graft, increase, named, push, set, set_number, without_content, Given,
+    child_beside, given, graft, increase, named, push, set, set_number, without_content, Given, Terms,
 };
 use crate::failure::{refuse, text_of, Failure, Result};
 
@@ -51,9 +51,14 @@ fn asked<'a>(texts: &Texts<'a>) -> Result<Asked<'a>> {
 ///
 /// # Errors
 /// Those that end the run: a conflict, and what asks for another run.
-pub(crate) fn answer(session: &mut Session, texts: Texts<'_>, answer: &mut Vec<u8>) -> perilune::Result<()> {
+pub(crate) fn answer(
+    session: &mut Session,
+    texts: Texts<'_>,
+    terms: &Terms<'_>,
+    answer: &mut Vec<u8>,
+) -> perilune::Result<()> {
     let start = answer.len();
-    let text = match run(session, &texts, &mut Replies::new(answer, Protocol::Resp3)) {
+    let text = match run(session, &texts, terms, &mut Replies::new(answer, Protocol::Resp3)) {
         Ok(()) => return Ok(()),
         Err(Failure::Database(error)) if error.is_retry() => return Err(error),
         Err(Failure::Database(error)) => perilune::remote::line_of(&error),
@@ -65,12 +70,14 @@ pub(crate) fn answer(session: &mut Session, texts: Texts<'_>, answer: &mut Vec<u
     Ok(())
 }
 
-fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> Result<()> {
+fn run(session: &mut Session, texts: &Texts<'_>, terms: &Terms<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let asked = asked(texts)?;
+    terms.check(asked.operation, &asked.node)?;
     match asked.operation {
-        b"step" => return step(session, &asked, replies),
+        b"step" => return step(session, &asked, terms, replies),
         b"copy" | b"merge" => {
             let from = named(texts, asked.at, texts.len().saturating_sub(asked.at), PRIVATE)?;
+            terms.check(asked.operation, &from)?;
             graft(session, asked.operation, &from, &asked.node)?;
             replies.null();
             return Ok(());
@@ -84,20 +91,14 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
     }
     let Asked { operation, node, value, .. } = asked;
     match operation {
-        b"get" => tell(session.get_ref(&node)?, replies)?,
+        b"get" => tell(session.get_ref(&node)?, terms, replies)?,
         b"data" => replies.integer(i64::from(session.data(&node)?.number())),
         b"text" => replies.bulk(node.to_string().as_bytes()),
         b"subscript" => subscript(&node, replies)?,
         b"delete" => replies.truth(session.delete_value(&node)?),
-        b"after" | b"before" => neighbour(session, node, &value, operation == b"after", replies)?,
+        b"after" | b"before" => neighbour(session, node, &value, operation == b"after", terms, replies)?,
         b"restarts" => replies.integer(session.restarts().into()),
-        b"count" => {
-            let count = match value {
-                Given::Truth(true) => session.count_valued(&node)?,
-                _ => session.count_children(&node)?,
-            };
-            replies.integer(i64::try_from(count).unwrap_or(i64::MAX));
-        }
+        b"count" => count(session, &node, &value, replies)?,
         b"null" | b"empty_list" | b"empty_map" => {
             session.set(&node, without_content(operation))?;
             replies.null();
@@ -111,11 +112,11 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
             None => return refuse("INVALID there is no value to set"),
         },
         b"incr" => match increase(session, &node, &value)? {
-            Some(sum) => tell(Some(ValueRef::from(sum)), replies)?,
+            Some(sum) => tell(Some(ValueRef::from(sum)), terms, replies)?,
             None => return refuse("INVALID a node is increased by a number"),
         },
-        b"json" => json::child(session, node, &value, replies, subscript)?,
-        b"json_own" => json::own(session, &node, replies)?,
+        b"json" => json::child(session, node, &value, terms, replies, subscript)?,
+        b"json_own" => json::own(session, &node, terms, replies)?,
         b"number" | b"is_number" => set_number(session, &node, &value, operation == b"number", replies)?,
         b"begin" => {
             session.begin(&TransactionOptions::default())?;
@@ -136,12 +137,22 @@ fn run(session: &mut Session, texts: &Texts<'_>, replies: &mut Replies<'_>) -> R
     Ok(())
 }
 
+/// How many children there are, or nodes with a value.
+fn count(session: &mut Session, node: &Node, value: &Given<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    let count = match value {
+        Given::Truth(true) => session.count_valued(node)?,
+        _ => session.count_children(node)?,
+    };
+    replies.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    Ok(())
+}
+
 /// The last subscript, as the database has it.
 fn subscript(node: &Node, replies: &mut Replies<'_>) -> Result<()> {
     match node.last()? {
         None => replies.null(),
         Some(Subscript::Bytes(bytes)) => replies.bulk(&bytes),
-        Some(Subscript::Number(number)) => tell(Some(ValueRef::from(number)), replies)?,
+        Some(Subscript::Number(number)) => tell_value(Some(ValueRef::from(number)), replies)?,
     }
     Ok(())
 }
@@ -152,29 +163,36 @@ fn neighbour(
     node: Node,
     from: &Given<'_>,
     forward: bool,
+    terms: &Terms<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
-    let Some(found) = child_beside(session, node, from, forward)? else {
+    let Some(found) = child_beside(session, node, from, forward, terms)? else {
         replies.null();
         return Ok(());
     };
     replies.array(2);
     subscript(&found, replies)?;
-    tell(session.get_ref(&found)?, replies)
+    tell(session.get_ref(&found)?, terms, replies)
 }
 
 /// A step of a walk over children, from the value on: forward, at which subscript, whether that one counts, up
 /// to which, whether that one counts. The subscript, the value and what lies there.
-fn step(session: &mut Session, asked: &Asked<'_>, replies: &mut Replies<'_>) -> Result<()> {
+fn step(
+    session: &mut Session,
+    asked: &Asked<'_>,
+    terms: &Terms<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
     let forward = matches!(asked.value, Given::Truth(true));
     let (from, end) = (asked.more(1)?, asked.more(3)?);
     let mut found = None;
     if matches!(asked.more(2)?, Given::Truth(true)) && !matches!(from, Given::Nothing) {
         let first = push(asked.node.clone(), &from)?;
-        found = (session.data(&first)?.number() > 0).then_some(first);
+        let is_closed = terms.fence.is_some_and(|fence| fence.closes(&first));
+        found = (!is_closed && session.data(&first)?.number() > 0).then_some(first);
     }
     if found.is_none() {
-        found = child_beside(session, asked.node.clone(), &from, forward)?;
+        found = child_beside(session, asked.node.clone(), &from, forward, terms)?;
     }
     if let (Some(at), false) = (&found, matches!(end, Given::Nothing)) {
         let end = push(asked.node.clone(), &end)?;
@@ -190,7 +208,7 @@ fn step(session: &mut Session, asked: &Asked<'_>, replies: &mut Replies<'_>) -> 
     let data = session.data(&found)?.number();
     replies.array(3);
     subscript(&found, replies)?;
-    tell(session.get_ref(&found)?, replies)?;
+    tell(session.get_ref(&found)?, terms, replies)?;
     replies.integer(i64::from(data));
     Ok(())
 }
@@ -215,7 +233,14 @@ fn value_of(given: Given<'_>) -> Option<Sent<'_>> {
 }
 
 /// A value as the program's Lua would see it. What JSON has beside is a number of surroundings.lua.
-fn tell(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) -> Result<()> {
+fn tell(value: Option<ValueRef<'_>>, terms: &Terms<'_>, replies: &mut Replies<'_>) -> Result<()> {
+    if let Some(ValueRef::String(bytes)) = value {
+        terms.check_room(bytes.len())?;
+    }
+    tell_value(value, replies)
+}
+
+fn tell_value(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) -> Result<()> {
     match value {
         None => replies.null(),
         Some(ValueRef::Bool(truth)) => replies.raw(if truth { b"#t\r\n" } else { b"#f\r\n" }),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perilune::Session;
-use perilune_luahost::sandbox::{Code, Sandbox};
+use perilune_luahost::sandbox::{Code, Pool, Sandbox};
 
 use crate::commands::scripts::is_by_sha;
 use crate::scripts::header::{self, Flags};
@@ -57,9 +57,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// None if there is no memory for it.
-    pub(crate) fn new(memory: usize) -> Option<State> {
-        let sandbox = Sandbox::new(memory)?;
+    /// Of memory that all have together; none if there is none for it.
+    pub(crate) fn new(pool: &Pool, memory: usize) -> Option<State> {
+        let sandbox = Sandbox::within(pool, memory)?;
         let watched = Arc::new(Watched::new(sandbox.stopper()));
         Some(State {
             sandbox,
@@ -74,6 +74,15 @@ impl State {
             aside: Vec::new(),
             libraries: Libraries::default(),
         })
+    }
+
+    /// From now on scripts may use so many bytes.
+    #[inline]
+    pub(super) fn limit(&mut self, memory: usize) {
+        if self.memory != memory {
+            self.memory = memory;
+            self.sandbox.limit(memory);
+        }
     }
 
     /// Whether it is better thrown away than used again.

@@ -126,7 +126,9 @@ settings! {
     "save" Save, Server, Kind::Choice(&[""]), "", "Always empty: what is written is kept without snapshots";
     "script-directory" ScriptDirectory, Server, Kind::Text, "", "Directory of the modules that scripts may require";
     "script-memory-limit" ScriptMemoryLimit, Database, Kind::Bytes { least: 1 << 20, most: i64::MAX }, "134217728",
-        "Bytes of memory of a script at most";
+        "Bytes of memory of a script at most, with what its calls are given and answer and what it has written";
+    "script-memory-total" ScriptMemoryTotal, Database, Kind::Bytes { least: 16 << 20, most: i64::MAX }, "1073741824",
+        "Bytes of memory of all scripts of one server at most";
     "script-time-limit" ScriptTimeLimit, Database, COUNT, "60000",
         "Milliseconds after which a script is stopped; 0: never";
     "slowlog-log-slower-than" SlowlogLogSlowerThan, Database, Kind::Integer { least: -1, most: i64::MAX }, "10000",

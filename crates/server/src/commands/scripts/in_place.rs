@@ -41,7 +41,7 @@ pub(crate) fn attempt(
     }
     // Errors are told aside.
     let Ok(given) = split(arguments) else { return false };
-    let Some(mut state) = server.scripts.take_made() else { return false };
+    let Some(mut state) = server.scripts.take_made(server) else { return false };
     // What a visit asks for has come before it, and asks for one generation.
     if context.client.scripts != Some(state.generation()) {
         if state.refresh(context.session).is_err() {
