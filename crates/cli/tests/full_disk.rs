@@ -214,7 +214,7 @@ print(db:verify())",
     let trace = fs::read_to_string(place.path().join("trace.txt")).expect("strace is needed");
     assert!(!trace.contains("SIGXFSZ"), "{trace}");
     let mut command = Command::new("sh");
-    let write = "local f = io.open('big', 'w') print(f:write(('x'):rep(1e6)) and f:close())";
+    let write = "local f = io.open('big', 'w') f:setvbuf('no') print(f:write(('x'):rep(1e6)))";
     command.args(["-c", "ulimit -f 100 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_perilune"), "-e", write]);
     let (code, out, err) = told(command.current_dir(place.path()).output().expect("a shell"));
     assert!(code == 0 && out.contains("File too large"), "{code} {out}{err}");

@@ -427,8 +427,7 @@ impl Access {
         if lease == 0 || end.is_none_or(|end| Instant::now() < end) {
             return Ok(());
         }
-        let begun = Instant::now();
-        Err(limit.error(image, Whom::Session(lease_session(lease)), begun))
+        Err(limit.error(image, Whom::Session(lease_session(lease)), patience.since()))
     }
 
     /// Copies what of the path to `key` belongs to an earlier generation.

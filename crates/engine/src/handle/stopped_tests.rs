@@ -182,21 +182,19 @@ fn every_operation_ends_at_its_limit_and_names_the_holder() {
         let error = result.expect_err(name);
         assert!(is_busy(&error), "{name}: {error}");
         assert!(took >= LIMIT, "{name}: {took:?}");
-        // In a transaction of a shorter limit that is what ends it.
-        let mut session = database.session().unwrap();
-        session.set_wait_limit(2 * LONG);
-        let options = TransactionOptions { timeout: LIMIT, ..TransactionOptions::default() };
-        let (result, _) = answer(session, move |session| {
-            transact(session, &options, |session| {
-                // There is nothing brief in one.
-                if session.begin_brief().is_ok_and(|begun| begun) {
-                    session.end_brief(false)?;
-                }
-                operation(session, &key(1_000))
-            })
-        });
-        let in_time = matches!(&result, Err(Error::TransactionTimeout { limit: LIMIT, holder: Some(_) }));
-        assert!(in_time || name.contains("brief"), "{name} in a transaction: {result:?}");
+        // In a transaction of a shorter limit that is what ends it; some ways there are only outside of one.
+        let is_outside =
+            ["set_if_alone", "update_if_alone", "look_few", "a brief transaction"].contains(name);
+        if !is_outside {
+            let mut session = database.session().unwrap();
+            session.set_wait_limit(2 * LONG);
+            let options = TransactionOptions { timeout: LIMIT, ..TransactionOptions::default() };
+            let (result, _) = answer(session, move |session| {
+                transact(session, &options, |session| operation(session, &key(1_000)))
+            });
+            let in_time = matches!(&result, Err(Error::TransactionTimeout { limit: LIMIT, holder: Some(_) }));
+            assert!(in_time, "{name} in a transaction: {result:?}");
+        }
         // Others are not concerned.
         let mut session = database.session().unwrap();
         assert!(session.get(&key(0), &mut Vec::new()).unwrap());

@@ -154,8 +154,7 @@ fn a_damaged_inner_page_costs_what_lies_below_it() {
     let bytes = Bytes::of(&path);
     let data = checkpoint_pages(&path).unwrap().data;
     let head = |page: &u64| bytes.read(page * PAGE as u64, 2);
-    let top =
-        data.iter().map(|page| head(page)).filter(|head| head[0] == INNER).map(|head| head[1]).max().unwrap();
+    let top = data.iter().map(head).filter(|head| head[0] == INNER).map(|head| head[1]).max().unwrap();
     assert!(top >= 2, "the tree is too low for this test");
     let inner: Vec<&u64> = data.iter().filter(|page| head(page) == [INNER, top - 1]).collect();
     let page = *inner[inner.len() / 2];

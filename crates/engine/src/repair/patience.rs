@@ -94,9 +94,14 @@ impl Patience {
         Ok(())
     }
 
-    /// When the wait that goes on ends, or one that begins now.
+    /// When the wait that goes on began, or one that begins now.
+    pub(crate) fn since(&mut self) -> Instant {
+        *self.slept.get_or_insert_with(Instant::now)
+    }
+
+    /// When it ends.
     pub(crate) fn end(&mut self, limit: &Limit) -> Option<Instant> {
-        limit.end(*self.slept.get_or_insert_with(Instant::now))
+        limit.end(self.since())
     }
 
     /// Waits before another try of an attempt that somebody's change has ended.
