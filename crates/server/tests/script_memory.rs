@@ -129,7 +129,7 @@ fn no_script_takes_more_than_it_may() {
 }
 
 /// Eight scripts that want 40 MiB each, of 96 that they have together.
-fn all_together(socket: &PathBuf) {
+fn all_together(socket: &std::path::Path) {
     let mut client = Client::connect(socket);
     assert!(!client.line("config set script-memory-total 100663296").is_error());
     assert_eq!(

@@ -43,12 +43,13 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::meta::LogId;
 pub(crate) use flush::{drain, help, is_settled, level, make_room, sync, tend, wait};
 pub(crate) use level::{
     clear, is_full, is_unnamed, leave_missing, leave_segment, level_of_meta, mark, next_batch, note_named,
     recycle, restart, segment, set_level, size,
 };
-pub(crate) use read::{read, unnamed, Damage, End, LogId, Replay, Unnamed};
+pub(crate) use read::{read, unnamed, Damage, End, Replay, Unnamed};
 pub(crate) use record::{Batch, LogRecord};
 pub(crate) use slots::remove_files;
 #[cfg(feature = "instrument")]

@@ -30,6 +30,7 @@ use super::remains::{Remains, Stretch};
 use super::segment::{self, Found};
 use crate::image::io_error;
 use crate::limits::{LOG_CHUNK, LOG_SEGMENT};
+use crate::meta::LogId;
 
 /// What is wrong with a log, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,19 +107,9 @@ impl From<Error> for Flaw {
     }
 }
 
-/// What tells the segments of a log from those that another database of the name has left, or is writing to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LogId {
-    pub(crate) uuid: [u8; 16],
-    /// The mark of its files; 0: any, as of a version that had none.
-    pub(crate) mark: u64,
-}
-
-impl LogId {
-    /// Whether a file with this head belongs to it.
-    pub(super) fn is_of(self, head: &SegmentHead) -> bool {
-        head.uuid == self.uuid && (self.mark == 0 || head.mark == self.mark)
-    }
+/// Whether a file with this head belongs to a log.
+pub(super) fn is_of(id: LogId, head: &SegmentHead) -> bool {
+    head.uuid == id.uuid && (id.mark == 0 || head.mark == id.mark)
 }
 
 /// Begins to read the log `id` of the database at `path` with batch `first`.
@@ -127,7 +118,7 @@ impl LogId {
 /// `Io`; `NotADatabase` when a segment has a newer format.
 pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, id: LogId, first: u64) -> Result<Replay<'a>> {
     let (mut segments, headless) = segment::found(disk, path)?;
-    segments.retain(|segment| id.is_of(&segment.head));
+    segments.retain(|segment| is_of(id, &segment.head));
     let mut replay = Replay {
         headless,
         disk,
@@ -170,7 +161,7 @@ pub(crate) fn unnamed(disk: &dyn Disk, path: &Path) -> Result<Option<Unnamed>> {
         let place = format!("{}: the files of its log are of several databases", path.display());
         return Err(Error::Corrupt { place });
     }
-    segments.retain(|segment| id.is_of(&segment.head));
+    segments.retain(|segment| is_of(id, &segment.head));
     // NB: only what follows without a gap; older segments are spare.
     let gap = segments.windows(2).rposition(|pair| pair[0].head.sequence + 1 != pair[1].head.sequence);
     let head = segments[gap.map_or(0, |gap| gap + 1)].head;

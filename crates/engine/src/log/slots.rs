@@ -32,8 +32,8 @@ use perilune_store::{Durability, Error, Result};
 use super::batch::{Segment, Segments, Spot};
 use super::flush::level;
 use super::frame::{SegmentHead, BLOCK, HEAD_READ};
-use super::read::LogId;
 use super::{position, segment};
+use super::{read, LogId};
 use crate::duty;
 use crate::image::layout::{control, header, LOG_SLOTS_AT, LOG_SLOT_BYTES};
 use crate::image::{io_error, space_error, Image};
@@ -351,7 +351,7 @@ pub(crate) fn remove_files(disk: &dyn Disk, database: &Path, id: LogId) -> Resul
         // What has no head was being made when its maker was killed, or is a spare file of an older version.
         let is_read = file.read_at(&mut block, 0).is_ok();
         let is_blank = is_read && block == [0; HEAD_READ] || file.size().is_ok_and(|bytes| bytes == 0);
-        if is_blank || SegmentHead::of_file(&block).is_some_and(|head| id.is_of(&head)) {
+        if is_blank || SegmentHead::of_file(&block).is_some_and(|head| read::is_of(id, &head)) {
             has_removed |= disk.remove(&path).map_err(|source| io_error("remove", &path, source))?;
         }
     }

@@ -9,11 +9,12 @@ use proptest::prelude::*;
 
 use super::batch::{BatchWriter, Segment, Segments, Spot};
 use super::frame::{salt, ChunkHead, SegmentHead, BLOCK};
-use super::read::{read, End, LogId};
+use super::read::{read, End};
 use super::record::{heading, Batch, LogRecord, LOG_HEADING};
 use super::segment;
 use crate::image::space_error;
 use crate::limits::{LOG_CHUNK, LOG_RECORD_HELD};
+use crate::meta::LogId;
 use crate::session::record::{Kind, Op};
 
 const UUID: [u8; 16] = *b"sixteen bytes...";

@@ -27,7 +27,14 @@ use perilune_store::Error;
 use crate::image::io_error;
 pub(crate) use crate::image::space_error;
 use crate::limits::PAGE;
-use crate::log::LogId;
+
+/// What tells the segments of a log from those that another database of the name has left, or is writing to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogId {
+    pub(crate) uuid: [u8; 16],
+    /// The mark of its files; 0: any, as of a version that had none.
+    pub(crate) mark: u64,
+}
 
 /// First word of a database file: "PERILUNE".
 const MAGIC: u64 = u64::from_le_bytes(*b"PERILUNE");

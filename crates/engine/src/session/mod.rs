@@ -391,7 +391,9 @@ impl Seat {
 
     /// Sets the generations of a page of a run that a patch has written, in the main tree.
     fn bear_patched(&self, number: u32, born: u32) {
-        self.image.life_word(number).store(Life { born, was_run: true, ..Life::default() }.to_word(), Relaxed);
+        self.image
+            .life_word(number)
+            .store(Life { born, was_run: true, ..Life::default() }.to_word(), Relaxed);
     }
 
     // --- runs of values ------------------------------------------------------------------------
