@@ -16,7 +16,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use perilune_disk::Disk;
+use perilune_disk::{Disk, RealDisk};
 use perilune_shm::platform;
 use perilune_store::Result;
 
@@ -53,7 +53,7 @@ pub(super) fn apply(
     let options = OpenOptions { create: false, read_only: false, durability: None, ..options.clone() };
     let applied = replay(disk, &options, path, meta, partial, report);
     // Of the copy's name of now, which nobody will use.
-    let _ = left_over::remove(&**disk, &Site::find(partial, &options)?.shm_path, Some(SHM_MAGIC));
+    let _ = left_over::remove(&RealDisk, &Site::find(partial, &options)?.shm_path, Some(SHM_MAGIC));
     applied?;
     count(&**disk, partial, report)
 }
