@@ -8,7 +8,7 @@
 mod peer;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::thread;
 
 use peer::{Client, Ours, Place, Text};
@@ -129,7 +129,7 @@ fn no_script_takes_more_than_it_may() {
 }
 
 /// Eight scripts that want 40 MiB each, of 96 that they have together.
-fn all_together(socket: &std::path::Path) {
+fn all_together(socket: &Path) {
     let mut client = Client::connect(socket);
     assert!(!client.line("config set script-memory-total 100663296").is_error());
     assert_eq!(
@@ -141,7 +141,7 @@ fn all_together(socket: &std::path::Path) {
     let (took, answers) = peak(|| {
         let threads: Vec<_> = (0..8)
             .map(|_| {
-                let socket = socket.clone();
+                let socket = socket.to_owned();
                 thread::spawn(move || Client::connect(&socket).call(["EVAL", greedy, "0"]))
             })
             .collect();
