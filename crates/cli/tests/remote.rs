@@ -23,7 +23,7 @@ impl Server {
             "serve",
             "s.db",
             "--port",
-            "0",
+            "any",
             "--bind",
             "127.0.0.1",
             "--unixsocket",

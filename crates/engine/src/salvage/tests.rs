@@ -564,14 +564,14 @@ fn a_log_of_a_newer_format_is_refused_and_nothing_is_touched() {
     let (new, segment) = (scratch.path("new.db"), scratch.path("old.db-wal.0"));
     let good = fs::read(&segment).unwrap();
     let mut newer = good.clone();
-    newer[8] = 2;
+    newer[8] = 9;
     sum_head(&mut newer);
     fs::write(&segment, &newer).unwrap();
     let before = fs::read(&old).unwrap();
     for _ in 0..2 {
         let Err(refusal) = Database::open(&old, &options()) else { panic!("it was opened") };
         let refusal = refusal.to_string();
-        assert!(refusal.contains("old.db-wal.0") && refusal.contains("format 2"), "{refusal}");
+        assert!(refusal.contains("old.db-wal.0") && refusal.contains("format 9"), "{refusal}");
         assert!(refusal.contains("use a newer version"), "{refusal}");
     }
     assert!(fs::read(&segment).unwrap() == newer, "the log is as it was");
@@ -582,7 +582,7 @@ fn a_log_of_a_newer_format_is_refused_and_nothing_is_touched() {
         assert!(before[bytes.clone()] == after[bytes], "page {page}");
     }
     let report = run(&old, &new);
-    assert!(report.log_damage.unwrap().contains("format 2"));
+    assert!(report.log_damage.unwrap().contains("format 9"));
     assert!(all_of(&new) == states[0]);
     fs::write(&segment, &good).unwrap();
     assert!(all_of(&old) == *states.last().unwrap());

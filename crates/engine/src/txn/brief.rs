@@ -114,6 +114,11 @@ impl Visit for Counted<'_> {
     }
 }
 
+/// Whether an error of a read makes the transaction fail: not one that says that more was asked for than is read at once.
+fn fails(error: &Error) -> bool {
+    !matches!(error, Error::LongRead { .. })
+}
+
 impl Brief {
     pub(crate) fn begin(&mut self) {
         self.open = true;
@@ -201,7 +206,8 @@ impl Brief {
             return self.checked(place.equal);
         }
         self.answer = None;
-        let found = access.get(Which::Main, key, out, self).inspect_err(|_| self.failed = true)?;
+        let found =
+            access.get(Which::Main, key, out, self).inspect_err(|error| self.failed |= fails(error))?;
         self.note_answer(key, None);
         self.checked(found)
     }
@@ -265,7 +271,7 @@ impl Brief {
         self.answer = None;
         let wanted = value.as_mut().map(Wanted::again);
         let found = access.neighbour(Which::Main, from, side, bound, key, wanted, self);
-        let found = found.inspect_err(|_| self.failed = true)?;
+        let found = found.inspect_err(|error| self.failed |= fails(error))?;
         if found {
             self.note_answer(key, Some((from, side)));
         }
@@ -298,7 +304,7 @@ impl Brief {
         count_around(self, span, key, own, |brief, span, key| {
             let mut counted = Counted { leaves: &mut brief.counted, failed: &mut brief.failed };
             let count = access.count(Which::Main, span, key, &mut counted);
-            let count = count.inspect_err(|_| brief.failed = true)?;
+            let count = count.inspect_err(|error| brief.failed |= fails(error))?;
             brief.checked(count)
         })
     }
@@ -349,7 +355,9 @@ impl Brief {
             Some((_, place)) => place.equal,
             None => {
                 self.answer = None;
-                let there = access.has_value(Which::Main, key, self).inspect_err(|_| self.failed = true)?;
+                let there = access
+                    .has_value(Which::Main, key, self)
+                    .inspect_err(|error| self.failed |= fails(error))?;
                 self.note_answer(key, None);
                 there
             }

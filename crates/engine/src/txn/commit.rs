@@ -43,6 +43,8 @@ pub(super) struct Held {
     /// The tree, number and upper fence of the leaf of the last key, if that was no range: it has all keys up to there.
     last: Option<(Which, u32)>,
     fence: Vec<u8>,
+    /// The commit has slept for others before: it spins no more while it holds any of these.
+    is_tired: bool,
 }
 
 impl Held {
@@ -133,7 +135,8 @@ impl Access {
         let targets = targets(ops);
         let mut patience = Patience::new();
         loop {
-            let mut held = Held { of_op: vec![0; ops.len()], ..Held::default() };
+            let is_tired = !patience.is_awake();
+            let mut held = Held { of_op: vec![0; ops.len()], is_tired, ..Held::default() };
             let result = self.attempt(txn, overlay, ops, prepared, &targets, &mut held);
             let (stop, at) = match result {
                 Ok(flush) => return Ok(Some(flush)),
@@ -324,7 +327,9 @@ impl Access {
             };
             match stop {
                 // NB: who sleeps holds nothing: else who waits for one that is stopped would keep others waiting.
-                stop @ (Stop::Busy(_) | Stop::Restart) if !patience.is_awake() && !held.leaves.is_empty() => {
+                stop @ (Stop::Busy(_) | Stop::Restart)
+                    if !held.leaves.is_empty() && (held.is_tired || !patience.is_awake()) =>
+                {
                     return Err(stop);
                 }
                 stop @ (Stop::Busy(_) | Stop::Restart) => patience.wait_for_stop(&self.seat, stop)?,

@@ -200,7 +200,7 @@ mod tests {
             assert!(is_in("dangerous") || !is_in("admin"), "{name} is for operators, and harmless: {all:?}");
             assert_eq!(is_in("blocking"), command.is(BLOCKING), "{name}: {all:?}");
             assert_eq!(is_in("pubsub"), command.is(PUBSUB), "{name}: {all:?}");
-            let runs_lua = command.is(LONG) && !command.is(READ);
+            let runs_lua = command.is(LONG) && !command.is(READ | PUBSUB);
             assert!(is_in("scripting") || !runs_lua, "{name} runs Lua: {all:?}");
             // What changes nodes of any kind is no quick right to do so.
             assert!(command.group != "nodes" || !(is_in("write") && is_in("fast")), "{name}: {all:?}");

@@ -65,6 +65,8 @@ mod tests {
             ("lock", "slow blocking"),
             ("lockcount", "fast"),
             ("next", "read fast"),
+            ("patch", "write slow"),
+            ("pieces", "read slow"),
             ("post", "write pubsub slow"),
             ("prev", "read fast"),
             ("receive", "write pubsub slow blocking"),
