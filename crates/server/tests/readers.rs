@@ -245,9 +245,7 @@ fn every_command_of_the_table_is_here() {
         let all = if inner.is_empty() { vec![name] } else { inner };
         for called in all {
             let is_called = |line: &&str| **line == *called || line.starts_with(&format!("{called} "));
-            if !READERS.iter().any(|line| is_called(line))
-                && !LEFT_OUT.iter().any(|(line, _)| *line == called)
-            {
+            if !READERS.iter().any(is_called) && !LEFT_OUT.iter().any(|(line, _)| *line == called) {
                 missing.insert(called);
             }
         }

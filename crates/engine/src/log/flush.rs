@@ -39,7 +39,7 @@ pub(super) fn write(image: &Arc<Image>) -> Result<u64> {
     Ok(write_batch(image)?.0)
 }
 
-/// As [`write`]; answers the segment, too, in which the batch ends, if there was anything to be written.
+/// As [`write()`]; answers the segment, too, in which the batch ends, if there was anything to be written.
 fn write_batch(image: &Arc<Image>) -> Result<(u64, Option<Segment>)> {
     let duty = duty::take(image, control::LOG_OWNER)?;
     write_owned(image, &duty)

@@ -2,7 +2,7 @@
 //!
 //! A patch names absolute bytes at an absolute offset; what lies between the end of a value and a patch behind it becomes
 //! zeros. So one that is applied twice is as good as applied once. The value's pages are not all written anew: those that
-//! are touched move to new runs, a block of [`BLOCK`] pages each, and the value's list keeps the others. A page that a
+//! are touched move to new runs, a block of [`PATCH_BLOCK`] pages each, and the value's list keeps the others. A page that a
 //! patch has written in this generation is written in place.
 //!
 //! Invariants
