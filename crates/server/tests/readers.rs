@@ -54,11 +54,11 @@ const READERS: &[&str] = &[
     "function kill", "script kill", "luafunc nothing", "fcall nothing 0", "fcall_ro nothing 0", "fcall_ro reads 1 K",
     "fcall reads 1 K", "eval_ro return(redis.call('get',KEYS[1])) 1 K", "eval return(redis.pcall('hgetall',KEYS[1])) 1 K",
     "eval_ro return(redis.pcall('scan','0','count','1')) 0", "evalsha nothing 0", "evalsha_ro nothing 0", "lua return(1)",
-    "perilune.hello 1", "perilune.get N", "perilune.pieces N 0 5", "perilune.data N", "perilune.next N 1 \u{a0} 1", "perilune.prev N \u{a0} 1",
+    "perilune.hello 1", "perilune.get N", "perilune.data N", "perilune.next N 1 \u{a0} 1", "perilune.prev N \u{a0} 1",
     "perilune.walk 1 N 1 \u{a0} 1 \u{a0} 5", "perilune.commit 0 0 1000 + N", "perilune.follow channel 0 0",
     "perilune.receive channel 0", "perilune.lockcount 1 N", "perilune.lock 1 0 s N", "perilune.unlock 1 N",
     "perilune.unlockall 1", "perilune.wait 1 0", "perilune.watch n N", "perilune.unwatch 1",
-    "perilune.channel channel 5 100 drop", "perilune.post channel x",
+    "perilune.channel channel 5 100 drop", "perilune.post channel x", "perilune.pieces N 0 5",
     // Writers that were given nothing to write: of keys that are there, or have never been. (Those that wait are noted
     // in the tree, so that whoever has something for them finds them at any server.)
     "bitfield L get u8 0", "sort L", "sort L alpha", "getex L", "del absent", "persist L", "hdel L nothing", "srem L nothing",
