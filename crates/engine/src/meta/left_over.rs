@@ -14,6 +14,7 @@ use perilune_disk::{Disk, DiskFile, FileAccess, FileId};
 use perilune_store::{Error, Result};
 
 use super::{space_error, MAGIC};
+use crate::image::layout::PAGE_TABLE_AT;
 use crate::image::{io_error, is_no_file};
 use crate::limits::PAGE;
 
@@ -93,6 +94,8 @@ pub(crate) fn is_left_over(
     let first = word(0)?;
     Ok(match magic {
         _ if first == 0 => true,
+        // NB: a power loss may leave anything in a `-shm`, and no other file of ours, nor hardly anybody's, is as long.
+        Some(_) if size >= PAGE_TABLE_AT as u64 => true,
         Some(magic) => first == magic,
         // NB: meta in copy A, whole or torn, and nothing in B: the first who opens it writes that.
         None => first == MAGIC && word(PAGE as u64)? == 0,
