@@ -1,4 +1,4 @@
-//! Encoding, columns, white space, and the head of every module.
+//! Encoding, columns, white space, the head of every module, and where a module of several files begins.
 
 use crate::finding::Finding;
 use crate::house::COLUMNS_MAX;
@@ -21,6 +21,7 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
             }
         }
     }
+    module_files(sources, &mut findings);
     for (path, text) in sources.texts(&["rs"]) {
         let first = text.lines().find(|line| !line.trim().is_empty());
         if path.starts_with("crates/") && !first.is_some_and(|line| line.starts_with("//!")) {
@@ -33,6 +34,20 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A module of several files begins in `name/mod.rs`: a folder then holds all of it.
+fn module_files(sources: &Sources, findings: &mut Vec<Finding>) {
+    let paths: Vec<&str> = sources.texts(&["rs"]).map(|(path, _)| path).collect();
+    for path in &paths {
+        // The root of a program or of an integration test has no other place.
+        let parent = path.rsplit('/').nth(1).unwrap_or("");
+        let folder = format!("{}/", path.trim_end_matches(".rs"));
+        if !matches!(parent, "tests" | "bin") && paths.iter().any(|other| other.starts_with(&folder)) {
+            let message = format!("has files below {folder}; move it to {folder}mod.rs");
+            findings.push(Finding::new(path, 1, "module-file", message));
+        }
+    }
 }
 
 fn lines(path: &str, text: &str, findings: &mut Vec<Finding>) {
@@ -73,6 +88,20 @@ fn is_hidden(letter: char) -> bool {
 mod tests {
     use super::*;
     use crate::samples::{places, project};
+
+    #[test]
+    fn a_module_with_a_folder_begins_in_it() {
+        let head = "//! Head.\n";
+        let bad = project(&[("crates/key/src/a.rs", head), ("crates/key/src/a/tests.rs", head)]);
+        assert_eq!(places(check(&bad)), ["crates/key/src/a.rs:1"]);
+        let good = project(&[
+            ("crates/key/src/a/mod.rs", head),
+            ("crates/key/src/a/tests.rs", head),
+            ("crates/key/tests/formats.rs", head),
+            ("crates/key/tests/formats/content.rs", head),
+        ]);
+        assert!(check(&good).is_empty());
+    }
 
     #[test]
     fn every_kind_of_bad_line_is_found() {
