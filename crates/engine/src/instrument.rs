@@ -220,6 +220,7 @@ impl Place {
             disk: Arc::new(RealDisk),
             buffer: Mutex::default(),
             wait_limit: PATIENCE,
+            wakes_stopped: false,
             late: Mutex::default(),
         })
     }

@@ -56,6 +56,7 @@ pub(crate) fn options(options: &OpenOptions) -> Result<perilune_engine::OpenOpti
         max_size: options.bytes_max()?,
         timeout: options.timeout,
         wait_limit: options.wait_limit,
+        wake_stopped: options.wake_stopped,
         file_mode: options.file_mode,
         shm_dir: options.shm_dir.clone(),
         allow_any_filesystem: options.allow_any_filesystem,

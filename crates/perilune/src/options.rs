@@ -24,6 +24,7 @@ pub struct OpenOptions {
     pub(crate) max_size: Option<u64>,
     pub(crate) timeout: Duration,
     pub(crate) wait_limit: Duration,
+    pub(crate) wake_stopped: bool,
     pub(crate) file_mode: u32,
     pub(crate) shm_dir: Option<PathBuf>,
     pub(crate) allow_any_filesystem: bool,
@@ -40,6 +41,7 @@ impl Default for OpenOptions {
             max_size: None,
             timeout: Duration::from_secs(10),
             wait_limit: Duration::from_secs(10),
+            wake_stopped: true,
             file_mode: 0o600,
             shm_dir: None,
             allow_any_filesystem: false,
@@ -91,6 +93,15 @@ impl OpenOptions {
         self
     }
 
+    /// Whether a process that was stopped by a signal (`kill -STOP`, Ctrl-Z) in the midst of a change, with a page that
+    /// this one needs, is let go on until that change is complete; then it stops itself again. True if not told
+    /// otherwise. It works for processes of one user, or by root; whom a debugger or a paused container keeps stays
+    /// where it is, and is waited for up to [`OpenOptions::wait_limit`].
+    pub fn wake_stopped(mut self, wake: bool) -> Self {
+        self.wake_stopped = wake;
+        self
+    }
+
     /// Permissions of the files created; 0o600 if not told otherwise. Whoever may write them may do
     /// everything to the data.
     pub fn file_mode(mut self, mode: u32) -> Self {
@@ -139,6 +150,7 @@ impl OpenOptions {
             "max_size" => self.max_size = Some(bytes(text)?),
             "timeout" => self.timeout = seconds(text)?,
             "wait_limit" => self.wait_limit = seconds(text)?,
+            "wake_stopped" => self.wake_stopped = truth(name, text)?,
             "file_mode" => {
                 self.file_mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
                     .ok()
@@ -151,7 +163,7 @@ impl OpenOptions {
             _ => {
                 return Err(Error::invalid(format!(
                     "there is no option `{name}`: create, read_only, durability, max_size, timeout, \
-                     wait_limit, file_mode, shm_dir, allow_any_filesystem and accept_lost_commits are"
+                     wait_limit, wake_stopped, file_mode, shm_dir, allow_any_filesystem and accept_lost_commits are"
                 )))
             }
         }
@@ -233,6 +245,7 @@ mod tests {
             .set("max_size", "2g")?
             .set("timeout", "0.5")?
             .set("wait_limit", "2")?
+            .set("wake_stopped", "no")?
             .set("file_mode", "640")?
             .set("accept_lost_commits", "yes")?;
         assert_eq!(
@@ -243,6 +256,7 @@ mod tests {
                 .max_size(2 << 30)
                 .timeout(Duration::from_millis(500))
                 .wait_limit(Duration::from_secs(2))
+                .wake_stopped(false)
                 .file_mode(0o640)
                 .accept_lost_commits(true)
         );

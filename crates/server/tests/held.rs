@@ -97,8 +97,11 @@ impl Drop for Stopped {
 
 /// A server with one event loop, whose commands wait so long, and keys in many pages.
 fn server(place: &Place, limit: Duration) -> Ours {
-    let database =
-        Database::options().wait_limit(limit).open(place.path().join("test.db")).expect("a database");
+    let database = Database::options()
+        .wait_limit(limit)
+        .wake_stopped(false)
+        .open(place.path().join("test.db"))
+        .expect("a database");
     let ours = Ours::start_on(database, place, Settings::default().with("threads", "1").expect("a setting"));
     let mut client = Client::connect(&ours.socket);
     for number in 0..2_000 {

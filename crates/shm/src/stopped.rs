@@ -1,9 +1,11 @@
-//! Whether a process is stopped: by a signal, by a debugger, or with the container it is in.
+//! Whether a process is stopped: by a signal, by a debugger, or with the container it is in. And letting it go on.
 //!
 //! For what users are told, and for how long a process that works for others is waited for; never for whether it lives
-//! ([`crate::anchor`]). The kernel is asked by pid, which of another pid namespace means nothing here, or somebody else.
+//! ([`crate::anchor`]). The kernel is asked by pid, which of another pid namespace means nothing here, or somebody else:
+//! so no process is sent a signal that has not mapped the file by which we know it.
 
 use std::fs;
+use std::io;
 
 /// Whether the process with this pid, as this one sees pids, is stopped. False also where that cannot be told.
 #[must_use]
@@ -13,10 +15,66 @@ pub fn is_stopped(pid: u32) -> bool {
 
 /// State T or t: SIGSTOP and its kin, or a tracer.
 fn is_stopped_by_signal(pid: u32) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    matches!(state(pid), Some('T' | 't'))
+}
+
+/// Whether SIGCONT would let the process go on: a signal has stopped it, and neither a tracer nor its container
+/// keeps it besides.
+#[must_use]
+pub fn can_go_on(pid: u32) -> bool {
+    state(pid) == Some('T') && !is_frozen(pid)
+}
+
+/// The letter by which the kernel tells what a process does, if there is one.
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before the state may hold anything, parentheses included.
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    matches!(state, Some('T' | 't'))
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// Lets a stopped process go on (SIGCONT), if it has mapped the file with this device and inode.
+///
+/// # Errors
+/// `PermissionDenied`: it is another user's. `NotFound`: there is none, or it has not mapped the file, as far as can be told.
+pub fn let_go_on(pid: u32, device: u64, inode: u64) -> io::Result<()> {
+    if !has_mapped(pid, device, inode)? {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    send(pid, libc::SIGCONT)
+}
+
+/// Stops this process, all its threads, until somebody lets it go on.
+///
+/// # Errors
+/// What `tgkill` says; a sandbox may forbid it.
+pub fn stop_this_process() -> io::Result<()> {
+    // NB: sent to this thread, so that it goes no step further; to the process, and another thread would take it first.
+    // SAFETY: the call takes no pointer.
+    match unsafe { libc::raise(libc::SIGSTOP) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn send(pid: u32, signal: libc::c_int) -> io::Result<()> {
+    // NB: 0 and negative numbers mean groups of processes.
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0).ok_or(io::ErrorKind::NotFound)?;
+    // SAFETY: the call takes no pointer. It goes to one process, which stops or goes on.
+    match unsafe { libc::kill(pid, signal) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether one of a process's mappings is of this file.
+fn has_mapped(pid: u32, device: u64, inode: u64) -> io::Result<bool> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let wanted = format!("{:02x}:{:02x}", libc::major(device), libc::minor(device));
+    Ok(maps.lines().any(|line| {
+        // Range, permissions, offset, device, inode, name.
+        let mut fields = line.split_ascii_whitespace().skip(3);
+        fields.next() == Some(&wanted) && fields.next().and_then(|field| field.parse().ok()) == Some(inode)
+    }))
 }
 
 /// Whether its cgroup is frozen, as `docker pause` does it (version 2).
@@ -32,7 +90,35 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use super::is_stopped;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::{can_go_on, is_stopped, let_go_on};
+
+    #[test]
+    fn only_who_has_mapped_the_file_is_let_go_on() {
+        let mut child =
+            Command::new("sh").args(["-c", "kill -STOP $$; exit 7"]).stdin(Stdio::null()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while !can_go_on(child.id()) {
+            assert!(Instant::now() < until, "it has not stopped");
+            std::thread::yield_now();
+        }
+        let own = std::fs::metadata("/proc/self/exe").unwrap();
+        assert!(let_go_on(child.id(), own.dev(), own.ino()).is_err(), "it runs another program");
+        assert!(can_go_on(child.id()));
+        let its = std::fs::metadata(format!("/proc/{}/exe", child.id())).unwrap();
+        // A file system that layers others may tell mappings another device; then nobody is sent anything.
+        match let_go_on(child.id(), its.dev(), its.ino()) {
+            Ok(()) => assert_eq!(child.wait().unwrap().code(), Some(7)),
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+        }
+        assert!(let_go_on(child.id(), its.dev(), its.ino()).is_err(), "nobody");
+        assert!(!can_go_on(std::process::id()));
+    }
 
     #[test]
     fn a_stopped_process_is_told_from_one_that_sleeps() {

@@ -49,6 +49,11 @@ impl Home {
     pub(crate) fn new(database: FileId, shm: Option<FileId>, held: Option<Arc<Probe>>) -> Home {
         Home { database, shm, held, lost: AtomicU64::new(0) }
     }
+
+    /// Device and inode of the database file, which every process that uses it has mapped.
+    pub(crate) fn database(&self) -> FileId {
+        self.database
+    }
 }
 
 impl Image {

@@ -190,6 +190,8 @@ pub(crate) mod session {
     pub(crate) const STALE_COUNT: usize = 26;
     pub(crate) const CLAIMED_COUNT: usize = 27;
     pub(crate) const FREED_COUNT: usize = 28;
+    /// When somebody let its process, which had been stopped, go on for this operation alone; 0: nobody has.
+    pub(crate) const STOPS_AGAIN: usize = 29;
     /// Bits: more latches are held, runs claimed, than are noted.
     pub(crate) const OVERFLOW: usize = 30;
     /// Runs of the last long record, which are the log's until the tail has passed it.

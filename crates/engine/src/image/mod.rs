@@ -71,6 +71,8 @@ pub(crate) struct Image {
     pub(crate) buffer: Mutex<Vec<u8>>,
     /// How long one of this process waits for a page that another holds, unless it says otherwise.
     pub(crate) wait_limit: Duration,
+    /// Whether it lets a stopped process go on that holds such a page (`session::wake`).
+    pub(crate) wakes_stopped: bool,
     /// Keys of locks' queues that this process has left and could not remove in time.
     pub(crate) late: Mutex<Vec<Vec<u8>>>,
 }

@@ -28,6 +28,9 @@ pub struct OpenOptions {
     /// How long an operation waits for a page, the log or a step of another process, before it answers
     /// [`perilune_store::Error::Busy`]. In a transaction its own limit counts too.
     pub wait_limit: Duration,
+    /// Whether this process lets another go on that a signal has stopped with pages latched that this one needs
+    /// (SIGCONT). The other stops itself again at the end of that operation. Else it is waited for, up to `wait_limit`.
+    pub wake_stopped: bool,
     /// Permissions of the files created. Whoever may write them may do everything to the data.
     pub file_mode: u32,
     /// The directory of the `-shm` file, if not beside the database. The same for all processes.
@@ -51,6 +54,7 @@ impl Default for OpenOptions {
             max_size: 1 << 40,
             timeout: Duration::from_secs(10),
             wait_limit: WAIT_LIMIT,
+            wake_stopped: true,
             file_mode: 0o600,
             shm_dir: None,
             allow_any_filesystem: false,

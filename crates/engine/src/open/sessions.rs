@@ -66,6 +66,7 @@ fn try_claim(image: &Arc<Image>, id: u16) -> Option<Seat> {
     let words = seat.head_words();
     words[session::IN_OP].store(0, Relaxed);
     words[session::UNDO_LEN].store(0, Relaxed);
+    words[session::STOPS_AGAIN].store(0, Relaxed);
     words[session::SEQ].store(0, Relaxed);
     words[session::APPLIED].store(seat.head(), Release);
     // NB: the tail stays: what the session before has published may not be in the log yet.

@@ -365,6 +365,7 @@ impl Opening<'_> {
             disk: Arc::clone(self.disk),
             buffer: Mutex::default(),
             wait_limit: self.options.wait_limit,
+            wakes_stopped: self.options.wake_stopped,
             late: Mutex::default(),
         })
     }

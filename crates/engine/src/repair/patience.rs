@@ -21,6 +21,7 @@ use crate::image::layout::control;
 use crate::image::Image;
 use crate::limits::{FRUITLESS, HOPELESS, SEGMENT_RESERVED};
 use crate::page;
+use crate::session::wake::{wake, WAKE_AFTER};
 use crate::session::{Limit, Seat, Whom};
 
 /// How a thread waits for another: spin, yield, sleep longer and longer; before each sleep it looks
@@ -85,6 +86,11 @@ impl Patience {
                 dead_session(image, id)?;
             }
             let slept = *self.slept.get_or_insert_with(Instant::now);
+            if let Whom::Session(id) = whom {
+                if slept.elapsed() >= WAKE_AFTER {
+                    wake(image, id);
+                }
+            }
             if limit.is_over(image, whom, slept) {
                 return Err(limit.error(image, whom, slept));
             }

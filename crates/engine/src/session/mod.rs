@@ -18,6 +18,7 @@ mod limit;
 pub(crate) mod patch;
 pub(crate) mod record;
 mod undo;
+pub(crate) mod wake;
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -123,6 +124,11 @@ impl Seat {
         self.limit.replace(limit)
     }
 
+    /// The words of session `id`'s head.
+    pub(crate) fn head_words_of(image: &Image, id: u16) -> &Block<SESSION_HEAD_WORDS> {
+        image.shm.block(SESSIONS_AT + usize::from(id) * SESSION_BYTES)
+    }
+
     #[inline(always)]
     pub(crate) fn head_words(&self) -> &Block<SESSION_HEAD_WORDS> {
         self.image.shm.block(self.base)
@@ -183,6 +189,9 @@ impl Seat {
         ordered();
         self.put(session::HELD_COUNT, 0);
         self.put(session::IN_OP, 0);
+        if self.get(session::STOPS_AGAIN) != 0 {
+            self.stop_again();
+        }
     }
 
     /// Whether an operation was under way.

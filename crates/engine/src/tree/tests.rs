@@ -39,6 +39,7 @@ pub(crate) fn scratch(pages: u64) -> Arc<Image> {
         disk: Arc::new(RealDisk),
         buffer: std::sync::Mutex::default(),
         wait_limit: crate::limits::WAIT_LIMIT,
+        wakes_stopped: false,
         late: std::sync::Mutex::default(),
     };
     image.control(control::NPAGES).store(pages, Relaxed);

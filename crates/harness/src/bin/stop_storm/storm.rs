@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use perilune_engine::Database;
 use perilune_harness::bank::Random;
 use perilune_shm::platform::monotonic_nanos;
+use perilune_shm::stopped::is_stopped;
 use perilune_store::Store;
 
 use crate::board::Board;
@@ -34,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) time: Duration,
     pub(crate) seed: u64,
     pub(crate) canary: bool,
+    /// Who waits for a stopped one lets it go on until its operation is complete.
+    pub(crate) wakes: bool,
 }
 
 impl Plan {
@@ -79,7 +82,7 @@ struct Worker {
 
 pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
     let text = |error: perilune_store::Error| error.to_string();
-    let database = Database::open(&plan.database(), &options(LIMIT)).map_err(text)?;
+    let database = Database::open(&plan.database(), &options(plan, LIMIT)).map_err(text)?;
     let mut session = database.session().map_err(text)?;
     (0..BANKS).try_for_each(|number| bank(number).open(&mut session)).map_err(text)?;
     drop(session);
@@ -107,7 +110,8 @@ fn start(plan: &Plan, number: usize) -> Result<Worker, String> {
     let mut command = Command::new(program);
     command.arg("--worker").arg(number.to_string()).arg("--dir").arg(Path::new(&plan.dir));
     command.args(["--seed", &plan.seed.to_string(), "--processes", &plan.processes.to_string()]);
-    command.args(["--canary", if plan.canary { "yes" } else { "no" }]);
+    let yes = |truth| if truth { "yes" } else { "no" };
+    command.args(["--canary", yes(plan.canary), "--wake", yes(plan.wakes)]);
     let child = command.spawn().map_err(|error| error.to_string())?;
     let worker = Worker {
         child,
@@ -204,6 +208,7 @@ impl Storm {
         if worker.stopped_until.is_some() || at.begun == 0 || at.begun == worker.told {
             return Ok(());
         }
+        worker.go_on_for_sure()?;
         // What it was stopped for is not its own.
         worker.note(at.begun);
         let stopped = worker.stops - worker.operation.1;
@@ -240,7 +245,10 @@ impl Storm {
                         let _ = worker.child.wait();
                         break;
                     }
-                    None => std::thread::sleep(Duration::from_millis(1)),
+                    None => {
+                        worker.go_on_for_sure()?;
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
             }
             let (done, refused) = self.board.counts(number);
@@ -273,6 +281,17 @@ impl Worker {
         if self.stopped_until.take().is_some() {
             self.is_long = false;
             self.stops += monotonic_nanos() - self.stopped_at;
+            signal::resume(&self.child).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+impl Worker {
+    /// Sends SIGCONT again to one that should run. The first may have come just before it stopped itself again after
+    /// somebody had let it go on, and then it has no effect.
+    fn go_on_for_sure(&self) -> Result<(), String> {
+        if is_stopped(self.child.id()) {
             signal::resume(&self.child).map_err(|error| error.to_string())?;
         }
         Ok(())

@@ -24,15 +24,16 @@ pub(crate) fn bank(number: usize) -> Bank {
     Bank::new(format!("bank{number}\0").as_bytes(), ACCOUNTS, 1_000)
 }
 
-pub(crate) fn options(limit: Duration) -> OpenOptions {
-    OpenOptions { max_size: 1 << 30, wait_limit: limit, ..OpenOptions::default() }
+pub(crate) fn options(plan: &Plan, limit: Duration) -> OpenOptions {
+    OpenOptions { max_size: 1 << 30, wait_limit: limit, wake_stopped: plan.wakes, ..OpenOptions::default() }
 }
 
 /// Works until the storm is over.
 pub(crate) fn run(plan: &Plan, number: usize) -> std::result::Result<(), String> {
     let limit = if plan.canary { Duration::from_secs(100_000) } else { LIMIT };
     let board = Board::open(&plan.board(), plan.processes).map_err(|error| error.to_string())?;
-    let database = Database::open(&plan.database(), &options(limit)).map_err(|error| error.to_string())?;
+    let database =
+        Database::open(&plan.database(), &options(plan, limit)).map_err(|error| error.to_string())?;
     let mut session = database.session().map_err(|error| error.to_string())?;
     let mut random = Random::new(plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     while !board.is_over() {
