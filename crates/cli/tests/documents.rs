@@ -1,10 +1,12 @@
-//! The README's tour in Lua is run by the program, and so are the lines of the shell below it.
+//! The README's tours are run: in Lua, of the program, and of the server. It stays within a thousand words.
 
 mod program;
 
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Command;
-use std::{env, fs};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
 use program::{told, Place};
 
@@ -26,23 +28,71 @@ fn the_tour_of_the_readme_prints_what_it_says() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).expect("README.md");
     let lua = block(&readme, "## A tour in Lua", "lua");
-    let shell = block(&readme, "## A tour in Lua", "sh");
+    let shell = block(&readme, "## A tour of the program", "sh");
     let expected = documented(lua, "--> ") + &documented(shell, "# ");
     assert_eq!(expected.lines().count(), 5, "{expected}");
 
     let place = Place::new();
     place.file("tour.lua", lua);
+    let (code, out, err) = told(sh(&place, shell).output().expect("sh starts"));
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with(&expected), "printed:\n{out}\nsaid:\n{expected}");
+    assert!(place.path().join("people.db").exists());
+
+    served(&place, block(&readme, "## A tour of the server", "sh"));
+}
+
+/// A shell that finds the program, and nothing of whoever runs the tests.
+fn sh(place: &Place, lines: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_perilune")).parent().expect("a directory");
     let old = env::var_os("PATH").unwrap_or_default();
     let path =
         env::join_paths([program.to_owned()].into_iter().chain(env::split_paths(&old))).expect("a path");
     let mut command = Command::new("sh");
-    command.args(["-ec", shell]).current_dir(place.path()).env("PATH", path).env("HOME", place.path());
+    command.args(["-ec", lines]).current_dir(place.path()).env("PATH", path).env("HOME", place.path());
     for name in ["PERILUNE_DB", "XDG_DATA_HOME", "LUA_PATH", "LUA_CPATH", "LUA_INIT"] {
         command.env_remove(name);
     }
-    let (code, out, err) = told(command.output().expect("sh starts"));
+    command
+}
+
+/// The tour of the server, at a free port. A user types one line after the other; here the second waits until the server
+/// accepts.
+fn served(place: &Place, lines: &str) {
+    let expected = documented(lines, "# ");
+    assert_eq!(expected.lines().count(), 3, "{expected}");
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let lines = lines.replace("7390", &free.port().to_string());
+    let (start, rest) = lines.split_once(" &\n").expect("the server's line");
+    let rest = rest.strip_suffix("kill %1\n").expect("its end");
+
+    let mut server =
+        Server(sh(place, &format!("exec {start}")).stderr(Stdio::null()).spawn().expect("sh starts"));
+    let begun = Instant::now();
+    while TcpStream::connect(free).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the server does not accept");
+        assert!(server.0.try_wait().expect("its state").is_none(), "the server has ended");
+        thread::yield_now();
+    }
+    let (code, out, err) = told(sh(place, rest).output().expect("sh starts"));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert!(out.starts_with(&expected), "printed:\n{out}\nsaid:\n{expected}");
-    assert!(place.path().join("people.db").exists());
+    assert_eq!(out, expected);
+}
+
+/// A server, ended with this.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_readme_has_at_most_a_thousand_words() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).expect("README.md");
+    let words = readme.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
+    assert!(words <= 1_000, "{words} words: say less, or say it in docs/guide");
 }

@@ -91,8 +91,3 @@ pub use crate::upkeep::{BackupKind, BackupReport, CompactReport, LostPage, LostR
 pub use crate::value::{IntoNumber, IntoValue, ABSENT};
 pub use crate::verify::VerifyReport;
 pub use crate::watch::WatchScope;
-
-/// The programs of the README, as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
