@@ -50,6 +50,10 @@ fn main() {
         .extra_warnings(true)
         .compile("perilune_sandbox");
 
+    // For libraries in C of those who use this crate: where the headers are.
+    println!("cargo:sandbox={}", sandbox.display());
+    println!("cargo:luajit={}", luajit.include_dir().display());
+
     // All of it: C modules made for Lua 5.1 may call functions that nothing here calls, and mlua, whose
     // crate the linker meets later, calls others.
     println!("cargo:rustc-link-search=native={}", luajit.lib_dir().display());

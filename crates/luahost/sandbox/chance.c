@@ -1,8 +1,8 @@
 /*
- * math.random and math.randomseed: the generator that Redis's scripts have, so that a seed gives the same
+ * math.random and math.randomseed: the generator of lrand48, so that a seed gives the same
  * numbers (the linear congruence of lrand48, of which 31 bits are used).
  */
-#include "sandbox.h"
+#include "chance.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
  * Globals of scripts without a proxy between.
  *
- * A global that is found by way of proxies costs a hundred instructions, and `redis.call(..., KEYS[1])` names three. Most
+ * A global that is found by way of proxies costs a hundred instructions, and a call with `KEYS[1]` names three. Most
  * scripts set no globals and hold none of the tables behind the proxies in their hands: what they get they take a field out of
  * with their very next instruction. direct.lua reads from a script's bytecode whether it is one. Then its globals are a
  * table of its own, which has what it names and what is behind the proxies, and KEYS and ARGV are tables that are filled
@@ -13,7 +13,9 @@
  * - A script that sets a global, or gets hold of all of them, has the proxy.
  * - Behind a run no globals have a list but those that scripts share, which hold what the last one got.
  */
-#include "sandbox.h"
+#include "direct.h"
+
+#include "proxy.h"
 
 #include <stdlib.h>
 
@@ -23,6 +25,8 @@ static const char direct[] = {
 static const char literals[] = {
 #include "literals.inc"
 };
+
+enum { LIST_KEPT = 16 /* texts in a list that scripts share */ };
 
 /* What is known of the globals of a script. */
 enum { UNKNOWN = 0, BY_PROXY = 1, DIRECT = 2 };

@@ -1,9 +1,12 @@
 /*
- * The library `cjson`: JSON in and out, with the options, limits and messages of Redis's.
+ * The library `cjson`: JSON in and out, with the options, limits and messages of lua-cjson 2.1.0.
  *
  * Options last for one script. Numbers are written with 14 digits.
  */
-#include "sandbox.h"
+#include "json.h"
+
+#include "buffer.h"
+#include "stop.h"
 
 #include <math.h>
 #include <stdio.h>

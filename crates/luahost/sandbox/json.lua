@@ -18,7 +18,6 @@ local function write(list, own)
     local found = query('json', list, at)
     if found == nil then break end
     at = found[1]
-    if type(at) == 'table' then at = at.double end
     count = count + 1
     is_list = is_list and at == count
     keys[count] = found[2]

@@ -9,7 +9,11 @@
  *
  * Killed: all of it is the process's own.
  */
-#include "sandbox.h"
+#include "memory.h"
+
+#include "stop.h"
+
+enum { PORTION = 256 << 10 /* bytes that are taken from the pool at a time */ };
 
 /* Which blocks kept free have room for so many bytes: their number, and their size. */
 static size_t kind_of(size_t size)

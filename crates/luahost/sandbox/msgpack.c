@@ -1,10 +1,13 @@
 /*
- * The library `cmsgpack`: MessagePack in and out, in the forms that Redis's chooses.
+ * The library `cmsgpack`: MessagePack in and out, in the forms that lua-cmsgpack 0.4.0 chooses.
  *
  * Integral numbers are packed as integers, others as the shortest float that holds them; tables with keys
  * 1 to n as arrays. Tables nested deeper than 16 are packed as nil.
  */
-#include "sandbox.h"
+#include "msgpack.h"
+
+#include "buffer.h"
+#include "stop.h"
 
 #include <math.h>
 

@@ -4,7 +4,10 @@
  * `>` `<` `=` order of bytes; `!n` alignment; x padding; b B h H l L T, in In integers; f d floats;
  * s string up to a zero byte, cn n bytes (c0: as many as the number before says); blanks.
  */
-#include "sandbox.h"
+#include "packing.h"
+
+#include "buffer.h"
+#include "stop.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -4,7 +4,9 @@
  * A pattern of a few bytes can take longer than the universe has, inside one call: each step of the
  * matcher here is counted, and every few thousand the stop flag is looked at. Recursion is bounded.
  */
-#include "sandbox.h"
+#include "patterns.h"
+
+#include "stop.h"
 
 #include <ctype.h>
 

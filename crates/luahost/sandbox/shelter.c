@@ -8,25 +8,20 @@
  * - getfenv, setfenv, newproxy (whose __gc runs without hooks), string.dump, io, os, debug, ffi and jit are
  *   not there; load and loadstring take text only.
  */
-#include "sandbox.h"
+#include "shelter.h"
 
-#include <stdlib.h>
-
-static int refuse_write(lua_State *L)
-{
-    return luaL_error(L, "Attempt to modify a readonly table");
-}
-
-int is_proxy(lua_State *L, int index)
-{
-    if (!lua_getmetatable(L, index))
-        return 0;
-    lua_pushliteral(L, "__newindex");
-    lua_rawget(L, -2);
-    int proxy = lua_tocfunction(L, -1) == refuse_write;
-    lua_pop(L, 2);
-    return proxy;
-}
+#include "ask.h"
+#include "chance.h"
+#include "direct.h"
+#include "functions.h"
+#include "json.h"
+#include "msgpack.h"
+#include "packing.h"
+#include "patterns.h"
+#include "proxy.h"
+#include "sorting.h"
+#include "source.h"
+#include "stop.h"
 
 static int rawset_open(lua_State *L)
 {
@@ -166,7 +161,7 @@ static int open_require(lua_State *L)
     lua_rawget(L, 2);
     if (lua_isnil(L, -1)) {
         collect(S, L, 1, 1);
-        text source = ask(S, L, ASK_MODULE, 1);
+        text source = ask(S, L, OF_SANDBOX, ASK_MODULE, 1);
         if (source.length == 0)
             return luaL_error(L, "module '%s' not found: there is no such file in script-directory",
                               lua_tostring(L, 1));
@@ -278,21 +273,6 @@ static const luaL_Reg coroutine_functions[] = {
     {NULL, NULL},
 };
 
-/* Replaces the table at the top by a proxy of it. */
-static void shelter(lua_State *L)
-{
-    lua_newtable(L);
-    lua_createtable(L, 0, 3);
-    lua_pushvalue(L, -3);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, refuse_write);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "__metatable");
-    lua_setmetatable(L, -2);
-    lua_remove(L, -2);
-}
-
 /* A new table with those of the table at `from` that are named. */
 static void allow(lua_State *L, int from, const char *names)
 {
@@ -336,7 +316,7 @@ static const luaL_Reg globals[] = {
 };
 
 /* Library `name` of LuaJIT with the functions named, `more`, and what `constants` adds, as a global. */
-static void library(lua_State *L, int all, int to, const char *name, const char *names, const luaL_Reg *more)
+static void standard(lua_State *L, int all, int to, const char *name, const char *names, const luaL_Reg *more)
 {
     lua_getfield(L, all, name);
     if (lua_isnil(L, -1)) {
@@ -383,7 +363,6 @@ static void library(lua_State *L, int all, int to, const char *name, const char 
     lua_pop(L, 1);
 }
 
-/* Builds the globals; leaves nothing on the stack. */
 void open_shelter(sandbox *S)
 {
     lua_State *L = S->L;
@@ -400,31 +379,25 @@ void open_shelter(sandbox *S)
           "_VERSION assert error getmetatable ipairs next pairs pcall rawequal rawget select setmetatable tonumber "
           "tostring type unpack xpcall"); /* 2 */
     add(L, globals);
-    library(L, 1, 2, "string", "byte char format len lower rep reverse sub upper", pattern_functions);
-    library(L, 1, 2, "table", "concat foreach foreachi getn maxn", table_functions);
-    library(L, 1, 2, "math",
+    standard(L, 1, 2, "string", "byte char format len lower rep reverse sub upper", pattern_functions);
+    standard(L, 1, 2, "table", "concat foreach foreachi getn maxn", table_functions);
+    standard(L, 1, 2, "math",
             "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min modf pi pow "
             "rad sin sinh sqrt tan tanh",
             chance_functions);
-    library(L, 1, 2, "bit", "arshift band bnot bor bswap bxor lshift rol ror rshift tobit tohex", NULL);
-    library(L, 1, 2, "coroutine", "create running status yield", coroutine_functions);
-    library(L, 1, 2, "cjson", "", json_functions);
-    library(L, 1, 2, "cmsgpack", "", msgpack_functions);
-    library(L, 1, 2, "struct", "", packing_functions);
-    open_calls(S);
-    shelter(L);
-    open_registration(L);
-    shelter(L);
-    S->registration = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pushvalue(L, -1);
-    S->redis = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_setfield(L, 2, "redis");
-    lua_pushcfunction(L, client_call);
-    lua_setfield(L, 2, "client");
-    open_script_nodes(S);
-    shelter(L);
-    lua_setfield(L, 2, "perilune");
-    open_shipped(S, 2);
+    standard(L, 1, 2, "bit", "arshift band bnot bor bswap bxor lshift rol ror rshift tobit tohex", NULL);
+    standard(L, 1, 2, "coroutine", "create running status yield", coroutine_functions);
+    standard(L, 1, 2, "cjson", "", json_functions);
+    standard(L, 1, 2, "cmsgpack", "", msgpack_functions);
+    standard(L, 1, 2, "struct", "", packing_functions);
+    S->shipped = LUA_NOREF;
+    for (size_t i = 0; i < S->offer->count; i++) {
+        const library *offered = S->offer->libraries[i];
+        if (offered->open != NULL)
+            offered->open(S, (int)i, 2);
+        else
+            open_functions(S, offered, (int)i, 2);
+    }
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, absent_global);
     lua_setfield(L, -2, "__index");

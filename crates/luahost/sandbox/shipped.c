@@ -3,7 +3,10 @@
  *
  * Invariant: compiled text sees nothing until shipped.lua has given it surroundings.
  */
-#include "sandbox.h"
+#include "shipped.h"
+
+#include "parts.h"
+#include "source.h"
 
 #include <perilune.h>
 
@@ -32,12 +35,6 @@ static int compile_text(lua_State *L)
     lua_pushnil(L);
     lua_insert(L, -2);
     return 2;
-}
-
-static void load_part(lua_State *L, const char *part, size_t length)
-{
-    if (luaL_loadbufferx(L, part, length, "=perilune", "t") != 0)
-        lua_error(L);
 }
 
 /* where(): the place in the program's function, as "file:line: ". */
@@ -100,7 +97,6 @@ static void push_marks(lua_State *L)
     add_mark(L, "DELETE", "perilune.DELETE");
 }
 
-/* Keeps the function that runs requests; the globals of scripts are at `globals`. */
 void open_shipped(sandbox *S, int globals)
 {
     lua_State *L = S->L;
@@ -123,7 +119,6 @@ void open_shipped(sandbox *S, int globals)
     S->shipped = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-/* The reference of the function that runs a request, which is its argument, and returns the answer. */
 int sandbox_shipped(const sandbox *S)
 {
     return S->shipped;

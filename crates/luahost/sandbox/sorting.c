@@ -4,7 +4,10 @@
  * A heap sort: no order of the elements and no comparison, however wrong, makes it take long or leave
  * the table's bounds.
  */
-#include "sandbox.h"
+#include "sorting.h"
+
+#include "proxy.h"
+#include "stop.h"
 
 static int writable(lua_State *L)
 {

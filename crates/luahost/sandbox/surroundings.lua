@@ -41,11 +41,10 @@ end
 
 local MARKS = {['0'] = marks.null, ['1'] = marks.empty_list, ['2'] = marks.empty_map}
 
--- A value as the host has answered it: numbers that are no integers, and what JSON has beside, are wrapped.
+-- A value as the host has answered it: what JSON has beside is wrapped.
 local function plain(value)
   if type(value) ~= 'table' then return value end
-  if value.big_number then return MARKS[value.big_number] end
-  return value.double
+  return MARKS[value.mark]
 end
 
 -- Asks the host about a node; its errors are as in the program, or the program is to find them itself: whoever
@@ -59,7 +58,7 @@ local function query(operation, list, ...)
   for i = 1, more do words[count + 2 + i] = (select(i, ...)) end
   local good, answer = pcall(ask, unpack(words, 1, count + 2 + more))
   if good then
-    if type(answer) == 'table' and answer.big_number then return MARKS[answer.big_number] end
+    if type(answer) == 'table' and answer.mark then return MARKS[answer.mark] end
     return answer
   end
   local code, message = tostring(answer):match '^([A-Z_]+) (.*)$'

@@ -1,7 +1,7 @@
 /*
  * The counter of the processor that the system's own clock is made of.
  */
-#include "sandbox.h"
+#include "ticks.h"
 
 uint64_t sandbox_ticks(void)
 {

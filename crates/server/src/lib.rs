@@ -12,7 +12,7 @@
 //!
 //! Deliberately absent: replication and cluster, which a database that processes share does not need.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod acl;
 mod aside;

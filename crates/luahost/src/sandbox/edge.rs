@@ -17,6 +17,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicUsize;
 
+use super::offer::{Offer, RawOffer};
 use super::{Answers, Code, Form, Outcome, Pool, Question, Run, ANSWER_KEPT};
 
 /// Bytes as the sandbox takes them: `struct text` of sandbox.h.
@@ -112,13 +113,23 @@ pub(super) struct RawPool {
     pub(super) limit: AtomicUsize,
 }
 
+/// `question` of sandbox.h.
+#[repr(C)]
+struct RawQuestion {
+    library: c_int,
+    function: c_int,
+}
+
+/// The library that the sandbox's own questions have, and what it asks for.
+const OF_SANDBOX: c_int = -1;
+const ASK_MODULE: c_int = 0;
+
 type Ask = unsafe extern "C" fn(
     *mut c_void,
-    c_int,
+    RawQuestion,
     Text<'_>,
     *const [usize; 2],
     usize,
-    c_int,
     *mut Means,
     *mut Text<'_>,
 ) -> c_int;
@@ -134,7 +145,7 @@ struct RawRun<'a> {
     open: c_int,
     positional: c_int,
     loading: c_int,
-    protocol: c_int,
+    variant: c_int,
     seed: u32,
     name: Text<'a>,
     keys: *const Text<'a>,
@@ -143,13 +154,15 @@ struct RawRun<'a> {
     argument_count: usize,
 }
 
+/// `sandbox` of sandbox.h.
 #[repr(C)]
-struct State {
+#[derive(Debug)]
+pub(super) struct State {
     opaque: [u8; 0],
 }
 
 extern "C" {
-    fn sandbox_new(limit: usize, pool: *const RawPool) -> *mut State;
+    fn sandbox_new(limit: usize, pool: *const RawPool, offer: *const RawOffer) -> *mut State;
     fn sandbox_limit(state: *mut State, limit: usize);
     fn sandbox_free(state: *mut State);
     fn sandbox_compile(
@@ -205,24 +218,12 @@ struct Bridge<'h> {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-const QUESTIONS: [Question; 8] = [
-    Question::Call,
-    Question::Log,
-    Question::Sha1,
-    Question::Module,
-    Question::Command,
-    Question::Allowed,
-    Question::Register,
-    Question::Node,
-];
-
 unsafe extern "C" fn ask_host(
     host: *mut c_void,
-    question: c_int,
+    asked: RawQuestion,
     words: Text<'_>,
     spans: *const [usize; 2],
     count: usize,
-    protocol: c_int,
     means: *mut Means,
     answer: *mut Text<'_>,
 ) -> c_int {
@@ -234,7 +235,6 @@ unsafe extern "C" fn ask_host(
         let spans = if count == 0 { &[] } else { std::slice::from_raw_parts(spans, count) };
         Texts { bytes: words.bytes(), spans }
     };
-    let question = usize::try_from(question).ok().and_then(|question| QUESTIONS.get(question));
     if bridge.answer.capacity() > ANSWER_KEPT {
         // C counts it no more.
         *bridge.answer = Vec::new();
@@ -242,14 +242,19 @@ unsafe extern "C" fn ask_host(
     bridge.answer.clear();
     // SAFETY: C gives a place for both, which nobody else uses meanwhile.
     let means = unsafe { &mut *means };
-    let flow = catch_unwind(AssertUnwindSafe(|| match question {
-        Some(question) => {
-            // NB: answers as long as this are not counted.
-            let room = means.room.max(ANSWER_KEPT);
-            bridge.host.answer(*question, arguments, protocol as u8, room, bridge.answer)
+    // NB: answers as long as this are not counted.
+    let room = means.room.max(ANSWER_KEPT);
+    let (library, function) = (asked.library, asked.function);
+    let flow = catch_unwind(AssertUnwindSafe(|| match (usize::try_from(library), function) {
+        (Ok(library), function) => {
+            let question = Question { library, function: function as usize, arguments, room };
+            bridge.host.answer(question, bridge.answer)
+        }
+        (Err(_), ASK_MODULE) if library == OF_SANDBOX => {
+            bridge.host.module(arguments.get(0).unwrap_or_default(), bridge.answer)
         }
         // ASK_NOTHING.
-        None => ControlFlow::Continue(()),
+        _ => ControlFlow::Continue(()),
     }));
     means.kept = bridge.host.kept();
     // SAFETY: C gives the place for the answer, and uses it before it asks again or the run ends.
@@ -265,9 +270,9 @@ unsafe extern "C" fn ask_host(
 }
 
 impl Raw {
-    pub(super) fn new(memory: usize, pool: &Pool) -> Option<Raw> {
-        // SAFETY: it takes any number; the pool lives as long as the state, which keeps it.
-        let state = NonNull::new(unsafe { sandbox_new(memory, &raw const *pool.0) });
+    pub(super) fn new(offer: &'static Offer, memory: usize, pool: &Pool) -> Option<Raw> {
+        // SAFETY: it takes any number; the pool lives as long as the state, which keeps it, and the offer for ever.
+        let state = NonNull::new(unsafe { sandbox_new(memory, &raw const *pool.0, &raw const offer.raw) });
         state.map(|state| Raw { state, _pool: pool.clone() })
     }
 
@@ -331,7 +336,7 @@ impl Raw {
             open: c_int::from(run.form == Form::Open),
             positional: c_int::from(matches!(run.form, Form::Open | Form::Positional)),
             loading: c_int::from(run.form == Form::Library),
-            protocol: c_int::from(run.protocol),
+            variant: c_int::from(run.variant),
             seed,
             name: Text::from(run.name.as_bytes()),
             keys: run.keys.as_ptr(),

@@ -1,4 +1,7 @@
-//! Fenced-in LuaJIT states for scripts of clients who are not trusted: Redis's library, limits, a way to stop.
+//! Fenced-in LuaJIT states for scripts of clients who are not trusted: libraries of the host's choice, limits, a way to stop.
+//!
+//! A host says once what its sandboxes [offer](Offer), makes as many as it has scripts running at a time, and answers what
+//! the scripts ask ([`Answers`]). `tests/library.rs` of this crate is a host with a library of its own.
 //!
 //! Invariants
 //! - A script reaches the outside only by its [`Answers`].
@@ -10,6 +13,8 @@
 //! The C sources are in `crates/luahost/sandbox`. Deliberately absent: commands, transactions, threads.
 
 mod edge;
+mod offer;
+mod values;
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,45 +22,37 @@ use std::sync::Arc;
 
 pub use self::edge::{ticks, Text, Texts};
 use self::edge::{Raw, RawPool};
+pub use self::offer::{Format, HostFunction, Library, Offer};
+pub use self::values::{Part, Parts, Value, Values};
 
 /// Bytes of stack that a thread needs for scripts: LuaJIT's own functions recurse as deep as a script asks
 /// them to, up to the bound of Lua's stack, which is more than threads usually have.
 pub const SCRIPT_STACK: usize = 64 << 20;
 
-/// What a script asks of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// Run a command; the answer is its reply in the wire format.
-    Call,
-    /// Log: the level 0 to 3 as a digit, the message.
-    Log,
-    /// The answer is the SHA-1 of the argument as 40 digits.
-    Sha1,
-    /// The answer is the source of the module called so; empty if there is none.
-    Module,
-    /// The answer is empty if there is no command called so.
-    Command,
-    /// May the client run this command? The answer is `1` or `0`; empty if there is no such command.
-    Allowed,
-    /// Define a function: the number of its code, name, description, flags. The answer is an error or empty.
-    Register,
-    /// An operation of a node; the answer is a reply in the wire format.
-    Node,
+/// A call of a function of a library.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The number of the library in the host's [`Offer`].
+    pub library: usize,
+    /// The number of the function there.
+    pub function: usize,
+    /// What it is called with: of a [`Library::new`] one [`Value`] each.
+    pub arguments: Texts<'a>,
+    /// Bytes that the answer, and what the host keeps for the run besides, may take.
+    pub room: usize,
 }
 
 /// What a script's host does for it.
 pub trait Answers {
-    /// Answers a question by appending to `answer`. `protocol` is what the script speaks, 2 or 3. The answer, and what
-    /// the host keeps for the run besides, may take `room` bytes more. `Break` ends the script at once, whatever it
-    /// catches.
-    fn answer(
-        &mut self,
-        question: Question,
-        arguments: Texts<'_>,
-        protocol: u8,
-        room: usize,
-        answer: &mut Vec<u8>,
-    ) -> ControlFlow<()>;
+    /// Answers a question by appending to `answer`: of a [`Library::new`] what [`Values`] writes, nothing being nil. `Break`
+    /// ends the script at once, whatever it catches.
+    fn answer(&mut self, question: Question<'_>, answer: &mut Vec<u8>) -> ControlFlow<()>;
+
+    /// Appends the source of the module called `name`, for `require`; nothing: there is none.
+    fn module(&mut self, name: &[u8], answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let _ = (name, answer);
+        ControlFlow::Continue(())
+    }
 
     /// Bytes of memory that the host keeps for the run until its end: they count as the script's.
     fn kept(&self) -> usize {
@@ -78,7 +75,7 @@ pub enum Form {
     Library,
     /// The arguments are its own.
     Positional,
-    /// The same, and it may set globals, which go with it.
+    /// The arguments are its own, and it may set globals, which go with it.
     Open,
 }
 
@@ -91,8 +88,8 @@ pub struct Run<'a> {
     pub form: Form,
     /// Its number, by which it can be stopped: positive, and not given before in this sandbox.
     pub number: u64,
-    /// Of the reply: 2 or 3.
-    pub protocol: u8,
+    /// Of the reply: its [`Format`] knows what that is.
+    pub variant: u8,
     /// What errors call it.
     pub name: &'a str,
     /// Its keys.
@@ -104,7 +101,7 @@ pub struct Run<'a> {
 /// How a run has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome<'s> {
-    /// With a reply in the wire format, of an error too.
+    /// With a reply in the form that the host offers, of an error too.
     Replied(&'s [u8]),
     /// By its host's `Break`.
     Ended,
@@ -169,17 +166,11 @@ impl Stopper {
 }
 
 impl Sandbox {
-    /// A state whose scripts may use `memory` bytes, together with what it keeps for them; none if there is
-    /// no memory for it.
+    /// A state whose scripts may use `memory` bytes of those of `pool`, together with what it keeps for them; none if there
+    /// is no memory for it.
     #[must_use]
-    pub fn new(memory: usize) -> Option<Sandbox> {
-        Sandbox::within(&Pool::default(), memory)
-    }
-
-    /// The same, whose memory is taken from `pool`.
-    #[must_use]
-    pub fn within(pool: &Pool, memory: usize) -> Option<Sandbox> {
-        Raw::new(memory, pool).map(|raw| Sandbox { raw: Arc::new(raw), answer: Vec::new() })
+    pub fn new(offer: &'static Offer, pool: &Pool, memory: usize) -> Option<Sandbox> {
+        Raw::new(offer, memory, pool).map(|raw| Sandbox { raw: Arc::new(raw), answer: Vec::new() })
     }
 
     /// From now on its scripts may use `memory` bytes.
@@ -200,7 +191,7 @@ impl Sandbox {
     }
 
     /// What runs a function that a program has sent: [`Form::Positional`], with one argument, the request
-    /// of `bindings/lua/perilune/ship.lua`; the reply is its answer. It asks for nodes and levels of transactions.
+    /// of `bindings/lua/perilune/ship.lua`; the reply is its answer. It asks what [`Library::nodes`] asks, which must be offered.
     #[must_use]
     pub fn shipped(&self) -> Code {
         self.raw.shipped()

@@ -41,7 +41,7 @@ pub(crate) fn run(
         code: state.sandbox.shipped(),
         form: Form::Positional,
         number,
-        protocol: 2,
+        variant: 2,
         name: NAME,
         keys: &[],
         arguments: &[given[4].into()],

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use perilune::remote::Fence;
 use perilune::{Session, TransactionOptions};
-use perilune_luahost::sandbox::{Answers, Question, Texts};
+use perilune_luahost::sandbox::{Answers, Question, Texts, Values};
 use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
 use crate::acl::User;
@@ -21,6 +21,7 @@ use crate::journal::Level;
 use crate::kept;
 use crate::memory;
 use crate::scripts::nodes::Terms;
+use crate::scripts::redis::{Asked, NODES, REDIS};
 use crate::scripts::stopwatch::Stopwatch;
 use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
@@ -238,7 +239,7 @@ impl<'c> Caller<'c> {
     }
 
     /// The source of the module called `name`, from the server's directory and from nowhere else.
-    fn module(&self, name: &[u8], answer: &mut Vec<u8>) {
+    fn find_module(&self, name: &[u8], answer: &mut Vec<u8>) {
         let directory = self.server.settings.text(Name::ScriptDirectory);
         if directory.is_empty() {
             return;
@@ -265,7 +266,7 @@ impl<'c> Caller<'c> {
 
     /// An operation of a node, if the client may ask for it.
     fn node(&mut self, texts: Texts<'_>, room: usize, answer: &mut Vec<u8>) -> ControlFlow<()> {
-        let operation = texts.get(0).and_then(|text| text.get(1..)).unwrap_or_default();
+        let operation = nodes::operation(&texts);
         let start = answer.len();
         if !self.brief && self.stopwatch.is_none() {
             self.session.limit_pending(self.before + self.written + room);
@@ -299,7 +300,7 @@ impl<'c> Caller<'c> {
             }
             Err(error) => {
                 answer.truncate(start);
-                Replies::new(answer, Protocol::Resp3).error(&failure::text_of(&error));
+                Values::new(answer).error(failure::text_of(&error).as_bytes());
             }
         }
         ControlFlow::Continue(())
@@ -427,32 +428,37 @@ fn as_arguments(texts: Texts<'_>) -> Arguments<'_> {
 }
 
 impl Answers for Caller<'_> {
-    fn answer(
-        &mut self,
-        question: Question,
-        arguments: Texts<'_>,
-        protocol: u8,
-        room: usize,
-        answer: &mut Vec<u8>,
-    ) -> ControlFlow<()> {
+    fn answer(&mut self, question: Question<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let Question { library, function, arguments, room } = question;
+        let asked = match library {
+            REDIS => Asked::of(function),
+            NODES if self.in_place => return ControlFlow::Break(()),
+            NODES => return self.node(arguments, room, answer),
+            _ => None,
+        };
+        let Some(asked) = asked else { return ControlFlow::Continue(()) };
         let first = arguments.get(0).unwrap_or_default();
-        if self.in_place && matches!(question, Question::Log | Question::Module | Question::Node) {
-            return ControlFlow::Break(());
-        }
-        match question {
-            Question::Call => {
-                let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+        match asked {
+            Asked::Call | Asked::Call3 => {
+                let protocol = if asked == Asked::Call3 { Protocol::Resp3 } else { Protocol::Resp2 };
                 let replies = &mut Replies::new(answer, protocol).up_to(room);
                 return self.call(as_arguments(arguments), room, replies);
             }
-            Question::Log => self.log(first, arguments.get(1).unwrap_or_default()),
-            Question::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
-            Question::Module => self.module(first, answer),
-            Question::Command => answer.extend(table::find(first).map(|_| b'1')),
-            Question::Allowed => self.allowed(arguments, answer),
-            Question::Register => self.register(arguments, answer),
-            Question::Node => return self.node(arguments, room, answer),
+            Asked::Log if self.in_place => return ControlFlow::Break(()),
+            Asked::Log => self.log(first, arguments.get(1).unwrap_or_default()),
+            Asked::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
+            Asked::Command => answer.extend(table::find(first).map(|_| b'1')),
+            Asked::Allowed => self.allowed(arguments, answer),
+            Asked::Register => self.register(arguments, answer),
         }
+        ControlFlow::Continue(())
+    }
+
+    fn module(&mut self, name: &[u8], answer: &mut Vec<u8>) -> ControlFlow<()> {
+        if self.in_place {
+            return ControlFlow::Break(());
+        }
+        self.find_module(name, answer);
         ControlFlow::Continue(())
     }
 

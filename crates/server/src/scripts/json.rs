@@ -4,9 +4,9 @@
 
 use perilune::key::parse_literal;
 use perilune::{Node, Number, Session, Subscript, Value, ValueRef};
-use perilune_resp::Replies;
+use perilune_luahost::sandbox::{Value as Given, Values};
 
-use super::nodes::{child_beside, Given, Terms};
+use super::nodes::{child_beside, Terms};
 use crate::failure::Result;
 
 /// Texts of numbers that are longer become the nearest double.
@@ -84,12 +84,12 @@ pub(super) fn own(
     session: &mut Session,
     node: &Node,
     terms: &Terms<'_>,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
     let data = session.data(node)?.number();
-    replies.array(2);
-    replies.integer(data.into());
-    value(session, node, data, terms, replies)
+    values.list(2);
+    values.integer(data.into());
+    value(session, node, data, terms, values)
 }
 
 /// The child behind one, or the first: its subscript by `tell`, that as a key of JSON, what lies there, its own value.
@@ -98,11 +98,11 @@ pub(super) fn child(
     node: Node,
     from: &Given<'_>,
     terms: &Terms<'_>,
-    replies: &mut Replies<'_>,
-    tell: impl Fn(&Node, &mut Replies<'_>) -> Result<()>,
+    values: &mut Values<'_>,
+    tell: impl Fn(&Node, &mut Values<'_>) -> Result<()>,
 ) -> Result<()> {
     let Some(found) = child_beside(session, node, from, true, terms)? else {
-        replies.null();
+        values.nothing();
         return Ok(());
     };
     let mut key = Vec::new();
@@ -112,11 +112,11 @@ pub(super) fn child(
         None => {}
     }
     let data = session.data(&found)?.number();
-    replies.array(4);
-    tell(&found, replies)?;
-    replies.bulk(&key);
-    replies.integer(data.into());
-    value(session, &found, data, terms, replies)
+    values.list(4);
+    tell(&found, values)?;
+    values.text(&key);
+    values.integer(data.into());
+    value(session, &found, data, terms, values)
 }
 
 fn value(
@@ -124,12 +124,12 @@ fn value(
     node: &Node,
     data: u8,
     terms: &Terms<'_>,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
     let is_beside = data >= 10;
     match session.get_ref(node)? {
-        None => replies.null(),
-        Some(ValueRef::EmptyList | ValueRef::EmptyMap) if is_beside => replies.null(),
+        None => values.nothing(),
+        Some(ValueRef::EmptyList | ValueRef::EmptyMap) if is_beside => values.nothing(),
         Some(value) => {
             if let ValueRef::String(bytes) = value {
                 // Each byte may take six, and there are two copies of what they become.
@@ -137,7 +137,7 @@ fn value(
             }
             let mut text = Vec::new();
             write(value, &mut text);
-            replies.bulk(&text);
+            values.text(&text);
         }
     }
     Ok(())

@@ -165,7 +165,7 @@ impl State {
             code: compiled,
             form: Form::Library,
             number,
-            protocol: 2,
+            variant: 2,
             name: "",
             keys: &[],
             arguments: &[],

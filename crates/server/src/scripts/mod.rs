@@ -12,6 +12,7 @@ pub(crate) mod header;
 mod json;
 pub(crate) mod libraries;
 mod nodes;
+mod redis;
 pub(crate) mod rest;
 mod shipped;
 pub(crate) mod state;

@@ -9,43 +9,24 @@ use std::time::Duration;
 
 use perilune::remote::Fence;
 use perilune::{LockMode, Node, Number, Session, Subscript, Value, ValueRef};
-use perilune_luahost::sandbox::Texts;
-use perilune_resp::{Protocol, Replies};
+use perilune_luahost::sandbox::{Texts, Value as Given, Values};
 
 use super::json;
 use crate::failure::{refuse, refuse_with, Result};
 
-/// An argument, with its type.
-pub(super) enum Given<'a> {
-    Nothing,
-    Truth(bool),
-    Int(i64),
-    Double(f64),
-    Bytes(&'a [u8]),
-}
-
-pub(super) fn given(text: &[u8]) -> Result<Given<'_>> {
-    let number = || std::str::from_utf8(&text[1..]).ok();
-    match text.first() {
-        Some(b's') => Ok(Given::Bytes(&text[1..])),
-        Some(b'i') => match number().and_then(|text| text.parse().ok()) {
-            Some(number) => Ok(Given::Int(number)),
-            None => refuse("ERR a number is none"),
-        },
-        Some(b'd') => match number().and_then(|text| text.parse().ok()) {
-            Some(number) => Ok(Given::Double(number)),
-            None => refuse("ERR a number is none"),
-        },
-        Some(b't') => Ok(Given::Truth(true)),
-        Some(b'f') => Ok(Given::Truth(false)),
-        _ => Ok(Given::Nothing),
+/// The operation that a question is about.
+#[inline]
+pub(super) fn operation<'a>(texts: &Texts<'a>) -> &'a [u8] {
+    match Given::of(texts.get(0).unwrap_or_default()) {
+        Given::Text(operation) => operation,
+        _ => b"",
     }
 }
 
 pub(super) fn push(node: Node, subscript: &Given<'_>) -> Result<Node> {
     match subscript {
-        Given::Bytes(bytes) => Ok(node.with(*bytes)?),
-        Given::Int(number) => Ok(node.with(*number)?),
+        Given::Text(bytes) => Ok(node.with(*bytes)?),
+        Given::Integer(number) => Ok(node.with(*number)?),
         Given::Double(number) => Ok(node.with(*number)?),
         Given::Nothing | Given::Truth(_) => refuse("ERR a subscript is a string or a number"),
     }
@@ -127,7 +108,7 @@ const WRITES: [&[u8]; 12] = [
 /// The node whose name and subscripts are `count` texts from `start` on; `private`: the refusal of other names than
 /// the database's.
 pub(super) fn named(texts: &Texts<'_>, start: usize, count: usize, private: &'static str) -> Result<Node> {
-    let Given::Bytes(name) = given(texts.get(start).unwrap_or_default())? else {
+    let Given::Text(name) = Given::of(texts.get(start).unwrap_or_default()) else {
         return refuse("INVALID a name is a string");
     };
     let Some(name) = std::str::from_utf8(name).ok().filter(|name| name.starts_with('^')) else {
@@ -135,7 +116,7 @@ pub(super) fn named(texts: &Texts<'_>, start: usize, count: usize, private: &'st
     };
     let mut node = Node::new(name)?;
     for index in start + 1..start + count {
-        node = push(node, &given(texts.get(index).unwrap_or_default())?)?;
+        node = push(node, &Given::of(texts.get(index).unwrap_or_default()))?;
     }
     Ok(node)
 }
@@ -165,11 +146,11 @@ pub(super) fn set_number(
     node: &Node,
     text: &Given<'_>,
     sets: bool,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
-    let Given::Bytes(text) = text else { return refuse("INVALID a number is text") };
+    let Given::Text(text) = text else { return refuse("INVALID a number is text") };
     let number = json::read_number(text);
-    replies.truth(number.is_some());
+    values.integer(number.is_some().into());
     if let Some(number) = number.filter(|_| sets) {
         session.set(node, number)?;
     }
@@ -183,22 +164,22 @@ fn lock(
     operation: &[u8],
     node: &Node,
     value: &Given<'_>,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
     const LONGEST: u64 = 20;
     let owner = session.lock_owner();
     match operation {
         b"grab" => {
-            let Given::Int(milliseconds) = *value else { return refuse("ERR a timeout is a number") };
+            let Given::Integer(milliseconds) = *value else { return refuse("ERR a timeout is a number") };
             let wait = Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0).min(LONGEST));
-            replies.truth(session.lock(node, LockMode::Exclusive, Some(wait))?);
+            values.integer(session.lock(node, LockMode::Exclusive, Some(wait))?.into());
         }
-        b"release" => replies.truth(session.unlock(node)?),
+        b"release" => values.integer(session.unlock(node)?.into()),
         b"release_all" => {
             session.unlock_all(owner)?;
-            replies.null();
+            values.nothing();
         }
-        _ => replies.integer(session.lock_count(owner, node)?.into()),
+        _ => values.integer(session.lock_count(owner, node)?.into()),
     }
     Ok(())
 }
@@ -210,14 +191,14 @@ pub(crate) fn answer(
     terms: &Terms<'_>,
     answer: &mut Vec<u8>,
 ) -> Result<()> {
-    let replies = &mut Replies::new(answer, Protocol::Resp3);
-    let operation = texts.get(0).and_then(|text| text.get(1..)).unwrap_or_default();
-    let Given::Int(count) = given(texts.get(1).unwrap_or_default())? else {
+    let values = &mut Values::new(answer);
+    let operation = operation(&texts);
+    let Given::Integer(count) = Given::of(texts.get(1).unwrap_or_default()) else {
         return refuse("ERR a count is missing");
     };
     let (count, private) = (usize::try_from(count).unwrap_or(0).min(texts.len()), PRIVATE);
     let (node, at) = (named(&texts, 2, count, private)?, 2 + count);
-    let value = given(texts.get(at).unwrap_or(b"n"))?;
+    let value = Given::of(texts.get(at).unwrap_or_default());
     if !terms.writes && WRITES.contains(&operation) {
         return refuse("ERR Write commands are not allowed from read-only scripts.");
     }
@@ -227,18 +208,18 @@ pub(crate) fn answer(
             let to = named(&texts, at, texts.len().saturating_sub(at), private)?;
             terms.check(operation, &to)?;
             graft(session, operation, &node, &to)?;
-            replies.null();
+            values.nothing();
             Ok(())
         }
         b"grab" | b"release" | b"release_all" | b"lock_count" => {
-            lock(session, operation, &node, &value, replies)
+            lock(session, operation, &node, &value, values)
         }
-        b"json" => json::child(session, node, &value, terms, replies, subscript),
-        b"json_own" => json::own(session, &node, terms, replies),
+        b"json" => json::child(session, node, &value, terms, values, subscript),
+        b"json_own" => json::own(session, &node, terms, values),
         b"get" | b"value" | b"data" | b"text" | b"next" | b"previous" | b"is_number" => {
-            read(session, operation, node, &value, terms, replies)
+            read(session, operation, node, &value, terms, values)
         }
-        _ => write(session, operation, &node, &value, replies),
+        _ => write(session, operation, &node, &value, values),
     }
 }
 
@@ -248,21 +229,21 @@ fn read(
     node: Node,
     value: &Given<'_>,
     terms: &Terms<'_>,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
     match operation {
         b"value" => match session.get_ref(&node)? {
-            Some(ValueRef::EmptyMap | ValueRef::EmptyList) => replies.array(0),
-            value => tell(value, terms, replies)?,
+            Some(ValueRef::EmptyMap | ValueRef::EmptyList) => values.list(0),
+            value => tell(value, terms, values)?,
         },
-        b"data" => replies.integer(i64::from(session.data(&node)?.number())),
-        b"text" => replies.bulk(node.to_string().as_bytes()),
-        b"is_number" => set_number(session, &node, value, false, replies)?,
+        b"data" => values.integer(i64::from(session.data(&node)?.number())),
+        b"text" => values.text(node.to_string().as_bytes()),
+        b"is_number" => set_number(session, &node, value, false, values)?,
         b"next" | b"previous" => match child_beside(session, node, value, operation == b"next", terms)? {
-            None => replies.null(),
-            Some(found) => subscript(&found, replies)?,
+            None => values.nothing(),
+            Some(found) => subscript(&found, values)?,
         },
-        _ => tell(session.get_ref(&node)?, terms, replies)?,
+        _ => tell(session.get_ref(&node)?, terms, values)?,
     }
     Ok(())
 }
@@ -272,25 +253,25 @@ fn write(
     operation: &[u8],
     node: &Node,
     value: &Given<'_>,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
     match operation {
-        b"number" => set_number(session, node, value, true, replies)?,
+        b"number" => set_number(session, node, value, true, values)?,
         b"null" | b"empty_list" | b"empty_map" => {
             session.set(node, without_content(operation))?;
-            replies.null();
+            values.nothing();
         }
-        b"delete" => replies.truth(session.delete_value(node)?),
+        b"delete" => values.integer(session.delete_value(node)?.into()),
         b"kill" => {
             session.delete_tree(node)?;
-            replies.null();
+            values.nothing();
         }
         b"set" => match set(session, node, value)? {
-            Some(()) => replies.null(),
+            Some(()) => values.nothing(),
             None => return refuse("ERR there is no value to set"),
         },
         b"incr" => match increase(session, node, value)? {
-            Some(sum) => number(sum, replies),
+            Some(sum) => number(sum, values),
             None => return refuse("ERR a node is increased by a number"),
         },
         _ => return refuse("ERR a node has no such operation"),
@@ -301,8 +282,8 @@ fn write(
 /// Sets a node; None if there is no value.
 pub(super) fn set(session: &mut Session, node: &Node, value: &Given<'_>) -> Result<Option<()>> {
     match *value {
-        Given::Bytes(bytes) => session.set(node, bytes)?,
-        Given::Int(number) => session.set(node, number)?,
+        Given::Text(bytes) => session.set(node, bytes)?,
+        Given::Integer(number) => session.set(node, number)?,
         Given::Double(number) => session.set(node, number)?,
         Given::Truth(truth) => session.set(node, truth)?,
         Given::Nothing => return Ok(None),
@@ -313,7 +294,7 @@ pub(super) fn set(session: &mut Session, node: &Node, value: &Given<'_>) -> Resu
 /// Increases a node; None if `by` is no number.
 pub(super) fn increase(session: &mut Session, node: &Node, by: &Given<'_>) -> Result<Option<Number>> {
     Ok(match *by {
-        Given::Int(by) => Some(session.increment(node, by)?),
+        Given::Integer(by) => Some(session.increment(node, by)?),
         Given::Double(by) => Some(session.increment(node, by)?),
         _ => None,
     })
@@ -340,41 +321,41 @@ pub(super) fn child_beside(
     Ok(found)
 }
 
-fn subscript(node: &Node, replies: &mut Replies<'_>) -> Result<()> {
+fn subscript(node: &Node, values: &mut Values<'_>) -> Result<()> {
     match node.last()? {
-        None => replies.null(),
-        Some(Subscript::Bytes(bytes)) => replies.bulk(&bytes),
-        Some(Subscript::Number(found)) => number(found, replies),
+        None => values.nothing(),
+        Some(Subscript::Bytes(bytes)) => values.text(&bytes),
+        Some(Subscript::Number(found)) => number(found, values),
     }
     Ok(())
 }
 
-fn number(number: Number, replies: &mut Replies<'_>) {
-    tell_value(Some(ValueRef::from(number)), replies);
+fn number(number: Number, values: &mut Values<'_>) {
+    tell_value(Some(ValueRef::from(number)), values);
 }
 
 /// A value, if there is room for it.
-fn tell(value: Option<ValueRef<'_>>, terms: &Terms<'_>, replies: &mut Replies<'_>) -> Result<()> {
+fn tell(value: Option<ValueRef<'_>>, terms: &Terms<'_>, values: &mut Values<'_>) -> Result<()> {
     if let Some(ValueRef::String(bytes)) = value {
         terms.check_room(bytes.len())?;
     }
-    tell_value(value, replies);
+    tell_value(value, values);
     Ok(())
 }
 
 /// A value, as Lua is to see it: numbers beyond doubles as text.
-fn tell_value(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) {
+fn tell_value(value: Option<ValueRef<'_>>, values: &mut Values<'_>) {
     const EXACT: u64 = 1 << 53;
     match value {
-        None | Some(ValueRef::Null) => replies.null(),
-        Some(ValueRef::Bool(truth)) => replies.raw(if truth { b"#t\r\n" } else { b"#f\r\n" }),
-        Some(ValueRef::Int(number)) if number.unsigned_abs() <= EXACT => replies.integer(number),
-        Some(ValueRef::Double(number)) => replies.double(number),
-        Some(ValueRef::String(bytes)) => replies.bulk(bytes),
+        None | Some(ValueRef::Null) => values.nothing(),
+        Some(ValueRef::Bool(truth)) => values.truth(truth),
+        Some(ValueRef::Int(number)) if number.unsigned_abs() <= EXACT => values.integer(number),
+        Some(ValueRef::Double(number)) => values.double(number),
+        Some(ValueRef::String(bytes)) => values.text(bytes),
         Some(other) => {
             let mut text = Vec::new();
             other.write_text(&mut text);
-            replies.bulk(&text);
+            values.text(&text);
         }
     }
 }

@@ -6,12 +6,11 @@
 //! - Other errors begin with the name of their kind.
 
 use perilune::{Error, IntoValue, Node, Session, Subscript, TransactionOptions, ValueRef};
-use perilune_luahost::sandbox::Texts;
-use perilune_resp::{Protocol, Replies};
+use perilune_luahost::sandbox::{Texts, Value as Given, Values};
 
 use super::json;
 use super::nodes::{
-    child_beside, given, graft, increase, named, push, set, set_number, without_content, Given, Terms,
+    child_beside, graft, increase, named, operation, push, set, set_number, without_content, Terms,
 };
 use crate::failure::{refuse, text_of, Failure, Result};
 
@@ -32,19 +31,19 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// The argument so many behind the value.
-    fn more(&self, index: usize) -> Result<Given<'a>> {
-        given(self.texts.get(self.at + index).unwrap_or(b"n"))
+    fn more(&self, index: usize) -> Given<'a> {
+        Given::of(self.texts.get(self.at + index).unwrap_or_default())
     }
 }
 
 fn asked<'a>(texts: &Texts<'a>) -> Result<Asked<'a>> {
-    let operation = texts.get(0).and_then(|text| text.get(1..)).unwrap_or_default();
-    let Given::Int(count) = given(texts.get(1).unwrap_or_default())? else {
+    let operation = operation(texts);
+    let Given::Integer(count) = Given::of(texts.get(1).unwrap_or_default()) else {
         return refuse("INVALID a count is missing");
     };
     let count = usize::try_from(count).unwrap_or(0).min(texts.len());
     let (node, at) = (named(texts, 2, count, PRIVATE)?, 2 + count);
-    Ok(Asked { operation, node, value: given(texts.get(at).unwrap_or(b"n"))?, texts: *texts, at })
+    Ok(Asked { operation, node, value: Given::of(texts.get(at).unwrap_or_default()), texts: *texts, at })
 }
 
 /// Answers a question of shipped.lua in the wire format, an error too.
@@ -58,7 +57,7 @@ pub(crate) fn answer(
     answer: &mut Vec<u8>,
 ) -> perilune::Result<()> {
     let start = answer.len();
-    let text = match run(session, &texts, terms, &mut Replies::new(answer, Protocol::Resp3)) {
+    let text = match run(session, &texts, terms, &mut Values::new(answer)) {
         Ok(()) => return Ok(()),
         Err(Failure::Database(error)) if error.is_retry() => return Err(error),
         Err(Failure::Database(error)) => perilune::remote::line_of(&error),
@@ -66,70 +65,70 @@ pub(crate) fn answer(
         Err(failure @ Failure::TakesLong) => text_of(&failure.into()).into_owned(),
     };
     answer.truncate(start);
-    Replies::new(answer, Protocol::Resp3).error(&text);
+    Values::new(answer).error(text.as_bytes());
     Ok(())
 }
 
-fn run(session: &mut Session, texts: &Texts<'_>, terms: &Terms<'_>, replies: &mut Replies<'_>) -> Result<()> {
+fn run(session: &mut Session, texts: &Texts<'_>, terms: &Terms<'_>, values: &mut Values<'_>) -> Result<()> {
     let asked = asked(texts)?;
     terms.check(asked.operation, &asked.node)?;
     match asked.operation {
-        b"step" => return step(session, &asked, terms, replies),
+        b"step" => return step(session, &asked, terms, values),
         b"copy" | b"merge" => {
             let from = named(texts, asked.at, texts.len().saturating_sub(asked.at), PRIVATE)?;
             terms.check(asked.operation, &from)?;
             graft(session, asked.operation, &from, &asked.node)?;
-            replies.null();
+            values.nothing();
             return Ok(());
         }
         b"cas" => {
-            let (expected, new) = (value_of(asked.more(0)?), value_of(asked.more(1)?));
-            replies.integer(session.compare_and_set(&asked.node, expected, new)?.into());
+            let (expected, new) = (value_of(asked.more(0)), value_of(asked.more(1)));
+            values.integer(session.compare_and_set(&asked.node, expected, new)?.into());
             return Ok(());
         }
         _ => {}
     }
     let Asked { operation, node, value, .. } = asked;
     match operation {
-        b"get" => tell(session.get_ref(&node)?, terms, replies)?,
-        b"data" => replies.integer(i64::from(session.data(&node)?.number())),
-        b"text" => replies.bulk(node.to_string().as_bytes()),
-        b"subscript" => subscript(&node, replies)?,
-        b"delete" => replies.truth(session.delete_value(&node)?),
-        b"after" | b"before" => neighbour(session, node, &value, operation == b"after", terms, replies)?,
-        b"restarts" => replies.integer(session.restarts().into()),
-        b"count" => count(session, &node, &value, replies)?,
+        b"get" => tell(session.get_ref(&node)?, terms, values)?,
+        b"data" => values.integer(i64::from(session.data(&node)?.number())),
+        b"text" => values.text(node.to_string().as_bytes()),
+        b"subscript" => subscript(&node, values)?,
+        b"delete" => values.integer(session.delete_value(&node)?.into()),
+        b"after" | b"before" => neighbour(session, node, &value, operation == b"after", terms, values)?,
+        b"restarts" => values.integer(session.restarts().into()),
+        b"count" => count(session, &node, &value, values)?,
         b"null" | b"empty_list" | b"empty_map" => {
             session.set(&node, without_content(operation))?;
-            replies.null();
+            values.nothing();
         }
         b"kill" => {
             session.delete_tree(&node)?;
-            replies.null();
+            values.nothing();
         }
         b"set" => match set(session, &node, &value)? {
-            Some(()) => replies.null(),
+            Some(()) => values.nothing(),
             None => return refuse("INVALID there is no value to set"),
         },
         b"incr" => match increase(session, &node, &value)? {
-            Some(sum) => tell(Some(ValueRef::from(sum)), terms, replies)?,
+            Some(sum) => tell(Some(ValueRef::from(sum)), terms, values)?,
             None => return refuse("INVALID a node is increased by a number"),
         },
-        b"json" => json::child(session, node, &value, terms, replies, subscript)?,
-        b"json_own" => json::own(session, &node, terms, replies)?,
-        b"number" | b"is_number" => set_number(session, &node, &value, operation == b"number", replies)?,
+        b"json" => json::child(session, node, &value, terms, values, subscript)?,
+        b"json_own" => json::own(session, &node, terms, values)?,
+        b"number" | b"is_number" => set_number(session, &node, &value, operation == b"number", values)?,
         b"begin" => {
             session.begin(&TransactionOptions::default())?;
-            replies.null();
+            values.nothing();
         }
         // NB: the outermost level belongs to the run.
         b"commit" if session.depth() > 1 => {
             session.commit()?;
-            replies.null();
+            values.nothing();
         }
         b"rollback" if session.depth() > 1 => {
             session.rollback()?;
-            replies.null();
+            values.nothing();
         }
         b"restart" => return Err(Error::Restart.into()),
         _ => return refuse("LEAVE a node has no such operation at the server"),
@@ -138,21 +137,21 @@ fn run(session: &mut Session, texts: &Texts<'_>, terms: &Terms<'_>, replies: &mu
 }
 
 /// How many children there are, or nodes with a value.
-fn count(session: &mut Session, node: &Node, value: &Given<'_>, replies: &mut Replies<'_>) -> Result<()> {
+fn count(session: &mut Session, node: &Node, value: &Given<'_>, values: &mut Values<'_>) -> Result<()> {
     let count = match value {
         Given::Truth(true) => session.count_valued(node)?,
         _ => session.count_children(node)?,
     };
-    replies.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    values.integer(i64::try_from(count).unwrap_or(i64::MAX));
     Ok(())
 }
 
 /// The last subscript, as the database has it.
-fn subscript(node: &Node, replies: &mut Replies<'_>) -> Result<()> {
+fn subscript(node: &Node, values: &mut Values<'_>) -> Result<()> {
     match node.last()? {
-        None => replies.null(),
-        Some(Subscript::Bytes(bytes)) => replies.bulk(&bytes),
-        Some(Subscript::Number(number)) => tell_value(Some(ValueRef::from(number)), replies)?,
+        None => values.nothing(),
+        Some(Subscript::Bytes(bytes)) => values.text(&bytes),
+        Some(Subscript::Number(number)) => tell_value(Some(ValueRef::from(number)), values)?,
     }
     Ok(())
 }
@@ -164,29 +163,24 @@ fn neighbour(
     from: &Given<'_>,
     forward: bool,
     terms: &Terms<'_>,
-    replies: &mut Replies<'_>,
+    values: &mut Values<'_>,
 ) -> Result<()> {
     let Some(found) = child_beside(session, node, from, forward, terms)? else {
-        replies.null();
+        values.nothing();
         return Ok(());
     };
-    replies.array(2);
-    subscript(&found, replies)?;
-    tell(session.get_ref(&found)?, terms, replies)
+    values.list(2);
+    subscript(&found, values)?;
+    tell(session.get_ref(&found)?, terms, values)
 }
 
 /// A step of a walk over children, from the value on: forward, at which subscript, whether that one counts, up
 /// to which, whether that one counts. The subscript, the value and what lies there.
-fn step(
-    session: &mut Session,
-    asked: &Asked<'_>,
-    terms: &Terms<'_>,
-    replies: &mut Replies<'_>,
-) -> Result<()> {
+fn step(session: &mut Session, asked: &Asked<'_>, terms: &Terms<'_>, values: &mut Values<'_>) -> Result<()> {
     let forward = matches!(asked.value, Given::Truth(true));
-    let (from, end) = (asked.more(1)?, asked.more(3)?);
+    let (from, end) = (asked.more(1), asked.more(3));
     let mut found = None;
-    if matches!(asked.more(2)?, Given::Truth(true)) && !matches!(from, Given::Nothing) {
+    if matches!(asked.more(2), Given::Truth(true)) && !matches!(from, Given::Nothing) {
         let first = push(asked.node.clone(), &from)?;
         let is_closed = terms.fence.is_some_and(|fence| fence.closes(&first));
         found = (!is_closed && session.data(&first)?.number() > 0).then_some(first);
@@ -196,20 +190,20 @@ fn step(
     }
     if let (Some(at), false) = (&found, matches!(end, Given::Nothing)) {
         let end = push(asked.node.clone(), &end)?;
-        let counts = matches!(asked.more(4)?, Given::Truth(true));
+        let counts = matches!(asked.more(4), Given::Truth(true));
         let order = at.cmp(&end);
         let beyond = if forward { order.is_gt() } else { order.is_lt() };
         found = found.filter(|_| !beyond && (counts || order.is_ne()));
     }
     let Some(found) = found else {
-        replies.null();
+        values.nothing();
         return Ok(());
     };
     let data = session.data(&found)?.number();
-    replies.array(3);
-    subscript(&found, replies)?;
-    tell(session.get_ref(&found)?, terms, replies)?;
-    replies.integer(i64::from(data));
+    values.list(3);
+    subscript(&found, values)?;
+    tell(session.get_ref(&found)?, terms, values)?;
+    values.integer(i64::from(data));
     Ok(())
 }
 
@@ -219,8 +213,8 @@ struct Sent<'a>(Given<'a>);
 impl IntoValue for Sent<'_> {
     fn encode_to(self, out: &mut Vec<u8>) -> perilune::Result<()> {
         match self.0 {
-            Given::Bytes(bytes) => bytes.encode_to(out),
-            Given::Int(number) => number.encode_to(out),
+            Given::Text(bytes) => bytes.encode_to(out),
+            Given::Integer(number) => number.encode_to(out),
             Given::Double(number) => number.encode_to(out),
             Given::Truth(truth) => truth.encode_to(out),
             Given::Nothing => Ok(()),
@@ -233,35 +227,42 @@ fn value_of(given: Given<'_>) -> Option<Sent<'_>> {
 }
 
 /// A value as the program's Lua would see it. What JSON has beside is a number of surroundings.lua.
-fn tell(value: Option<ValueRef<'_>>, terms: &Terms<'_>, replies: &mut Replies<'_>) -> Result<()> {
+fn tell(value: Option<ValueRef<'_>>, terms: &Terms<'_>, values: &mut Values<'_>) -> Result<()> {
     if let Some(ValueRef::String(bytes)) = value {
         terms.check_room(bytes.len())?;
     }
-    tell_value(value, replies)
+    tell_value(value, values)
 }
 
-fn tell_value(value: Option<ValueRef<'_>>, replies: &mut Replies<'_>) -> Result<()> {
+fn tell_value(value: Option<ValueRef<'_>>, values: &mut Values<'_>) -> Result<()> {
     match value {
-        None => replies.null(),
-        Some(ValueRef::Bool(truth)) => replies.raw(if truth { b"#t\r\n" } else { b"#f\r\n" }),
-        Some(ValueRef::Int(number)) if number.unsigned_abs() <= EXACT => replies.integer(number),
+        None => values.nothing(),
+        Some(ValueRef::Bool(truth)) => values.truth(truth),
+        Some(ValueRef::Int(number)) if number.unsigned_abs() <= EXACT => values.integer(number),
         Some(ValueRef::Int(_)) => return refuse("LEAVE an integer beyond 2^53 was read"),
-        Some(ValueRef::Double(number)) => replies.double(number),
-        Some(ValueRef::String(bytes)) => replies.bulk(bytes),
+        Some(ValueRef::Double(number)) => values.double(number),
+        Some(ValueRef::String(bytes)) => values.text(bytes),
         Some(decimal @ ValueRef::Decimal(number)) => {
             let (mut text, mut nearest) = (Vec::new(), Vec::new());
             let double = f64::from(number);
             decimal.write_text(&mut text);
             ValueRef::Double(double).write_text(&mut nearest);
             if text == nearest {
-                replies.double(double);
+                values.double(double);
             } else {
-                replies.bulk(&text);
+                values.text(&text);
             }
         }
-        Some(ValueRef::Null) => replies.raw(b"(0\r\n"),
-        Some(ValueRef::EmptyList) => replies.raw(b"(1\r\n"),
-        Some(ValueRef::EmptyMap) => replies.raw(b"(2\r\n"),
+        Some(ValueRef::Null) => mark(b"0", values),
+        Some(ValueRef::EmptyList) => mark(b"1", values),
+        Some(ValueRef::EmptyMap) => mark(b"2", values),
     }
     Ok(())
+}
+
+/// What JSON has beside Lua's values: surroundings.lua has a value for each number.
+fn mark(number: &[u8], values: &mut Values<'_>) {
+    values.table(1);
+    values.text(b"mark");
+    values.text(number);
 }

@@ -14,6 +14,7 @@ use perilune_luahost::sandbox::{Code, Pool, Sandbox};
 use crate::commands::scripts::is_by_sha;
 use crate::scripts::header::{self, Flags};
 use crate::scripts::libraries::Libraries;
+use crate::scripts::redis;
 use crate::scripts::store;
 use crate::scripts::watch::Watched;
 
@@ -59,7 +60,7 @@ pub(crate) struct State {
 impl State {
     /// Of memory that all have together; none if there is none for it.
     pub(crate) fn new(pool: &Pool, memory: usize) -> Option<State> {
-        let sandbox = Sandbox::within(pool, memory)?;
+        let sandbox = Sandbox::new(redis::offer(), pool, memory)?;
         let watched = Arc::new(Watched::new(sandbox.stopper()));
         Some(State {
             sandbox,

@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod imports;
+mod includes;
 mod layout;
 mod links;
 mod names;
@@ -24,6 +25,7 @@ type Rule = fn(&Sources) -> Vec<Finding>;
 
 const RULES: &[(&str, Rule)] = &[
     ("modules import only what stands above them", imports::check),
+    ("C files include only what stands above them", includes::check),
     ("crates depend as the table in house.rs says", dependencies::check),
     ("unsafe code only where allowed, each block with its proof", unsafety::check),
     ("names that name a concept", names::check),

@@ -109,7 +109,7 @@ fn script_work<'a>(name: &str, script: &'a Script, given: &'a Given<'a>, protoco
             code: script.code,
             form: Form::Script,
             number: 0,
-            protocol: protocol.number() as u8,
+            variant: protocol.number() as u8,
             name: &script.sha,
             keys: given.keys(),
             arguments: given.rest(),

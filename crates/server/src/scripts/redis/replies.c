@@ -4,10 +4,16 @@
  * The first kind is written by the server itself, so that only its form is followed here; lengths are
  * checked all the same.
  */
-#include "sandbox.h"
+#include "replies.h"
+
+#include <buffer.h>
+#include <number.h>
+#include <stop.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { NESTED_REPLIES = 200 };
 
 typedef struct cursor {
     const char *at;
@@ -111,9 +117,9 @@ static void push_one(sandbox *S, lua_State *L, cursor *c, int depth)
     switch (kind) {
     case '+':
         lua_createtable(L, 0, 1);
-        push_name(S, L, NAME_OK);
+        push_word(S, L, WORD_OK);
         if (head.length == 2 && memcmp(head.bytes, "OK", 2) == 0)
-            push_name(S, L, NAME_DONE);
+            push_word(S, L, WORD_DONE);
         else
             lua_pushlstring(L, head.bytes, head.length);
         lua_rawset(L, -3);
@@ -291,10 +297,10 @@ static int field(lua_State *L, int index, const char *name, int type)
     return named_field(L, index, type);
 }
 
-/* The same of the name NAME_... */
-static int known_field(sandbox *S, lua_State *L, int index, int name, int type)
+/* Pushes the field called WORD_..., if it is of this type. */
+static int known_field(sandbox *S, lua_State *L, int index, int word, int type)
 {
-    push_name(S, L, name);
+    push_word(S, L, word);
     return named_field(L, index, type);
 }
 
@@ -328,28 +334,28 @@ static void write_verbatim(sandbox *S, lua_State *L, int protocol)
 /* A table that says what it is by one field; 0 if it is an array. */
 static int write_marked(sandbox *S, lua_State *L, int index, int protocol, int depth)
 {
-    if (known_field(S, L, index, NAME_ERR, LUA_TSTRING)) {
+    if (known_field(S, L, index, WORD_ERR, LUA_TSTRING)) {
         text message = top(L);
         if (message.length > 0 && message.bytes[0] == '-')
             message = (text){message.bytes + 1, message.length - 1};
         write_error(S, L, &S->out, message);
-    } else if (known_field(S, L, index, NAME_OK, LUA_TSTRING)) {
+    } else if (known_field(S, L, index, WORD_OK, LUA_TSTRING)) {
         buffer_byte(S, L, &S->out, '+');
         write_line(S, L, &S->out, top(L));
-    } else if (known_field(S, L, index, NAME_DOUBLE, LUA_TNUMBER)) {
+    } else if (known_field(S, L, index, WORD_DOUBLE, LUA_TNUMBER)) {
         write_double(S, L, lua_tonumber(L, -1), protocol);
-    } else if (known_field(S, L, index, NAME_MAP, LUA_TTABLE)) {
+    } else if (known_field(S, L, index, WORD_MAP, LUA_TTABLE)) {
         write_pairs(S, L, protocol, depth, 1);
-    } else if (known_field(S, L, index, NAME_SET, LUA_TTABLE)) {
+    } else if (known_field(S, L, index, WORD_SET, LUA_TTABLE)) {
         write_pairs(S, L, protocol, depth, 0);
-    } else if (known_field(S, L, index, NAME_BIG_NUMBER, LUA_TSTRING)) {
+    } else if (known_field(S, L, index, WORD_BIG_NUMBER, LUA_TSTRING)) {
         if (protocol == 3) {
             buffer_byte(S, L, &S->out, '(');
             write_line(S, L, &S->out, top(L));
         } else {
             write_bulk(S, L, top(L));
         }
-    } else if (known_field(S, L, index, NAME_VERBATIM, LUA_TTABLE)) {
+    } else if (known_field(S, L, index, WORD_VERBATIM, LUA_TTABLE)) {
         write_verbatim(S, L, protocol);
     } else {
         return 0;
@@ -401,11 +407,11 @@ static void write_value(sandbox *S, lua_State *L, int index, int protocol, int d
         break;
     }
     case LUA_TBOOLEAN:
-        if (S->script_protocol == 3 && protocol == 3)
+        if (redis_of(S)->protocol == 3 && protocol == 3)
             buffer_put(S, L, &S->out, lua_toboolean(L, index) ? "#t\r\n" : "#f\r\n", 4);
         else if (lua_toboolean(L, index))
             buffer_put(S, L, &S->out, ":1\r\n", 4);
-        else if (S->script_protocol == 3)
+        else if (redis_of(S)->protocol == 3)
             buffer_put(S, L, &S->out, ":0\r\n", 4);
         else
             write_null(S, L, protocol);

@@ -3,14 +3,18 @@
  *
  * Errors of commands are raised as their text, without a place, as pcall() gives them in Redis 7.
  */
-#include "sandbox.h"
+#include "calls.h"
 
-static int raise_plain(sandbox *S, lua_State *L, text message)
-{
-    lua_pushlstring(L, message.bytes, message.length);
-    S->raised = lua_tostring(L, -1);
-    return lua_error(L);
-}
+#include "replies.h"
+
+#include <ask.h>
+#include <buffer.h>
+#include <failure.h>
+#include <proxy.h>
+
+#include <stdio.h>
+
+enum { LOGGED_BYTES = 1024 /* of what redis.log() is given */ };
 
 static int push_error(lua_State *L, const char *message)
 {
@@ -51,7 +55,8 @@ static int run_command(sandbox *S, lua_State *L, int raise)
         return fail(S, L, raise, "ERR Please specify at least one argument for this redis lib call");
     if (!collect(S, L, 1, last))
         return fail(S, L, raise, "ERR Lua redis lib command arguments must be strings or integers");
-    text reply = ask(S, L, ASK_CALL, (size_t)last);
+    const redis *own = redis_of(S);
+    text reply = ask(S, L, own->number, own->protocol == 3 ? ASK_CALL3 : ASK_CALL, (size_t)last);
     if (raise && reply.length > 3 && reply.bytes[0] == '-')
         return raise_plain(S, L, (text){reply.bytes + 1, reply.length - 3});
     push_reply(S, L, reply);
@@ -81,7 +86,7 @@ static int named_call(lua_State *L)
     return run_command(sandbox_of(L), L, 1);
 }
 
-int client_call(lua_State *L)
+static int client_call(lua_State *L)
 {
     return run_command(sandbox_of(L), L, 1);
 }
@@ -92,7 +97,7 @@ static int find_command(lua_State *L)
     sandbox *S = sandbox_of(L);
     if (lua_type(L, 2) != LUA_TSTRING || !collect(S, L, 2, 2))
         return 0;
-    if (S->run == NULL || ask(S, L, ASK_COMMAND, 1).length == 0)
+    if (S->run == NULL || ask(S, L, redis_of(S)->number, ASK_COMMAND, 1).length == 0)
         return 0;
     lua_settop(L, 2);
     lua_pushvalue(L, 2);
@@ -144,7 +149,7 @@ static int redis_sha1hex(lua_State *L)
         return refuse(L, "ERR wrong number of arguments");
     if (!collect(S, L, 1, 1))
         S->spans[0][0] = S->spans[0][1] = 0;
-    text digits = ask(S, L, ASK_SHA1, 1);
+    text digits = ask(S, L, redis_of(S)->number, ASK_SHA1, 1);
     lua_pushlstring(L, digits.bytes, digits.length);
     return 1;
 }
@@ -175,7 +180,7 @@ static int redis_log(lua_State *L)
     lua_pushnumber(L, (lua_Number)(int)level);
     lua_insert(L, -2);
     collect(S, L, lua_gettop(L) - 1, lua_gettop(L));
-    ask(S, L, ASK_LOG, 2);
+    ask(S, L, redis_of(S)->number, ASK_LOG, 2);
     return 0;
 }
 
@@ -187,7 +192,7 @@ static int redis_setresp(lua_State *L)
     lua_Number wanted = lua_tonumber(L, 1);
     if (wanted != 2 && wanted != 3)
         return refuse(L, "ERR RESP version must be 2 or 3.");
-    sandbox_of(L)->script_protocol = (int)wanted;
+    redis_of(sandbox_of(L))->protocol = (int)wanted;
     return 0;
 }
 
@@ -229,7 +234,7 @@ static int redis_acl_check_cmd(lua_State *L)
         return refuse(L, "ERR Please specify at least one argument for this redis lib call");
     if (!collect(S, L, 1, last))
         return refuse(L, "ERR Lua redis lib command arguments must be strings or integers");
-    text may = ask(S, L, ASK_ALLOWED, (size_t)last);
+    text may = ask(S, L, redis_of(S)->number, ASK_ALLOWED, (size_t)last);
     if (may.length == 0)
         return refuse(L, "ERR Invalid command passed to redis.acl_check_cmd()");
     lua_pushboolean(L, may.bytes[0] == '1');
@@ -311,7 +316,7 @@ static int register_function(lua_State *L)
         }
     }
     collect(S, L, first, lua_gettop(L));
-    text refusal = ask(S, L, ASK_REGISTER, (size_t)(lua_gettop(L) - first + 1));
+    text refusal = ask(S, L, redis_of(S)->number, ASK_REGISTER, (size_t)(lua_gettop(L) - first + 1));
     if (refusal.length > 0)
         return raise_plain(S, L, refusal);
     return 0;
@@ -344,7 +349,8 @@ static int find_in_library(lua_State *L)
     return 1;
 }
 
-void open_registration(lua_State *L)
+/* Pushes what `redis` is while functions are defined; at the top is what it is else. */
+static void push_registration(lua_State *L)
 {
     lua_newtable(L);
     lua_pushcfunction(L, register_function);
@@ -356,10 +362,9 @@ void open_registration(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
-/* Pushes the library. */
-void open_calls(sandbox *S)
+/* Pushes what scripts have as `redis`. */
+static void push_calls(lua_State *L)
 {
-    lua_State *L = S->L;
     static const struct {
         const char *name;
         int number;
@@ -382,3 +387,94 @@ void open_calls(sandbox *S)
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
 }
+
+static void open_redis(sandbox *S, int number, int globals)
+{
+    static const char *const words[WORDS] = {
+        [WORD_OK] = "ok", [WORD_DONE] = "OK", [WORD_ERR] = "err", [WORD_DOUBLE] = "double",
+        [WORD_MAP] = "map", [WORD_SET] = "set", [WORD_BIG_NUMBER] = "big_number", [WORD_VERBATIM] = "verbatim_string"};
+    lua_State *L = S->L;
+    redis *own = lua_newuserdata(L, sizeof *own);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    own->number = number;
+    own->protocol = 2;
+    for (size_t i = 0; i < WORDS; i++) {
+        lua_pushstring(L, words[i]);
+        own->words[i] = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    push_calls(L);
+    shelter(L);
+    push_registration(L);
+    shelter(L);
+    own->registration = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, -1);
+    own->scripts = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_setfield(L, globals, "redis");
+    lua_pushcfunction(L, client_call);
+    lua_setfield(L, globals, "client");
+    S->own = own;
+}
+
+const library redis_library = {"redis", open_redis, NULL, 0};
+
+/* NB: the name has its place in the globals, so that nothing is allocated. */
+static void choose(const sandbox *S, int reference)
+{
+    lua_State *L = S->L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->globals);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, reference);
+    lua_setfield(L, -2, "redis");
+    lua_pop(L, 1);
+}
+
+static void begin(sandbox *S)
+{
+    redis_of(S)->protocol = 2;
+    if (S->run->loading)
+        choose(S, redis_of(S)->registration);
+}
+
+static void end(sandbox *S)
+{
+    if (S->run->loading)
+        choose(S, redis_of(S)->scripts);
+}
+
+static void write_result(sandbox *S, lua_State *L, int index)
+{
+    write_reply(S, L, index, S->run->variant);
+}
+
+/* Text of an error that no command has answered begins with ERR; whatever it is, its place follows. */
+static void write_failure(sandbox *S, lua_State *L)
+{
+    text message = plain_message(S, L, 1);
+    if (lua_istable(L, 1)) {
+        push_word(S, L, WORD_ERR);
+        lua_rawget(L, 1);
+        if (lua_type(L, -1) == LUA_TSTRING)
+            message.bytes = lua_tolstring(L, -1, &message.length);
+    }
+    if (message.bytes == NULL) {
+        buffer_put(S, L, &S->scratch, "ERR ", 4);
+        if (S->tail && S->source[0] == '@' && lua_type(L, 1) == LUA_TSTRING) {
+            char place[96];
+            int length = snprintf(place, sizeof place, "%s:%d: ", S->source + 1, S->line);
+            buffer_put(S, L, &S->scratch, place, (size_t)length);
+        }
+        message = any_message(L, 1);
+    }
+    buffer_put(S, L, &S->scratch, message.bytes, message.length);
+    if (S->line > 0) {
+        char place[128];
+        buffer_put(S, L, &S->scratch, " script: ", 9);
+        buffer_put(S, L, &S->scratch, S->run->name.bytes, S->run->name.length);
+        int length = snprintf(place, sizeof place, ", on %s:%d.", S->source, S->line);
+        buffer_put(S, L, &S->scratch, place, (size_t)length);
+    }
+    write_error(S, L, &S->out, (text){S->scratch.bytes, S->scratch.length});
+}
+
+#define NO_MEMORY "-ERR not enough memory for the script: see script-memory-limit and script-memory-total\r\n"
+
+const format redis_format = {begin, end, write_result, write_failure, {NO_MEMORY, sizeof NO_MEMORY - 1}};

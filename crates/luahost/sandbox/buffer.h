@@ -1,0 +1,14 @@
+/* Bytes that grow. */
+#ifndef PERILUNE_SANDBOX_BUFFER_H
+#define PERILUNE_SANDBOX_BUFFER_H
+
+#include "sandbox.h"
+
+/* Makes room for `more` bytes; raises if the script may not have them. */
+char *buffer_room(sandbox *S, lua_State *L, buffer *b, size_t more);
+void buffer_put(sandbox *S, lua_State *L, buffer *b, const void *bytes, size_t length);
+void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte);
+/* Empties it, and gives back what it has more than SCRATCH_KEPT bytes of. */
+void shrink(sandbox *S, buffer *b);
+
+#endif

@@ -1,0 +1,19 @@
+/* Globals of scripts without a proxy between. */
+#ifndef PERILUNE_SANDBOX_DIRECT_H
+#define PERILUNE_SANDBOX_DIRECT_H
+
+#include "sandbox.h"
+
+void open_direct(sandbox *S, int globals);
+/* Gives the script at the top its globals for the run. */
+void hand_globals(sandbox *S, lua_State *L);
+/* Pushes the keys and the other arguments. */
+void push_lists(lua_State *L, const sandbox_run *run);
+/* Makes places for the lists in the globals; the names are there, and all other globals. */
+void place_lists(sandbox *S);
+/* Takes lists of its own from the globals of a script that has run. */
+void take_lists(sandbox *S, int reference);
+/* The reference is that of another script, or none's. */
+void forget_traits(sandbox *S, int reference);
+
+#endif

@@ -1,0 +1,17 @@
+/* Scripts are compiled and run. */
+#ifndef PERILUNE_SANDBOX_RUN_H
+#define PERILUNE_SANDBOX_RUN_H
+
+#include "sandbox.h"
+
+enum { RUN_REPLIED = 0, RUN_ENDED = 1, RUN_STOPPED = 2 };
+
+/* Makes what runs are made with. */
+void open_runs(sandbox *S);
+/* 1 and a reference, or 0 and why not, in memory that lasts until the next call. */
+int sandbox_compile(sandbox *S, text source, const char *name, int *reference, text *error);
+void sandbox_forget(sandbox *S, int reference);
+/* Runs a script; RUN_... The reply lasts until the next call. */
+int sandbox_do(sandbox *S, const sandbox_run *run, text *reply);
+
+#endif

@@ -1,0 +1,22 @@
+//! Builds the library that scripts have as `redis`, which is C on the headers of luahost's sandboxes.
+
+use std::env;
+use std::path::PathBuf;
+
+fn main() {
+    let place =
+        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src/scripts/redis");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={}", place.display());
+    let header = |name: &str| PathBuf::from(env::var_os(name).expect("luahost tells it"));
+    cc::Build::new()
+        .files(["calls.c", "replies.c"].map(|name| place.join(name)))
+        .include(header("DEP_PERILUNE_LUAHOST_SANDBOX"))
+        .include(header("DEP_PERILUNE_LUAHOST_LUAJIT"))
+        .std("gnu11")
+        .opt_level(2)
+        .flag("-fvisibility=hidden")
+        .warnings(true)
+        .extra_warnings(true)
+        .compile("perilune_redis");
+}
