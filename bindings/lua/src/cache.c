@@ -8,7 +8,7 @@
  *   fixed number of places, so what it keeps is bounded (a node of more than KEEP_MAX bytes is not kept).
  * - Nodes never change: giving one out twice cannot be noticed.
  */
-#include "module.h"
+#include "cache.h"
 
 enum { KEEP_MAX = 512 };
 

@@ -7,28 +7,18 @@
  * - A database lives as long as one of its classes; nodes do not outlive their class.
  * - db:close() inside a transaction is refused.
  */
-#include "module.h"
+#include "database.h"
+
+#include "cache.h"
+#include "errors.h"
+#include "handles.h"
+#include "light.h"
+#include "nodes.h"
+#include "values.h"
 
 #include <stdlib.h>
 
 static const char database_key, transaction_key;
-
-database *to_database(lua_State *L, int index)
-{
-    database *db = lua_touserdata(L, index);
-    if (db != NULL && lua_rawlen(L, index) >= sizeof(database) && db->magic == DATABASE_MAGIC)
-        return db;
-    return NULL;
-}
-
-database *check_database(lua_State *L, int index)
-{
-    database *db = to_database(L, index);
-    if (db == NULL)
-        raise_argument(L, "argument %d must be a database, not %s; call its functions as db:name()", index,
-                       luaL_typename(L, index));
-    return db;
-}
 
 void push_own_class(lua_State *L, int index)
 {
@@ -442,7 +432,7 @@ static int default_node(lua_State *L)
     return 1;
 }
 
-const luaL_Reg database_functions[] = {{"close", database_close}, {"path", database_path},   {"stat", database_stat},
+static const luaL_Reg database_functions[] = {{"close", database_close}, {"path", database_path},   {"stat", database_stat},
                                        {"verify", database_verify}, {"names", database_names},
                                        {"snapshot", database_snapshot}, {"checkpoint", database_checkpoint},
                                        {NULL, NULL}};
@@ -460,7 +450,7 @@ static void add(lua_State *L, const luaL_Reg *functions)
     set_functions(L, functions, UPVALUES);
 }
 
-int open_databases(lua_State *L)
+int open_databases(lua_State *L, const luaL_Reg *const *more)
 {
     const luaL_Reg functions[] = {{"open", open_database}, {"use", use}, {"node", default_node},
                                   {"install_sigbus", install_sigbus}, {NULL, NULL}};
@@ -472,9 +462,8 @@ int open_databases(lua_State *L)
     add(L, meta);
     lua_createtable(L, 0, 24);
     add(L, database_functions);
-    add(L, transaction_functions);
-    add(L, lock_functions);
-    add(L, batch_functions);
+    for (const luaL_Reg *const *functions_of = more; *functions_of != NULL; functions_of++)
+        add(L, *functions_of);
     lua_setfield(L, -2, "methods");
     lua_pushliteral(L, "perilune.database");
     lua_setfield(L, -2, "__name");
@@ -484,7 +473,7 @@ int open_databases(lua_State *L)
     lua_pushlightuserdata(L, (void *)&transaction_key);
     lua_createtable(L, 0, 2);
     lua_createtable(L, 0, 8);
-    add(L, transaction_functions);
+    add(L, more[0]);
     lua_setfield(L, -2, "__index");
     lua_pushliteral(L, "perilune.transaction");
     lua_setfield(L, -2, "__name");

@@ -6,7 +6,7 @@
  * - An error inside a transaction that asks for another run dooms the transaction, so that a pcall in
  *   its body cannot swallow it.
  */
-#include "module.h"
+#include "errors.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

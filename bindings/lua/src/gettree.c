@@ -9,7 +9,14 @@
  * - A filter runs between two batches, or in the midst of one: it sees the entries of a batch as they were read.
  * - What a filter or the depth leaves out is skipped by a search, unless the rest of it lies in the batch.
  */
-#include "module.h"
+#include "gettree.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "nodes.h"
+#include "tree.h"
+#include "values.h"
+#include "walk.h"
 
 enum { FIRST = 8, BATCH = 64 };
 

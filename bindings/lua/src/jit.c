@@ -8,7 +8,9 @@
  * - No Lua error is raised here, and nothing is put on the stack. ELSEWHERE: the C function of the same name does
  *   it instead, on any failure, too; what failed has written nothing.
  */
-#include "module.h"
+#include "jit.h"
+
+#include "errors.h"
 
 #include <math.h>
 

@@ -8,7 +8,12 @@
  * - One cursor goes through the whole subtree, a batch of entries at a time. What turns out later is put right in the
  *   text: that a node with a value has children, that a list is none.
  */
-#include "module.h"
+#include "json.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "values.h"
+#include "walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,12 @@
  * - Depth is bounded by what a node can have (255 subscripts), so recursion is.
  * - Nothing but JSON is taken: no comments, no trailing commas, no NaN.
  */
-#include "module.h"
+#include "jsonread.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "tree.h"
+#include "values.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -20,7 +20,10 @@
  *
  * LuaJIT's light userdata have 47 bits, so there its FFI does this (perilune/ffi.lua).
  */
-#include "module.h"
+#include "light.h"
+
+#include "errors.h"
+#include "values.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,12 @@
  * - Locks belong to the session: one process's Lua state.
  * - A wait sleeps in the kernel; there is no polling here.
  */
-#include "module.h"
+#include "locks.h"
+
+#include "database.h"
+#include "errors.h"
+#include "handles.h"
+#include "values.h"
 
 static const char watch_key;
 

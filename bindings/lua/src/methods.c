@@ -3,7 +3,21 @@
  *
  * Invariant: a method's number is its place in `node_methods`, from 1; light nodes have 6 bits for it.
  */
-#include "module.h"
+#include "methods.h"
+
+#include "database.h"
+#include "errors.h"
+#include "gettree.h"
+#include "handles.h"
+#include "json.h"
+#include "jsonread.h"
+#include "light.h"
+#include "locks.h"
+#include "nodes.h"
+#include "stored.h"
+#include "tree.h"
+#include "values.h"
+#include "walk.h"
 
 #include <stdio.h>
 
@@ -453,8 +467,8 @@ const luaL_Reg batch_functions[] = {{"get", database_get},           {"set", dat
 
 /* NB: the order is part of the form of light nodes within one process; at most 63. */
 const luaL_Reg node_methods[] = {
-    {"get", node_get},
-    {"set", node_set},
+    [METHOD_GET - 1] = {"get", node_get},
+    [METHOD_SET - 1] = {"set", node_set},
     {"incr", node_incr},
     {"cas", node_cas},
     {"data", node_data},
@@ -475,7 +489,7 @@ const luaL_Reg node_methods[] = {
     {"next", node_next},
     {"previous", node_previous},
     {"subscripts", node_subscripts},
-    {"pairs", node_pairs_method},
+    [METHOD_PAIRS - 1] = {"pairs", node_pairs_method},
     {"ipairs", node_ipairs},
     {"children", node_children},
     {"nodes", node_nodes},
@@ -493,8 +507,3 @@ const luaL_Reg node_methods[] = {
     {"wait", node_wait},
     {"watch", node_watch},
     {NULL, NULL}};
-
-lua_CFunction method_function(int method)
-{
-    return node_methods[method - 1].func;
-}

@@ -3,6 +3,20 @@
  */
 #include "module.h"
 
+#include "database.h"
+#include "errors.h"
+#include "jit.h"
+#include "light.h"
+#include "locks.h"
+#include "methods.h"
+#include "nodes.h"
+#include "ship.h"
+#include "state.h"
+#include "transactions.h"
+#include "values.h"
+#include "walk.h"
+#include "yottadb_module.h"
+
 #include <stdlib.h>
 
 static int state_gc(lua_State *L)
@@ -94,14 +108,13 @@ static int build(lua_State *L)
     open_shipping(L);
     open_locks(L);
     open_walk(L);
-    open_databases(L);
+    const luaL_Reg *const of_databases[] = {transaction_functions, lock_functions, batch_functions, NULL};
+    open_databases(L, of_databases);
     open_light(L);
     lua_pushstring(L, perilune_version());
     lua_setfield(L, -2, "_VERSION");
     return 1;
 }
-
-int luaopen__perilune_yottadb(lua_State *L);
 
 /* Makes `require '_perilune.yottadb'` work where there is no _perilune.so to look in. */
 static void preload_yottadb(lua_State *L)

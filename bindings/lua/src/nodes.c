@@ -7,7 +7,14 @@
  * - A node's name and subscripts are never reserved: n.get is the node with the subscript "get", and
  *   n:get() is that node called with n, which is the method.
  */
-#include "module.h"
+#include "nodes.h"
+
+#include "cache.h"
+#include "errors.h"
+#include "handles.h"
+#include "light.h"
+#include "stored.h"
+#include "values.h"
 
 #include <stdlib.h>
 
@@ -17,85 +24,6 @@ typedef union block {
     perilune_node head;
     uint64_t words[STACK_NODE / 8];
 } block;
-
-state *state_of(lua_State *L)
-{
-    return lua_touserdata(L, UPVALUE_STATE);
-}
-
-static inline node *full_node(lua_State *L, int index)
-{
-    node *n = lua_touserdata(L, index);
-    if (n != NULL && lua_rawlen(L, index) >= sizeof(node) && n->magic == NODE_MAGIC)
-        return n;
-    return NULL;
-}
-
-static inline void handle_of(node *n, handle *out)
-{
-    out->db = n->db;
-    out->key = &n->key;
-    out->class_id = n->class_id;
-    out->derived = n->derived;
-    out->method = n->method;
-    out->place = n->place;
-    out->identity = n->serial;
-}
-
-/* The method node of a node that can have no child: good for a call and nothing else. */
-static inline node *bare_method(lua_State *L, int index)
-{
-    node *n = lua_touserdata(L, index);
-    if (n != NULL && lua_rawlen(L, index) >= sizeof(node) && n->magic == METHOD_MAGIC)
-        return n;
-    return NULL;
-}
-
-int to_handle(lua_State *L, int index, handle *out)
-{
-    int type = lua_type(L, index);
-    if (type == LUA_TUSERDATA) {
-        node *n = full_node(L, index);
-        if (n == NULL && bare_method(L, index) != NULL)
-            raise_argument(L, "the node has too many subscripts, or too long ones, for one more");
-        if (n == NULL)
-            return 0;
-        handle_of(n, out);
-        return 1;
-    }
-    if (type == LUA_TLIGHTUSERDATA)
-        return light_of(L, index, out);
-    if (type == TYPE_CDATA && state_of(L)->convert != LUA_NOREF) {
-        /* LuaJIT's nodes without memory: replaced on the stack by one that C can read. */
-        index = lua_absindex(L, index);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, state_of(L)->convert);
-        lua_pushvalue(L, index);
-        lua_call(L, 1, 1);
-        node *n = full_node(L, -1);
-        lua_replace(L, index);
-        if (n == NULL)
-            return 0;
-        handle_of(n, out);
-        return 1;
-    }
-    return 0;
-}
-
-void check_handle(lua_State *L, int index, handle *out)
-{
-    if (!to_handle(L, index, out))
-        raise_argument(L, "argument %d must be a node, not %s", index, luaL_typename(L, index));
-}
-
-void push_class(lua_State *L, int index)
-{
-    if (lua_type(L, index) == LUA_TLIGHTUSERDATA) {
-        uint64_t bits = (uint64_t)(uintptr_t)lua_touserdata(L, index);
-        lua_rawgeti(L, UPVALUE_PLACES, (int)((bits >> 44) & (PLACES_MAX - 1)));
-    } else if (!lua_getmetatable(L, index)) {
-        lua_pushnil(L);
-    }
-}
 
 /* Pushes a full userdata for `key` with the class at `class`. */
 static node *new_node(lua_State *L, int class, const handle *like, const perilune_node *key)
@@ -399,7 +327,7 @@ static int node_newindex(lua_State *L)
     }
     lua_settop(L, 3);
     lua_remove(L, 2);
-    node_set(L);
+    node_methods[METHOD_SET - 1].func(L);
     return 0;
 }
 
@@ -419,7 +347,7 @@ static int call_method(lua_State *L, const handle *h)
 {
     if (h->method != 0 && !h->derived) {
         lua_remove(L, 1);
-        return method_function(h->method)(L);
+        return node_methods[h->method - 1].func(L);
     }
     perilune_value name;
     if (perilune_node_subscript(h->key, h->key->depth, &name) != PERILUNE_OK || name.type != PERILUNE_STRING)
@@ -455,7 +383,7 @@ static int node_call(lua_State *L)
             return 1;
         }
         lua_remove(L, 1);
-        return method_function(n->method)(L);
+        return node_methods[n->method - 1].func(L);
     }
     n = n == NULL ? bare_method(L, 1) : NULL;
     if (n != NULL && type == LUA_TUSERDATA && to_handle(L, 2, &h)) {
@@ -535,9 +463,14 @@ static int node_tostring(lua_State *L)
     return 1;
 }
 
+static int node_pairs(lua_State *L)
+{
+    return node_methods[METHOD_PAIRS - 1].func(L);
+}
+
 const luaL_Reg node_metamethods[] = {
     {"__index", node_index}, {"__newindex", node_newindex}, {"__call", node_call}, {"__eq", node_eq},
-    {"__lt", node_lt},       {"__le", node_le},             {"__tostring", node_tostring}, {"__pairs", node_pairs_method},
+    {"__lt", node_lt},       {"__le", node_le},             {"__tostring", node_tostring}, {"__pairs", node_pairs},
     {NULL, NULL}};
 
 /* Shows the class on the top of the stack to LuaJIT's part. */

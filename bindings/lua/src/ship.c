@@ -5,7 +5,12 @@
  * - Only the outermost transaction of a database behind a server is sent, and only with nothing open here.
  * - When it was not done there, nothing has happened, and the caller runs it here.
  */
-#include "module.h"
+#include "ship.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "nodes.h"
+#include "values.h"
 
 #include <sys/stat.h>
 #include <time.h>

@@ -10,7 +10,13 @@
  * - A body cannot be left by coroutine.yield: it runs below a C function.
  * - The outermost transaction of a database behind a server is shown to ship.c first.
  */
-#include "module.h"
+#include "transactions.h"
+
+#include "database.h"
+#include "errors.h"
+#include "handles.h"
+#include "ship.h"
+#include "values.h"
 
 static const char rollback_key;
 

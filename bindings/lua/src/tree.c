@@ -6,7 +6,14 @@
  * - A node's own value beside children is the field `__`.
  * - A table that contains itself is refused when it is deeper than a node can be.
  */
-#include "module.h"
+#include "tree.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "nodes.h"
+#include "stored.h"
+#include "values.h"
+#include "walk.h"
 
 #include <stdio.h>
 

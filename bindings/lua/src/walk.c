@@ -10,7 +10,13 @@
  * - On LuaJIT perilune/ffi.lua makes the iterators of subscripts and pairs, which step by themselves. What they
  *   leave (other types than integers, strings and booleans, the end, errors) they hand over to hand_over().
  */
-#include "module.h"
+#include "walk.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "nodes.h"
+#include "stored.h"
+#include "values.h"
 
 static const char cursor_key, loop_key;
 

@@ -1,5 +1,5 @@
 /*
- * What the files of _perilune.yottadb share: addresses by name or node, and errors as strings.
+ * What the files of _perilune.yottadb work on: addresses by name or node, and errors as strings.
  *
  * Invariants
  * - A node here is an address only: it belongs to no database and never changes. Every call goes to the
@@ -11,7 +11,7 @@
 #ifndef PERILUNE_LUA_YOTTADB_H
 #define PERILUNE_LUA_YOTTADB_H
 
-#include "module.h"
+#include "state.h"
 
 #define LAYER_INDEX lua_upvalueindex(UPVALUES + 1)
 #define HOOKS_INDEX lua_upvalueindex(UPVALUES + 2)
@@ -79,64 +79,5 @@ typedef struct address {
     const perilune_node *key;
     uint64_t block[256];
 } address;
-
-/* yottadb_errors.c */
-layer *layer_of(lua_State *L);
-/* Raises "YDB Error: <code>: <text>". */
-int raise_code(lua_State *L, int code);
-int raise_perilune(lua_State *L, const address *at, int status);
-/* Raises why `db` takes no calls. */
-int raise_doomed(lua_State *L, const database *db);
-/* The number after "YDB Error: " in the string at `index`, and 1; or 0. */
-int code_in(lua_State *L, int index, int *code);
-extern const luaL_Reg error_functions[];
-
-/* yottadb_address.c */
-/* Kind of a variable's name; `code` says what is wrong with it. */
-int kind_of(const char *name, size_t size, int *code);
-const address_node *to_address_node(lua_State *L, int index);
-/* Reads (varname[, {subs}][, sub...]) or (node[, {subs}][, sub...]) from `first` to `last`. */
-void resolve(lua_State *L, int first, int last, address *at);
-/* Pushes the number at `index` as M writes it. */
-void push_number_text(lua_State *L, int index, const char *what);
-void push_text(lua_State *L, const perilune_value *value);
-/* Pushes a node at `at`, with the metatable at `class` (0: none). */
-void push_address(lua_State *L, const address *at, int class);
-extern const luaL_Reg address_functions[];
-
-/* yottadb_data.c */
-database *current_database(lua_State *L);
-/* The session for `at`; raises if it names no variable, or the transaction must end. */
-perilune_session *session_for(lua_State *L, address *at);
-int after_fork(lua_State *L, address *at);
-/* node:get([default]) and node:set(value) of the first class. */
-int value_or_default(lua_State *L);
-int assign(lua_State *L);
-extern const luaL_Reg value_functions[];
-
-/* Runs a call with `session` in the expression, and raises every error. */
-#define ON(status, L, at, expression)                                   \
-    do {                                                                \
-        for (;;) {                                                      \
-            perilune_session *session = session_for(L, at);             \
-            (status) = (expression);                                    \
-            if ((status) != PERILUNE_FORKED || !after_fork(L, at))      \
-                break;                                                  \
-        }                                                               \
-        if (!ANSWERED(status))                                          \
-            raise_perilune(L, at, status);                              \
-    } while (0)
-
-/* yottadb_walk.c */
-extern const luaL_Reg walk_functions[];
-
-/* yottadb_iterate.c */
-extern const luaL_Reg iterate_functions[];
-
-/* yottadb_locks.c */
-extern const luaL_Reg named_lock_functions[];
-
-/* yottadb_transactions.c */
-extern const luaL_Reg tp_functions[];
 
 #endif

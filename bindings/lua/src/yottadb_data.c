@@ -5,7 +5,11 @@
  * - Values come back as text; a Lua number is stored as the number that it is.
  * - Special variables ($name) are answered by functions written in Lua (HOOKS).
  */
-#include "yottadb.h"
+#include "yottadb_data.h"
+
+#include "errors.h"
+#include "handles.h"
+#include "yottadb_address.h"
 
 database *current_database(lua_State *L)
 {

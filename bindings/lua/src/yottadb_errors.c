@@ -6,7 +6,9 @@
  *   status itself as its code and its name in the text.
  * - The last one is kept for $ZSTATUS.
  */
-#include "yottadb.h"
+#include "yottadb_errors.h"
+
+#include "errors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

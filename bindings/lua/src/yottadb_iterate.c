@@ -6,7 +6,11 @@
  *   level of a transaction, after fork) is opened again behind it, so a loop may do what it likes.
  * - It sees what this process writes ahead of it and never shows the subscript "".
  */
-#include "yottadb.h"
+#include "yottadb_iterate.h"
+
+#include "yottadb_address.h"
+#include "yottadb_data.h"
+#include "yottadb_errors.h"
 
 enum shape { SHAPE_SUBSCRIPTS = 0, SHAPE_PAIRS = 1, SHAPE_DATA = 2 };
 

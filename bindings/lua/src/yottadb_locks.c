@@ -5,7 +5,11 @@
  * - They are the session's locks, the same that the native module takes.
  * - What a transaction took is noted by level (a hook), so that it cannot release what was held before.
  */
-#include "yottadb.h"
+#include "yottadb_locks.h"
+
+#include "yottadb_address.h"
+#include "yottadb_data.h"
+#include "yottadb_errors.h"
 
 #include <math.h>
 

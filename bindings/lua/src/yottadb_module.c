@@ -3,7 +3,16 @@
  *
  * It is loaded by require '_perilune.yottadb', after _perilune, whose state it shares and which preloads it.
  */
+#include "yottadb_module.h"
+
 #include "yottadb.h"
+#include "yottadb_data.h"
+#include "yottadb_errors.h"
+#include "yottadb_iterate.h"
+#include "yottadb_locks.h"
+#include "yottadb_nodes.h"
+#include "yottadb_transactions.h"
+#include "yottadb_walk.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -6,7 +6,11 @@
  * - A restart ends all levels. It dooms the database as the native module does: every later call and the
  *   commit raise it again, so that no pcall can swallow it.
  */
-#include "yottadb.h"
+#include "yottadb_transactions.h"
+
+#include "errors.h"
+#include "yottadb_data.h"
+#include "yottadb_errors.h"
 
 static void close_levels(database *db, uint32_t depth)
 {

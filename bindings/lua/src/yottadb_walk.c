@@ -5,7 +5,11 @@
  * - Each step is a search of its own and sees the tree as it is then.
  * - Names that this module cannot say (those of more than M's letters) are left out.
  */
-#include "yottadb.h"
+#include "yottadb_walk.h"
+
+#include "yottadb_address.h"
+#include "yottadb_data.h"
+#include "yottadb_errors.h"
 
 enum { FORWARD = 0, BACKWARD = 1 };
 
