@@ -44,7 +44,7 @@
  *   "^name" lies in the database. "name" without ^ lies in memory that is private to the session,
  *   with the same operations; it ends with the session. A name is a letter, % or _, then letters,
  *   digits, %, _ or a point; up to 255 bytes. Keys in the database take up to 1,900 encoded bytes,
- *   private ones up to 1 MiB.
+ *   private ones up to 4 MiB.
  */
 #ifndef PERILUNE_H
 #define PERILUNE_H
@@ -557,6 +557,25 @@ PERILUNE_API int perilune_data_child(perilune_session *session, const perilune_n
  */
 PERILUNE_API int perilune_get_many(perilune_session *session, const perilune_node *const *nodes,
                                    size_t count, perilune_value *values);
+
+/*
+ * Stores in `*piece` the bytes of the string at `node` from `offset` on (0: the first), at most `size`
+ * of them and as many as there are, and in `*length` (may be NULL) how many bytes the whole string has,
+ * as of one moment. A piece of a long string costs what the piece costs; `size` 0 asks for the length.
+ * Returns PERILUNE_NOT_FOUND, with PERILUNE_ABSENT and 0, if the node has no value.
+ * Errors: PERILUNE_INVALID if the value is no string.
+ */
+PERILUNE_API int perilune_get_piece(perilune_session *session, const perilune_node *node, size_t offset,
+                                    size_t size, perilune_value *piece, size_t *length);
+
+/*
+ * Writes `size` bytes over those of the string at `node` from `offset` on, and stores in `*length` (may be
+ * NULL) how many it has then. A shorter string grows, with zeros up to `offset`; a node without a value
+ * becomes a string. Of a long string only the pages that the piece touches are written.
+ * Errors: PERILUNE_INVALID if the value is no string; PERILUNE_VALUE_TOO_LONG.
+ */
+PERILUNE_API int perilune_set_piece(perilune_session *session, const perilune_node *node, size_t offset,
+                                    const char *bytes, size_t size, size_t *length);
 
 /* Sets the values of `count` nodes in one transaction (PERILUNE_ABSENT deletes). */
 PERILUNE_API int perilune_set_many(perilune_session *session, const perilune_node *const *nodes,

@@ -32,6 +32,8 @@
 ---@field nodes fun(self: perilune.Node, reverse?: boolean): fun(): perilune.Node, perilune.Value depth first
 ---@field settree fun(self: perilune.Node, tree: table, filter?: function) stores a table, all or nothing
 ---@field gettree fun(self: perilune.Node, depth?: integer|function, filter?: function): table?
+---@field getpiece fun(self: perilune.Node, first?: integer, last?: integer): string?, integer? a part of a string, and how long it is
+---@field setpiece fun(self: perilune.Node, first: integer, text: string): integer writes a part of a string; how long it is then
 ---@field tojson fun(self: perilune.Node): string?
 ---@field fromjson fun(self: perilune.Node, text: string) replaces the subtree
 ---@field dump fun(self: perilune.Node, lines?: integer): string

@@ -191,6 +191,7 @@ static void trees(perilune_session *session)
     const perilune_node *nodes[3];
     perilune_value values[3];
     uint64_t count = 0;
+    size_t length = 0;
 
     at(&from, "^w");
     at(&to, "copy");
@@ -227,6 +228,24 @@ static void trees(perilune_session *session)
     EXPECT(same_text(&values[0], PERILUNE_DECIMAL, "2.5"));
     CHECK(session, perilune_delete(session, nodes[2]));
     CHECK(session, perilune_get_many(session, nodes, 3, values));
+
+    /* A part of a string, without the rest. */
+    CHECK(session, perilune_set_piece(session, nodes[1], 4, "ONES and more", 13, &length));
+    EXPECT(length == 17);
+    CHECK(session, perilune_get_piece(session, nodes[1], 2, 6, &values[2], &length));
+    EXPECT(memcmp(values[2].as.s.p, "o\0ONES", 6) == 0);
+    CHECK(session, perilune_set_piece(session, nodes[1], 0, values[2].as.s.p, values[2].as.s.n, NULL));
+    CHECK(session, perilune_get_piece(session, nodes[1], 0, 8, &values[2], NULL));
+    EXPECT(values[2].as.s.n == 8 && memcmp(values[2].as.s.p, "o\0ONESES", 8) == 0);
+    CHECK(session, perilune_get_piece(session, nodes[1], 100, 8, &values[2], &length));
+    EXPECT(values[2].type == PERILUNE_STRING && values[2].as.s.n == 0 && length == 17);
+    EXPECT(perilune_get_piece(session, at(&missing, "^w(8)"), 0, 8, &values[2], &length) == PERILUNE_NOT_FOUND);
+    EXPECT(values[2].type == PERILUNE_ABSENT && length == 0);
+    EXPECT(perilune_get_piece(session, nodes[0], 0, 8, &values[2], &length) == PERILUNE_INVALID);
+    EXPECT(perilune_set_piece(session, nodes[0], 0, "x", 1, NULL) == PERILUNE_INVALID);
+    EXPECT(perilune_set_piece(session, nodes[1], (size_t)-1, "x", 1, NULL) == PERILUNE_VALUE_TOO_LONG);
+    EXPECT(perilune_get_piece(session, nodes[1], (size_t)-1, (size_t)-1, &values[2], &length) == PERILUNE_OK);
+    EXPECT(values[2].as.s.n == 0 && length == 17);
 
     /* What a session gave may be given back to it. */
     CHECK(session, perilune_get(session, nodes[1], &values[1]));

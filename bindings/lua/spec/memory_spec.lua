@@ -156,7 +156,7 @@ return function(spec)
       lock = {0}, lock_incr = {0}, wait = {0}, watch = {'subtree'}, next = {'a'}, previous = {'z'}, ipairs = {1, 2},
       pairs = {{from = 'a', reverse = true}}}
     for name, method in pairs(class) do
-      if type(method) == 'function' and not name:find '^__' and name ~= 'incr' then
+      if type(method) == 'function' and not name:find '^__' and name ~= 'incr' and not name:find 'piece$' then
         local given = arguments[name] or {}
         all['node:' .. name] = function()
           i = i + 1
@@ -173,6 +173,9 @@ return function(spec)
         end
       end
     end
+    -- Only strings have pieces.
+    all['node:getpiece'] = function() return db.node('^pieces').x:getpiece(2, -2) end
+    all['node:setpiece'] = function() return db.node('^pieces').x:setpiece(1, 'piece') end
     all['node:incr'] = function() db.node('^i').x:incr(1) db.node('^i')[1]:incr(0.5) end
     all.index = function() i = i + 1 return n[i % 90]['k' .. i % 70].x.__, n[i % 90].__, n.x.y.z, n('a', i % 9) end
     all.assign = function() i = i + 1 n['k' .. i % 70].__ = 'v' .. i % 9 n[i % 20].__ = i end

@@ -14,6 +14,7 @@
 #include "light.h"
 #include "locks.h"
 #include "nodes.h"
+#include "pieces.h"
 #include "stored.h"
 #include "tree.h"
 #include "values.h"
@@ -506,4 +507,6 @@ const luaL_Reg node_methods[] = {
     {"lock_count", node_lock_count},
     {"wait", node_wait},
     {"watch", node_watch},
+    {"getpiece", node_getpiece},
+    {"setpiece", node_setpiece},
     {NULL, NULL}};

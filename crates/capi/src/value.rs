@@ -123,6 +123,11 @@ impl Value {
         Value { kind: STRING, reserved: 0, content: Content { s } }
     }
 
+    /// A string that stays where it lies.
+    pub(crate) fn bytes(bytes: &[u8]) -> Value {
+        Value::string(view(bytes))
+    }
+
     /// `value`, whose string stays where it lies.
     #[inline]
     pub(crate) fn view(value: ValueRef<'_>, text: &mut Text) -> Value {

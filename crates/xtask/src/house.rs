@@ -350,6 +350,7 @@ pub(crate) const C_ORDERS: &[COrder] = &[
             "locks",
             "ship",
             "transactions",
+            "pieces",
             "methods",
             "jit",
             "yottadb",

@@ -3,6 +3,7 @@
 //! Invariant: a child's key is made in the session's buffer, so that these allocate nothing.
 
 pub mod children;
+pub mod pieces;
 pub mod trees;
 
 use std::ffi::c_int;
