@@ -17,17 +17,21 @@
  *   PERILUNE_OK (0), a positive answer that is not an error (PERILUNE_NOT_FOUND,
  *   PERILUNE_TIMED_OUT, PERILUNE_DIFFERENT), or a negative error of `enum perilune_status`.
  *   perilune_message() gives the text of the last error, with what to do about it. After an error
- *   the outputs are unspecified and nothing was written. No function aborts the process, installs a
- *   signal handler or calls longjmp; a fault inside Perilune is PERILUNE_INTERNAL.
+ *   the outputs are unspecified and nothing was written, unless it is PERILUNE_NOT_DURABLE or
+ *   PERILUNE_COMMIT_UNKNOWN, or the function says otherwise. No function aborts the process or calls
+ *   longjmp, and only perilune_install_sigbus installs a signal handler; a fault inside Perilune is
+ *   PERILUNE_INTERNAL.
  *
  * What every function may return, so that it is not repeated below
  *   PERILUNE_INVALID   a NULL where none is allowed, an unknown type, flag or option
  *   PERILUNE_CLOSED    the cursor's session was closed
  *   PERILUNE_FORKED    the open transaction was begun before fork(): roll it back, begin one in the child
- *   PERILUNE_INTERNAL, PERILUNE_CORRUPT, PERILUNE_IO
+ *   PERILUNE_BUSY      a stopped process holds a page for longer than `wait_limit`
+ *   PERILUNE_INTERNAL, PERILUNE_CORRUPT, PERILUNE_IO, and behind a server PERILUNE_CANNOT_OPEN
  *   and, inside a transaction, PERILUNE_CONFLICT: return it from the body, which is then run again.
  * Writing functions besides: PERILUNE_READ_ONLY, PERILUNE_NO_SPACE, PERILUNE_WRITES_STOPPED,
- *   PERILUNE_KEY_TOO_LONG, PERILUNE_VALUE_TOO_LONG.
+ *   PERILUNE_KEY_TOO_LONG, PERILUNE_VALUE_TOO_LONG, PERILUNE_NOT_DURABLE, and behind a server
+ *   PERILUNE_COMMIT_UNKNOWN.
  *
  * Who frees
  *   What a function named *_open gives is ended by the function named *_close. Bytes that a value
@@ -37,14 +41,16 @@
  *   Bytes that the caller passes in are not kept after the call.
  *
  * What may block
- *   Functions marked "Waits" sleep. All others take a short time; a write may wait for a few
- *   milliseconds for space in the log, and a commit for its durability.
+ *   Functions marked "Waits" sleep until what they wait for comes. All others take as long as their
+ *   work; a write may wait for a few milliseconds for space in the log, and a commit for its
+ *   durability. Any may wait for another process that holds a page, which takes nanoseconds unless that
+ *   process is stopped: at most `wait_limit`. Of a database behind a server, each waits for the answer.
  *
  * Names
  *   "^name" lies in the database. "name" without ^ lies in memory that is private to the session,
  *   with the same operations; it ends with the session. A name is a letter, % or _, then letters,
  *   digits, %, _ or a point; up to 255 bytes. Keys in the database take up to 1,900 encoded bytes,
- *   private ones up to 4 MiB.
+ *   private ones up to 4 MiB. A subscript takes up to 1 MiB.
  */
 #ifndef PERILUNE_H
 #define PERILUNE_H
@@ -87,7 +93,7 @@ enum perilune_status {
     PERILUNE_TRANSACTION_TIMEOUT = -4, /* the time limit of all tries together was reached */
     PERILUNE_TRANSACTION_STATE = -5,   /* needs an open transaction, or is not allowed in one */
     PERILUNE_DEADLOCK = -6,            /* the lock would close a circle of waiters */
-    PERILUNE_COMMIT_UNKNOWN = -7,      /* never from a database on this machine */
+    PERILUNE_COMMIT_UNKNOWN = -7,      /* behind a server only: it may have happened */
     PERILUNE_FORKED = -8,
 
     PERILUNE_INVALID = -9,              /* an argument or option; the message says which are good */
@@ -869,7 +875,7 @@ PERILUNE_API int perilune_lock_owner(perilune_session *session, uint64_t *owner)
 PERILUNE_API int perilune_lock(perilune_session *session, uint64_t owner, const perilune_node *node,
                                int32_t mode, double timeout);
 
-/* Takes all of `count` locks or none; otherwise as perilune_lock. */
+/* Takes all of `count` locks, at most 1,024, or none; otherwise as perilune_lock. */
 PERILUNE_API int perilune_lock_many(perilune_session *session, uint64_t owner,
                                     const perilune_lock_request *requests, size_t count,
                                     double timeout);
@@ -899,7 +905,7 @@ typedef struct perilune_watch_request {
 } perilune_watch_request;
 
 /*
- * Begins to watch `count` places and stores the watch's number. Commits of any process that begin
+ * Begins to watch `count` places, at most 1,024, and stores the watch's number. Commits of any process that begin
  * after this returns are noticed; one that touched something else may be reported, too: compare what
  * you read. It ends with perilune_unwatch, its session or its process.
  * Errors: PERILUNE_LIMIT_REACHED, PERILUNE_READ_ONLY.
@@ -917,6 +923,7 @@ PERILUNE_API int perilune_wait(perilune_session *session, uint64_t watch, double
 /*
  * Stores a file descriptor that becomes readable when perilune_wait would return PERILUNE_OK, for
  * poll(). It belongs to the watch: do not close it. perilune_wait with timeout 0 clears it.
+ * Errors: PERILUNE_INVALID for a database behind a server.
  */
 PERILUNE_API int perilune_watch_descriptor(perilune_session *session, uint64_t watch,
                                            int32_t *descriptor);
@@ -946,7 +953,8 @@ typedef struct perilune_received {
     size_t body_size;
 } perilune_received;
 
-/* Creates the channel `name` (any bytes), or changes its bounds. `options` may be NULL. */
+/* Creates the channel `name` (1 to 255 bytes, none of them zero), or changes its bounds. `options` may be
+ * NULL. */
 PERILUNE_API int perilune_channel_create(perilune_session *session, const char *name,
                                          size_t name_size, const perilune_channel_options *options);
 
@@ -955,7 +963,7 @@ PERILUNE_API int perilune_channel_remove(perilune_session *session, const char *
                                          size_t name_size);
 
 /*
- * Posts a message, and stores its number unless `number` is NULL (0 inside a transaction: it is
+ * Posts a message of up to 1 MiB, and stores its number unless `number` is NULL (0 inside a transaction: it is
  * posted at commit). A channel that was not created has the default bounds.
  * Errors: PERILUNE_CHANNEL_FULL, PERILUNE_VALUE_TOO_LONG.
  */
@@ -965,7 +973,7 @@ PERILUNE_API int perilune_post(perilune_session *session, const char *name, size
 /*
  * Takes the oldest message away. Waits, asleep, up to `timeout` seconds for one.
  * Returns PERILUNE_TIMED_OUT. Errors: PERILUNE_TRANSACTION_STATE when it would have to wait inside a
- * transaction.
+ * transaction; behind a server inside any.
  */
 PERILUNE_API int perilune_receive(perilune_session *session, const char *name, size_t name_size,
                                   double timeout, perilune_received *message);
@@ -1003,7 +1011,7 @@ PERILUNE_API int perilune_install_sigbus(void);
 
 /*
  * Checks every invariant of the tree and stores the number of faults found and, as text with one
- * fault a line, what they are (stays until the session's next call; `faults` and `report` may be
+ * fault a line, what the first 1,000 of them are (stays until the session's next call; `faults` and `report` may be
  * NULL). Reads the whole database, for as long as that takes; others go on meanwhile.
  */
 PERILUNE_API int perilune_verify(perilune_session *session, uint64_t *faults, perilune_value *report);

@@ -49,6 +49,36 @@ fn the_reference_names_every_function() {
     assert!(forgotten.is_empty(), "docs/reference/c.md lacks {forgotten:?}");
 }
 
+/// The header said 1 MiB of private keys where the code had 4 MiB.
+#[test]
+fn the_numbers_of_the_header_are_those_of_the_code() {
+    use perilune::limits;
+    let header = fs::read_to_string(root().join("include/perilune.h")).expect("the header is there");
+    let text: String =
+        header.lines().map(|line| line.trim().trim_start_matches("* ").trim()).collect::<Vec<_>>().join(" ");
+    let thousands = |number: usize| match number {
+        1_000.. => format!("{},{:03}", number / 1_000, number % 1_000),
+        _ => number.to_string(),
+    };
+    for sentence in [
+        format!("up to {} bytes. Keys in the database", limits::NAME_BYTES),
+        format!("Keys in the database take up to {} encoded bytes", thousands(limits::KEY_BYTES)),
+        format!("private ones up to {} MiB.", limits::LOCAL_KEY_BYTES >> 20),
+        format!("A subscript takes up to {} MiB.", limits::SUBSCRIPT_BYTES >> 20),
+        format!("any bytes, up to {} MiB", limits::VALUE_BYTES >> 20),
+        format!("/* {} at most */", limits::SUBSCRIPTS),
+        format!("(1 to {} bytes, none of them zero)", limits::CHANNEL_NAME_BYTES),
+        format!("locks, at most {}, or none", thousands(limits::LOCKS_PER_CALL)),
+        format!("places, at most {}, and", thousands(limits::WATCH_PLACES)),
+        format!("what the first {} of them are", thousands(limits::FAULTS_REPORTED)),
+    ] {
+        assert!(text.contains(&sentence), "the header does not say: {sentence}");
+    }
+    let room = header.split("PERILUNE_NODE_BYTES_MAX PERILUNE_NODE_BYTES(").nth(1).expect("room for a node");
+    let room: usize = room.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
+    assert!(room >= limits::KEY_BYTES, "{room} bytes are no room for every key");
+}
+
 #[test]
 fn the_shared_library_has_its_soname() {
     let output = run(Command::new("readelf").arg("-d").arg(artefact("libperilune_capi.so")));
