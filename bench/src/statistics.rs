@@ -49,7 +49,8 @@ pub(crate) fn paired(above: &[f64], below: &[f64]) -> Ratio {
     around(mean, error, logs.len() as f64 - 1.0)
 }
 
-/// The same of rounds that have nothing to do with each other, as those of two runs: Welch's interval.
+/// How many times as much `above` is as `below` where the rounds have nothing to do with each other, as those of
+/// two runs: Welch's interval.
 pub(crate) fn unpaired(above: &[f64], below: &[f64]) -> Ratio {
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
     let ((high, one), (low, other)) = (moments(&logs(above)), moments(&logs(below)));

@@ -268,7 +268,7 @@ fn replayed(length: u64, again: bool) -> impl Fn(usize, u64, u64) -> Option<(Str
     replayed_behind(0, length, again)
 }
 
-/// The same for a part of what was loaded, behind `skipped` operations.
+/// The line that replays a part of the loaded trace: `length` operations behind the first `skipped`.
 fn replayed_behind(
     skipped: u64,
     length: u64,

@@ -36,7 +36,7 @@ pub(crate) enum Job {
     Mset,
     /// A script of so many calls, GET and SET in turn.
     Eval(usize),
-    /// The same as single requests, each sent when the one before it is answered.
+    /// The calls of a script as single requests, each sent when the one before it is answered.
     Trips(usize),
     /// Nothing: what any request costs.
     Ping,

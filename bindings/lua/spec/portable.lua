@@ -35,7 +35,7 @@ local function validate_names(t, f)
   end
 end
 
--- The same for a table of subscripts, the function's only argument.
+-- What every function has to refuse whose only argument is a table of subscripts.
 local function validate_subscripts(t, f)
   local subs = {}
   for i = 1, 31 do subs[i] = 'x' .. i end

@@ -418,7 +418,7 @@ return function(spec)
       end)
       t.equal(n.__, nil)
       t.equal(rawget(_G, 'made'), nil)
-      -- The same without the demand runs here.
+      -- Without `at = 'server'` such a function runs here.
       t.equal(db:transaction(function() n.__ = 1 return file end), file)
       t.equal(n.__, 1)
     end)

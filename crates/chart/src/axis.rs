@@ -39,7 +39,7 @@ impl Range {
         }
     }
 
-    /// The same, from one power of ten to another.
+    /// This range, widened to begin and end at powers of ten.
     pub(crate) fn widened(self) -> Range {
         match self.scale {
             Scale::Linear => self,

@@ -37,7 +37,7 @@ fn within_limit(offset: u64, bytes: u64) -> io::Result<()> {
 struct RealFile(File);
 
 impl RealFile {
-    /// The same file, written past the page cache; an error where the file system does not do that.
+    /// This file, opened again to be written past the page cache; an error where the file system does not do that.
     fn direct(&self) -> io::Result<File> {
         let name = format!("/proc/self/fd/{}", self.0.as_raw_fd());
         File::options().write(true).custom_flags(libc::O_DIRECT).open(name)

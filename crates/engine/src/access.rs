@@ -209,7 +209,7 @@ impl Access {
         }
     }
 
-    /// The same where more than one leaf has to tell.
+    /// What lies at `key` where more than one leaf has to tell.
     #[cold]
     fn presence_beyond(&self, which: Which, key: &[u8], scratch: &mut Vec<u8>) -> Result<Presence> {
         let image = &self.seat.image;
@@ -300,7 +300,7 @@ impl Access {
         log::make_room(&self.seat, bytes)
     }
 
-    /// The same inside an operation, with room in the ring.
+    /// Writes one key inside an operation that has begun, with room in the ring.
     #[inline]
     pub(crate) fn write_inside(&self, which: Which, key: &[u8], action: &mut Action<'_>) -> Result<Outcome> {
         let mut patience = Patience::new();

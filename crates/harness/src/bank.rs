@@ -68,7 +68,7 @@ impl Bank {
         self.transfer_within(session, random, &TransactionOptions::default())
     }
 
-    /// The same, in a transaction with these options.
+    /// Moves a random amount as [`Bank::transfer`] does, in a transaction with these options.
     ///
     /// # Errors
     /// As [`transact`].

@@ -33,7 +33,7 @@ impl KeyError {
         KeyError::Malformed { at, what }
     }
 
-    /// The same error for bytes that begin `offset` bytes earlier.
+    /// This error for bytes that begin `offset` bytes earlier.
     pub(crate) fn shifted(self, offset: usize) -> KeyError {
         match self {
             KeyError::Malformed { at, what } => KeyError::malformed(at + offset, what),

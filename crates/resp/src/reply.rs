@@ -44,7 +44,7 @@ impl<'a> Replies<'a> {
         Replies { out, protocol, end: usize::MAX }
     }
 
-    /// The same, of which the buffer is full when it has `end` bytes.
+    /// These replies, of which the buffer is full when it has `end` bytes.
     #[must_use]
     pub fn up_to(self, end: usize) -> Replies<'a> {
         Replies { end, ..self }

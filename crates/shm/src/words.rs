@@ -26,7 +26,7 @@ pub fn zeroed<const N: usize>() -> Block<N> {
     std::array::from_fn(|_| AtomicU64::new(0))
 }
 
-/// The same in memory of its own, never on a stack.
+/// A zeroed block in memory of its own, never on a stack.
 ///
 /// # Panics
 /// Never: there are as many words as the block has.

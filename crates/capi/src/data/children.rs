@@ -1,4 +1,4 @@
-//! The same operations on a descendant that is named by its parent and subscripts.
+//! Reading and writing a descendant that is named by its parent and subscripts.
 
 use std::ffi::{c_char, c_int};
 

@@ -79,7 +79,7 @@ fn replay_prefix(path: &Path, first: u64) -> (Content, End) {
     (content, replay.end().unwrap().clone())
 }
 
-/// The same of a log that nobody is writing to.
+/// What a log that nobody is writing to says from batch `first` on, and how it ends.
 fn replay(path: &Path, first: u64) -> (Content, End) {
     let (content, end) = replay_prefix(path, first);
     assert_eq!(end.damage, None);

@@ -243,7 +243,7 @@ impl Session {
         log::wait(&seat.image, seat.flush())
     }
 
-    /// The same, for an operation that writes.
+    /// Makes sure that this process may write with the session.
     #[inline(always)]
     fn here_to_write(&mut self) -> Result<()> {
         self.here()?;

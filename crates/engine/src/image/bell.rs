@@ -274,7 +274,8 @@ fn may_note(filter: u64, stems: [Stem; 2]) -> bool {
     filter & (stems[0].filter_bit() | stems[1].filter_bit()) != 0
 }
 
-/// The same where the filter knows a stem. `has_any`: there may be watches without stems. False: nobody watches by them.
+/// Rings for a key one of whose stems the filter knows. `has_any`: there may be watches without stems. False: nobody
+/// watches by them.
 #[cold]
 fn ring_noted(image: &Image, key: &[u8], below: bool, [first, second]: [Stem; 2], has_any: bool) -> bool {
     let all = [first, second, Stem::ANY];

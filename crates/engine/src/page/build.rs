@@ -107,8 +107,8 @@ pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right
     page
 }
 
-/// The same page without garbage, and without record `drop` of a leaf: with the same stem, so that it has room for what had
-/// room before.
+/// A copy of a page without garbage, and without record `drop` of a leaf. It keeps its stem, so that it has room for
+/// what had room before.
 pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Box<Page>> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);

@@ -57,7 +57,7 @@ impl Builder {
         self.words.as_flattened_mut()[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The same of a size that the compiler knows.
+    /// Puts bytes whose number the compiler knows.
     #[inline(always)]
     fn put_array<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         if let Some(place) = self.words.as_flattened_mut().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
@@ -118,7 +118,7 @@ impl Builder {
         Some(())
     }
 
-    /// The same of a leaf.
+    /// Adds the slots `from..to` of a leaf with their records.
     fn push_records(&mut self, source: &Page, from: usize, to: usize) -> Option<()> {
         let (prefix_len, base) = (prefix_len(source), stem::base_of(source));
         let more = self.base.strip_prefix(&base[..]).map(<[u8]>::to_vec);

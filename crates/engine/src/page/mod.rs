@@ -445,7 +445,7 @@ fn first_changed_hints(slots: usize, index: usize) -> usize {
     index.div_ceil(distance).saturating_sub(1) / 2
 }
 
-/// The same for the pairs of hints from `first` on, where those before have not changed.
+/// Writes the pairs of hints from `first` on, where those before have not changed.
 #[inline]
 fn put_hints_from<S: Slots>(page: &Page, first: usize) {
     let slots = count::<S>(page);

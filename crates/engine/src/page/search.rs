@@ -32,7 +32,7 @@ pub(crate) fn find(page: &Page, key: &[u8]) -> Found {
     lower_bound::<LeafSlots>(page, key)
 }
 
-/// The same in a leaf that is likely to be far away: its record is asked for before it is found.
+/// Finds `key` in a leaf that is likely not to be in the cache: its record is asked for before it is found.
 #[inline]
 pub(crate) fn find_far(page: &Page, key: &[u8]) -> Found {
     let sought = Sought::of::<LeafSlots>(page, key);
@@ -158,7 +158,7 @@ pub(super) fn lower_bound<S: Slots>(page: &Page, key: &[u8]) -> Found {
     place_of::<S>(page, &Sought::of::<S>(page, key))
 }
 
-/// The same of one that is ready to be looked for.
+/// The first slot whose key is not smaller than one that is ready to be looked for.
 #[inline]
 fn place_of<S: Slots>(page: &Page, sought: &Sought<'_>) -> Found {
     let head = sought.head;

@@ -52,7 +52,7 @@ impl<'a> Sought<'a> {
         Sought::behind(suffix, len, |start| words::compare(page, at, len.min(PAGE), start))
     }
 
-    /// The same of a suffix in a leaf that is being laid out with this stem.
+    /// A key that is `suffix` behind the stem of a leaf that is being laid out.
     #[inline(always)]
     pub(super) fn with_stem(suffix: &'a [u8], stem: &[u8]) -> Sought<'a> {
         Sought::behind(suffix, stem.len(), |start| stem.cmp(start))
@@ -112,7 +112,7 @@ pub(super) fn prefix(page: &Page) -> (usize, usize) {
     (usize::from(u16_at(page, LO_OFF)), prefix_len(page))
 }
 
-/// The same of all that keys begin with which do not stand apart.
+/// Where the beginning lies that all keys share but those that stand apart, and how long it is.
 #[inline(always)]
 pub(super) fn base(page: &Page) -> (usize, usize) {
     match len(page) {

@@ -84,7 +84,7 @@ pub(crate) fn parse(image: &Image, list: &[u8]) -> Option<(usize, Vec<Run>)> {
     parse_within(image.npages(), list)
 }
 
-/// The same, for a file of `npages` pages.
+/// The length and runs that a record's value lists; None if it is no good list for a file of `npages` pages.
 pub(crate) fn parse_within(npages: u64, list: &[u8]) -> Option<(usize, Vec<Run>)> {
     let word = |index: usize| Some(u64::from_le_bytes(list.get(index * 8..index * 8 + 8)?.try_into().ok()?));
     let (len, count) = (word(0)? as usize, word(1)? as usize);

@@ -45,7 +45,7 @@ impl Limit {
         Limit { wait, until: None, transaction: None }
     }
 
-    /// The same, and nothing lasts beyond a time.
+    /// This limit, and no wait lasts beyond the time `until`.
     pub(crate) fn until(self, until: Option<Instant>) -> Limit {
         match until {
             // NB: it is not the transaction's any more.

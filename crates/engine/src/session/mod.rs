@@ -241,7 +241,7 @@ impl Seat {
         }
     }
 
-    /// The same for each of some keys.
+    /// Wakes those who watch any of `keys`, if anybody watches anything.
     #[inline]
     pub(crate) fn notify_each<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
         if self.image.control(control::FILTER).load(Relaxed) & bell::FILTER_BITS != 0 {
@@ -451,7 +451,7 @@ impl Seat {
         self.publish_run_as(run, |number| self.bear(number, generation));
     }
 
-    /// The same of a run that a patch has written.
+    /// Makes a claimed run that a patch has written part of the tree. Idempotent.
     pub(crate) fn publish_patched(&self, run: Run, generation: u32) {
         self.publish_run_as(run, |number| self.bear_patched(number, generation));
     }
@@ -682,7 +682,7 @@ impl Seat {
         &self.head_words()[session::OWNER]
     }
 
-    /// The same of session `id`.
+    /// The word that says whose session `id` is.
     pub(crate) fn owner_word_of(image: &Image, id: u16) -> &AtomicU64 {
         image.shm.word(SESSIONS_AT + usize::from(id) * SESSION_BYTES + session::OWNER * 8)
     }

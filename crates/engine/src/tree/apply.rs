@@ -59,7 +59,7 @@ pub(crate) fn apply_to(seat: &Seat, number: u32, op: &Op<'_>, generation: u32, o
     apply_found(seat, number, found, op, generation, own);
 }
 
-/// The same where the key's place in the leaf is known.
+/// Applies a setting or removal of one value whose place in the leaf is known.
 #[inline]
 pub(crate) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, generation: u32, own: &[u64]) {
     let page = seat.image.page(number);
@@ -222,7 +222,8 @@ fn apply_removal(seat: &Seat, which: Which, op: &Op<'_>, generation: u32, own: &
     }
 }
 
-/// The same where the leaves are known, from the first one on: nobody else's page is looked at, so nobody is waited for.
+/// Removes all keys with a prefix from `leaves`, which begin with the first that may have any. No other page is looked
+/// at, so nobody is waited for.
 pub(crate) fn apply_removal_to(seat: &Seat, leaves: &[u32], op: &Op<'_>, generation: u32, own: &[u64]) {
     let end = removal_end(op.key);
     let mut fence = Vec::new();

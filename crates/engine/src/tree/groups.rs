@@ -27,7 +27,7 @@ pub(crate) struct Groups<'a> {
     count: u64,
     /// The first key of the group that was counted last.
     first: Vec<u8>,
-    /// The same of the leaf that is looked at.
+    /// The first key of the last group of the leaf that is being looked at.
     last: Vec<u8>,
     key: Vec<u8>,
     beyond: Vec<u8>,

@@ -99,7 +99,7 @@ impl Seen {
 /// So many misses in a row, and the finger is tried only every so many accesses.
 const FINGER_TRIES: u32 = 8;
 
-/// The same for the place in a leaf.
+/// After misses in a row, the remembered place in a leaf is tried only every so many accesses.
 const SPOT_TRIES: u32 = 4;
 
 /// Remembers the last two leaves that were accessed in each tree, and the place of the last `next` in one. Two:

@@ -30,7 +30,7 @@ pub(crate) trait Visit {
         usize::MAX
     }
 
-    /// The same, and `place` is that of the answer in it: of the key asked for, or of its neighbour.
+    /// Notes a leaf that the answer rests on, and the place of the answer in it: of the key asked for, or of its neighbour.
     #[inline(always)]
     fn visit_at(&mut self, leaf: Seen, _place: Found) {
         self.visit(leaf);
@@ -254,7 +254,7 @@ pub(crate) fn pieces(
     Ok(bytes)
 }
 
-/// The same of record `index` of a leaf that was met before, if it is still as it was then.
+/// Copies pieces of the value of record `index` of a leaf that was met before, if the leaf is still as it was then.
 pub(crate) fn pieces_at(
     image: &Image,
     fingers: &Fingers,

@@ -28,7 +28,7 @@ pub(crate) enum Action<'a> {
     Remove,
     /// A function of the value decides.
     Update(&'a mut Change<'a>),
-    /// The same if the key has a value or no key behind it begins with it.
+    /// Makes a new value of the old one, if the key has a value or no key behind it begins with it.
     UpdateIfAlone(&'a mut Change<'a>),
     /// The value becomes `new` if it is `expected`; both lie inline.
     Swap { expected: Option<&'a [u8]>, new: Option<&'a [u8]> },

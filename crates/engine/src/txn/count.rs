@@ -30,7 +30,7 @@ impl Access {
         self.read(|| tree::count(&self.seat.image, which, span, 0, key, visit))
     }
 
-    /// The same as the transaction sees it; none where it has removed a prefix: then its caller steps.
+    /// Counts the keys of a span as the transaction sees it; None where it has removed a prefix: then its caller steps.
     ///
     /// # Errors
     /// `Conflict`.

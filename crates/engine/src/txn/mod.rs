@@ -149,7 +149,7 @@ impl Transaction {
         self.validate_holding(access, 0)
     }
 
-    /// The same while session `me` holds latches (0: none).
+    /// Checks that all that was read is one state, while session `me` holds latches (0: none).
     fn validate_holding(&mut self, access: &Access, me: u16) -> Result<()> {
         let alone = self.lease.as_ref().is_some_and(Lease::is_held);
         if self.doomed || self.unnoted && !alone {

@@ -100,7 +100,7 @@ impl Access {
         Ok(finding)
     }
 
-    /// The same of a latched leaf.
+    /// Judges the operations from `at` on by what their leaf, which is latched, has room for.
     fn judge(&self, overlay: &Overlay, ops: &[Op<'_>], at: usize, leaf: u32) -> Finding {
         let (image, which) = (&self.seat.image, which_of(&ops[at]));
         let page = image.page(leaf);

@@ -80,7 +80,7 @@ pub(super) struct Writes {
     /// Where the entries of keys are, by their digests; of two keys of the same one, one of them. Empty: they are in order.
     table: Numbered<usize>,
     has_twins: bool,
-    /// The same by the keys, of the first entries.
+    /// Where the first entries stand, by their keys in order.
     order: BTreeMap<Arc<[u8]>, usize>,
     removals: BTreeSet<Vec<u8>>,
     /// Of all entries and removals.

@@ -500,7 +500,7 @@ impl Access {
         self.publish_ops(brief, ops, &mut held).inspect_err(|_| held.release_unchanged())
     }
 
-    /// The same; after a refusal latches are still held.
+    /// Latches, checks and publishes these operations, and applies them; after a refusal latches are still held.
     fn publish_ops(
         &self,
         brief: &Brief,

@@ -33,7 +33,7 @@ pub(crate) fn fill(database: &Database, version: u32) -> Result<()> {
     (0..RECORDS).try_for_each(|index| session.set(&key(index), &value(index, version)))
 }
 
-/// The same, in one transaction.
+/// Gives all records a version, in one transaction.
 pub(crate) fn commit(session: &mut Session, version: u32) -> Result<()> {
     let options = TransactionOptions { timeout: PATIENCE, ..TransactionOptions::default() };
     transact(session, &options, |session| {

@@ -38,7 +38,7 @@ const REPAIRED: &[&str] = &[
 const REPAIRED_TWICE: &[&str] = &["set-new", "lower-root-to-leaf", "transaction-mixed"];
 /// Stages of an operation that are killed; those of longer ones are thinned out.
 const STAGES_MAX: usize = 12;
-/// The same where not every instruction is.
+/// Stages of an operation that are killed where not every instruction is.
 const STAGES_QUICK: usize = 4;
 /// Stages of a repairer that are.
 const REPAIR_STAGES_MAX: usize = 3;

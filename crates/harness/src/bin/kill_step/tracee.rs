@@ -42,7 +42,7 @@ impl Tracee {
         Tracee::start_with(|| operation)
     }
 
-    /// The same; `prepare` is run by the child before its begin and answers the operation.
+    /// Forks a child that is to do what `prepare` answers, which it runs before its begin, and lets it come there.
     pub(crate) fn start_with<O: FnOnce()>(prepare: impl FnOnce() -> O) -> io::Result<Tracee> {
         // SAFETY: the process has one thread, so the child may use everything it has inherited.
         let pid = unsafe { libc::fork() };

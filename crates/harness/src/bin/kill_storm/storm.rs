@@ -20,7 +20,7 @@ use crate::{scene, signal, worker};
 
 /// Nobody may take longer for one operation, unless somebody is stopped.
 const HANG: Duration = Duration::from_secs(1);
-/// The same where operations wait for the disk: of a machine that is shared it may be the slowest part.
+/// Nobody may take longer for one operation that waits for the disk: of a shared machine it may be the slowest part.
 const HANG_ON_DISK: Duration = Duration::from_secs(5);
 /// The storm's own pauses beyond this are the machine's: they count for nobody.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
