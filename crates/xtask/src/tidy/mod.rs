@@ -10,6 +10,7 @@ mod layout;
 mod links;
 mod names;
 mod notes;
+mod prose;
 mod runs;
 mod sizes;
 mod unsafety;
@@ -34,6 +35,7 @@ const RULES: &[(&str, Rule)] = &[
     ("encoding, columns, white space, module heads", layout::check),
     ("relative links in documents lead somewhere", links::check),
     ("design notes and crates are listed", notes::check),
+    ("prose that a stranger can read", prose::check),
     ("recorded runs are text and few, pictures are small", runs::check),
 ];
 
