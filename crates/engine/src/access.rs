@@ -17,16 +17,15 @@ use perilune_store::{Change, Error, Presence, Result, Span};
 use crate::control::{holds_lease, take_lease, wait_lease, Lease};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::control;
-use crate::limits::{ATTEMPT_LEAST, HEIGHT_MAX, INLINE_MAX, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_RECORD_MAX};
+use crate::limits::{
+    ATTEMPT_LEAST, HEIGHT_MAX, INLINE_MAX, LEASE_WAIT, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_RECORD_MAX,
+};
 use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{lease_session, Counter, Limit, Seat, Whom};
 use crate::tree::{
     self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Seen, Visit, Wanted, Which,
 };
-
-/// Single operations wait this long for somebody's exclusive mode before they look again.
-const LEASE_WAIT: Duration = Duration::from_secs(60);
 
 /// Rounds after which a reader that is overtaken again and again asks for exclusive mode for one try.
 const STARVED: u32 = 400;

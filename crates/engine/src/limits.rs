@@ -140,6 +140,10 @@ pub(crate) const LEASE_SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) const LEASE_CLASS_MAX: u64 = 7;
 /// The longest lease.
 pub(crate) const LEASE_LONGEST: Duration = Duration::from_secs(1);
+/// How long a single operation or a commit that has no limit of its own waits for exclusive mode before it looks again.
+pub(crate) const LEASE_WAIT: Duration = Duration::from_secs(60);
+/// How long a transaction that reads very much waits for exclusive mode, each time it asks for it; then it goes on without.
+pub(crate) const LEASE_WAIT_READING: Duration = Duration::from_secs(10);
 /// How long a session waits for one page that another holds, unless it is told.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(10);
 /// How long an attempt at a lock or a message may wait for pages at least, whatever its caller's patience with others.

@@ -11,7 +11,7 @@ use crate::access::Access;
 use crate::control::take_lease;
 use crate::error::{Attempt, Stop};
 use crate::image::layout::Run;
-use crate::limits::{COMMIT_LEAVES_MAX, PAGE, RECORD_INLINE_MAX};
+use crate::limits::{COMMIT_LEAVES_MAX, LEASE_WAIT, PAGE, RECORD_INLINE_MAX};
 use crate::log;
 use crate::page::{self, RECORD_BIG};
 use crate::repair::Patience;
@@ -20,9 +20,6 @@ use crate::session::patch::Plan;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::{Counter, Epoch, Limit, Seat};
 use crate::tree::{self, descend, removal_end, Seen, Which};
-
-/// How long a commit waits for exclusive mode.
-const LEASE_WAIT: Duration = Duration::from_secs(60);
 
 /// A place to be latched: an operation's key, or all leaves that meet its prefix.
 pub(super) struct Target<'a> {

@@ -46,7 +46,7 @@ use perilune_store::{copy_pieces, Error, Result};
 
 use crate::access::Access;
 use crate::control::{take_lease, Lease};
-use crate::limits::{READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
+use crate::limits::{LEASE_WAIT_READING, READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
 use crate::session::{Counter, Limit};
 use crate::tree::{Seen, Which};
 pub(crate) use brief::Brief;
@@ -55,9 +55,6 @@ use kept::Kept;
 use memo::Memo;
 use overlay::{Lookup, Overlay};
 use reads::{digest, piece_digest, Ask, Reads};
-
-/// How long a transaction that reads very much waits for exclusive mode at a time.
-const LEASE_WAIT: Duration = Duration::from_secs(10);
 
 /// A transaction under way.
 pub(crate) struct Transaction {
@@ -179,7 +176,7 @@ impl Transaction {
         if self.reads.leaf_count() > READ_LEAVES_MAX && !access.seat.image.read_only {
             // Passes over ever more leaves would cost their square: go on alone, longer each time.
             self.class += 1;
-            let deadline = Instant::now() + LEASE_WAIT;
+            let deadline = Instant::now() + LEASE_WAIT_READING;
             let deadline = access.seat.limit().until.map_or(deadline, |until| until.min(deadline));
             self.lease = take_lease(&access.seat, self.class, deadline)?;
             return self.validate(access);
