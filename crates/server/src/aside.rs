@@ -27,10 +27,11 @@ use crate::client::Client;
 use crate::effects::Effects;
 use crate::gate::Context;
 use crate::limits::EVENTS;
-use crate::mailbox::{Letter, Seat};
+use crate::mailbox::Letter;
+use crate::seat::Seat;
 use crate::server::Server;
 use crate::table::Command;
-use crate::worker::Worker;
+use crate::worker::{Handed, Worker};
 
 /// How long a loop lies in its slot.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -242,7 +243,7 @@ fn leave(server: &Arc<Server>, worker: Box<Worker>, aside: Aside) -> Option<Box<
             Some(left.worker)
         }
         None => {
-            server.mailboxes[thread].post(Letter::Done(Box::new(done)));
+            server.mailboxes[thread].post(Letter::Handed(Handed::Done(Box::new(done))));
             None
         }
     }

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use perilune_resp::{parse_integer, Arguments};
 
 use crate::client::Client;
-use crate::commands::tracking::{has_lost_target, redirected};
 use crate::connection::Connection;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::mailbox::Seat;
+use crate::invalidation::redirected;
 use crate::numbers::lower;
-use crate::subscribers::Topic;
+use crate::seat::Seat;
+use crate::topic::Topic;
 
 /// Kinds of clients; there are no replicas and no masters among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ fn flags(client: &Client) -> String {
         (client.queue.is_some(), 'x'),
         (client.parked.as_ref().is_some_and(|parked| parked.gives_up), 'b'),
         (client.tracking.is_some(), 't'),
-        (has_lost_target(client), 'R'),
+        (client.has_lost_target(), 'R'),
         (client.tracking.as_ref().is_some_and(|tracking| tracking.prefixes.is_some()), 'B'),
         (client.closing, 'c'),
         (client.address.starts_with('/'), 'U'),

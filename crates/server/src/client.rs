@@ -7,15 +7,15 @@ use std::time::Instant;
 use perilune_resp::{ArgumentsBuf, Protocol};
 
 use crate::acl::{Acl, User};
+use crate::clock::clock;
 use crate::commands::nodes::Nodes;
 use crate::elsewhere::{drop_elsewhere, FEW};
-use crate::keyspace::clock;
-use crate::mailbox::Seat;
+use crate::invalidation::{redirected, Tracking};
 use crate::rest::{Rest, Work};
+use crate::seat::Seat;
 use crate::subscriptions::Topics;
 use crate::table::Command;
-use crate::tracking::own::Own;
-use crate::tracking::Tracking;
+use crate::watched::own::Own;
 use crate::watched::Watched;
 
 /// One client.
@@ -392,6 +392,11 @@ impl Client {
         } else {
             0
         }
+    }
+
+    /// Whether its notices were to go to a client that was found to have gone.
+    pub(crate) fn has_lost_target(&self) -> bool {
+        self.broken_redirect != 0 && redirected(self.tracking.as_ref()) == self.broken_redirect
     }
 
     /// Whether its commands compare keys inside their transactions.

@@ -10,6 +10,7 @@ use perilune::Session;
 
 use crate::cursors::Cursors;
 use crate::failure::Result;
+use crate::invalidation::{self, Change};
 use crate::limits::DATABASES;
 use crate::mailbox::Letter;
 use crate::notify::{self, Event};
@@ -18,7 +19,7 @@ use crate::server::Server;
 use crate::settings::Name;
 use crate::statistics::{Looks, Tally};
 use crate::subscriptions;
-use crate::tracking::broadcast::{self, Change};
+use crate::tracking::broadcast;
 
 /// The effects of the commands of one transaction.
 #[derive(Debug, Default)]
@@ -87,7 +88,7 @@ impl Effects {
     /// Whether clients are to be told of all keys that change.
     #[inline]
     pub(crate) fn broadcasts(&self) -> bool {
-        broadcast::is_on(self.broadcast)
+        invalidation::is_on(self.broadcast)
     }
 
     /// Whether events of any of `classes` are told of.

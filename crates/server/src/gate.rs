@@ -13,11 +13,12 @@ use perilune::{ErrorCode, Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::{Client, Parked};
+use crate::clock::clock;
 use crate::commands::{clients, scripts};
 use crate::effects::Effects;
 use crate::failure;
 use crate::held::is_held;
-use crate::keyspace::{clock, Keys};
+use crate::keyspace::Keys;
 use crate::limits::{ASIDE_BYTES, LONG_BYTES, LONG_COMMANDS, LONG_QUEUE_BYTES, QUEUE_BYTES};
 use crate::mailbox::{Later, Letter};
 use crate::memory;
@@ -65,7 +66,7 @@ impl Context<'_> {
     /// Parks the connection, the reply coming from whoever has the [`Later`], on any thread.
     pub(crate) fn park_for_later(&mut self) -> Option<Later> {
         let ticket = self.park()?.ticket;
-        Some(Later::new(self.server, self.client.seat, ticket))
+        Some(Later::new(&self.server.mailboxes, self.client.seat, ticket))
     }
 
     /// Runs `body` as one transaction of the database. What it wants done besides, once it has committed,

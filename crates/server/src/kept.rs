@@ -15,8 +15,8 @@ use perilune::remote::Fence;
 use perilune::Node;
 
 use crate::gate::Context;
-use crate::keyspace::NAME;
 use crate::limits::DATABASES_MOST;
+use crate::name::NAME;
 use crate::peers;
 
 const WHY: &str =

@@ -6,45 +6,33 @@
 //!   connection is left hanging.
 //! - Who posts never waits: a mailbox takes everything, and is emptied before its loop sleeps.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mio::Waker;
 
-use crate::aside::Done;
-use crate::client::Client;
-use crate::connection::Connection;
-use crate::inquiry::Inquiry;
-use crate::server::Server;
-use crate::stream::Stream;
-use crate::subscribers::Message;
-use crate::tracking::broadcast::Changes;
-use crate::tracking::notice::{Notice, Place};
+use crate::invalidation::{Changes, Notice, Place};
+use crate::question::Inquiry;
+use crate::redis::Redis;
+use crate::seat::Seat;
+use crate::topic::Message;
 
-/// Where a client is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Seat {
-    /// Which event loop.
-    pub(crate) thread: usize,
-    /// Which of its connections; taken again by another client when this one is gone.
-    pub(crate) token: usize,
-    /// The client's number.
-    pub(crate) client: i64,
+/// What loops hand to each other: connections, for one. A mailbox carries it, in the order in which it came among all other
+/// letters, and does not look inside.
+pub(crate) trait Handing {
+    type Handed: fmt::Debug + Send;
 }
 
 /// One thing for an event loop to do.
 #[derive(Debug)]
 pub(crate) enum Letter {
-    /// A new connection.
-    Arrived(Box<(Stream, Client)>),
-    /// A connection that another loop has had.
-    Moved(Box<Connection>),
+    /// What one loop hands to another.
+    Handed(<Redis as Handing>::Handed),
     /// Another loop is to get some of this one's connections.
     Share { with: usize },
     /// The reply that a parked connection waits for.
     Reply { seat: Seat, ticket: u64, bytes: Vec<u8> },
-    /// A command that ran aside has ended.
-    Done(Box<Done>),
     /// A message for all who are subscribed.
     Message(Arc<Message>),
     /// Bytes that belong to no request.
@@ -121,15 +109,15 @@ impl Mailbox {
 /// The right, and the duty, to answer a command whose connection is parked. It may be used on any thread.
 #[derive(Debug)]
 pub(crate) struct Later {
-    server: Arc<Server>,
+    mailboxes: Arc<[Mailbox]>,
     seat: Seat,
     ticket: u64,
     answered: bool,
 }
 
 impl Later {
-    pub(crate) fn new(server: &Arc<Server>, seat: Seat, ticket: u64) -> Later {
-        Later { server: Arc::clone(server), seat, ticket, answered: false }
+    pub(crate) fn new(mailboxes: &Arc<[Mailbox]>, seat: Seat, ticket: u64) -> Later {
+        Later { mailboxes: Arc::clone(mailboxes), seat, ticket, answered: false }
     }
 
     /// Sends the reply, exactly one, in the client's protocol; the connection goes on with its next request.
@@ -140,14 +128,14 @@ impl Later {
     /// Says where the client is to which it redirects its notices.
     pub(crate) fn tell_target(mut self, place: Option<Place>, is_complete: bool) {
         self.answered = true;
-        if let Some(mailbox) = self.server.mailboxes.get(self.seat.thread) {
+        if let Some(mailbox) = self.mailboxes.get(self.seat.thread) {
             mailbox.post(Letter::Target { seat: self.seat, ticket: self.ticket, place, is_complete });
         }
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
         self.answered = true;
-        if let Some(mailbox) = self.server.mailboxes.get(self.seat.thread) {
+        if let Some(mailbox) = self.mailboxes.get(self.seat.thread) {
             mailbox.post(Letter::Reply { seat: self.seat, ticket: self.ticket, bytes });
         }
     }

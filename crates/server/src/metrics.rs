@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use perilune::FigureKind;
 
-use crate::figures::Published;
+use crate::published::Published;
 use crate::server::Server;
 use crate::settings::{Name, Settings};
 use crate::start_error::StartError;

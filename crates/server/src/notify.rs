@@ -6,7 +6,8 @@ use perilune::Session;
 
 use crate::effects::Effects;
 use crate::failure::Result;
-use crate::subscribers::{publish, Topic};
+use crate::subscribers::publish;
+use crate::topic::Topic;
 
 /// The bits are Redis's own. To channels by the key's name.
 const KEYSPACE: u32 = 1;

@@ -22,13 +22,14 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestPar
 
 use crate::effects::Effects;
 use crate::failure::{refuse, Result};
-use crate::keyspace::NAME;
 use crate::limits::{TOLD_BYTES, TOLD_PENDING_BYTES};
 use crate::mailbox::Letter;
+use crate::name::NAME;
 use crate::server::Server;
-use crate::subscribers::{self, Message, Topic};
+use crate::subscribers;
+use crate::topic::{Message, Topic};
 use crate::tracking::{broadcast, notice};
-use crate::{inquiry, queue};
+use crate::{asking, queue};
 
 /// A message of the engine holds so much of what is told.
 const PIECE: usize = (1 << 20) - 1;
@@ -185,8 +186,8 @@ fn hear(server: &Arc<Server>, session: &mut Session, bytes: &[u8]) -> bool {
         Some(b"stop") => return false,
         Some(b"message") => hear_message(server, words),
         Some(b"changed") => broadcast::hear(server, words),
-        Some(b"ask") => inquiry::hear_question(server, words),
-        Some(b"answer") => inquiry::hear_answer(server, words.from(1)),
+        Some(b"ask") => asking::hear_question(server, words),
+        Some(b"answer") => asking::hear_answer(server, words.from(1)),
         Some(b"pause") => {
             let number = |index: usize| words.get(index).and_then(parse_integer).unwrap_or(0);
             server.pause(number(1).unsigned_abs(), number(2) != 0);
@@ -210,7 +211,7 @@ fn hear_message(server: &Server, words: Arguments<'_>) {
     };
     let Some(topic) = Topic::of(topic) else { return };
     let message = Arc::new(Message { topic, channel: channel.to_vec(), payload: payload.to_vec() });
-    for mailbox in &server.mailboxes {
+    for mailbox in server.mailboxes.iter() {
         mailbox.post(Letter::Message(Arc::clone(&message)));
     }
 }

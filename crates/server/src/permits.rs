@@ -5,9 +5,9 @@ use std::time::Instant;
 use perilune_resp::Arguments;
 
 use crate::acl::{Denied, Entry};
+use crate::clock::clock;
 use crate::gate::Context;
 use crate::journal::{cut, Level};
-use crate::keyspace::clock;
 use crate::refusals::{full_name, pattern_denied};
 use crate::settings::Name;
 use crate::table::{Command, ADMITTED};

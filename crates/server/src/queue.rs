@@ -20,13 +20,17 @@ use std::sync::Arc;
 use perilune::{Cursor, Node, NodeRef, Session, ValueRef};
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, Protocol, Replies, RequestParser};
 
+use crate::clock::clock;
 use crate::commands::blocking::Wanted;
 use crate::effects::Effects;
 use crate::failure::{text_of, Result};
-use crate::keyspace::{clock, name, Keys, Kind, NAME};
+use crate::keyspace::{Keys, Kind};
 use crate::limits::KEY_BYTES;
-use crate::mailbox::{Letter, Seat};
+use crate::mailbox::Letter;
+use crate::name;
+use crate::name::NAME;
 use crate::peers;
+use crate::seat::Seat;
 use crate::server::Server;
 
 /// Bytes of a reply that lie at one node.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use perilune_resp::ArgumentsBuf;
 
-use crate::subscribers::Topic;
 use crate::subscriptions::{Change, Topics};
+use crate::topic::Topic;
 
 /// Changes that a loop and the tree do not know of yet.
 #[derive(Debug, Default)]

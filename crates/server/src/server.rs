@@ -14,14 +14,17 @@ use perilune_luahost::sandbox::SCRIPT_STACK;
 use crate::acl::{hashed, Acl};
 use crate::aside::{self, Loops, Vital};
 use crate::awake::Awake;
+use crate::clock::clock;
 use crate::commands;
 use crate::commands::nodes::Waiters;
 use crate::cursors::Cursors;
 use crate::effects::Effects;
 use crate::figures::Figures;
+use crate::follower::Follower;
 use crate::inquiry::Inquiries;
+use crate::invalidation::Switch;
 use crate::journal::{Journal, Level};
-use crate::keyspace::{clock, sweep};
+use crate::keyspace::sweep;
 use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::listener::Listeners;
 use crate::mailbox::{Letter, Mailbox};
@@ -30,10 +33,10 @@ use crate::monitors::Monitors;
 use crate::password::Password;
 use crate::peers;
 use crate::scripts::{watch, Scripts};
-use crate::settings::{Follower, Live, Name, Settings};
+use crate::settings::{Live, Name, Settings};
 use crate::start_error::StartError;
 use crate::statistics::Statistics;
-use crate::tracking::broadcast::{self, Switch};
+use crate::tracking::broadcast;
 use crate::weights::Weights;
 use crate::worker::Worker;
 use crate::{metrics, tls};
@@ -73,7 +76,7 @@ pub(crate) struct Server {
     pub(crate) started_ms: u64,
     stopping: AtomicBool,
     /// One for each event loop.
-    pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) mailboxes: Arc<[Mailbox]>,
     pub(crate) scripts: Scripts,
     /// How many loops have clients.
     pub(crate) awake: Awake,

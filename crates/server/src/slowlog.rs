@@ -8,7 +8,7 @@ use perilune::{node, Cursor, Durability, Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::Client;
-use crate::keyspace::clock;
+use crate::clock::clock;
 use crate::secrets::secret_from;
 use crate::table::Command;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::keyspace::clock;
+use crate::clock::clock;
 use crate::table;
 
 /// Powers of two of microseconds that are told apart.

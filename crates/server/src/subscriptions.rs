@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::subscribers::Topic;
+use crate::topic::Topic;
 
 /// A name that a client is subscribed to from now on, or is no longer.
 pub(crate) type Change = (Topic, Vec<u8>, bool);

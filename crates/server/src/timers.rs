@@ -80,7 +80,7 @@ fn since_1970() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keyspace::clock;
+    use crate::clock::clock;
 
     #[test]
     fn both_clocks_are_told_as_they_are() {

@@ -7,8 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::server::Server;
-use crate::settings::Name;
+use crate::settings::{Live, Name};
 
 /// Classes of sizes: below 32 KiB, 64 KiB, ..., and the rest.
 const CLASSES: usize = 20;
@@ -70,12 +69,10 @@ impl Weights {
 
 /// What all clients may take together; 0: any.
 #[inline]
-pub(crate) fn most(server: &Server) -> u64 {
-    match server.live.number(Name::MaxMemoryClients) {
+pub(crate) fn most(live: &Live) -> u64 {
+    match live.number(Name::MaxMemoryClients) {
         // NB: below 0 it is percent of `maxmemory`, of which 0 is no limit.
-        part @ ..0 => {
-            (server.live.number(Name::MaxMemory).max(0) as u64 / 100).saturating_mul(part.unsigned_abs())
-        }
+        part @ ..0 => (live.number(Name::MaxMemory).max(0) as u64 / 100).saturating_mul(part.unsigned_abs()),
         bytes => bytes as u64,
     }
 }

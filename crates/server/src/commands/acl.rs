@@ -8,10 +8,11 @@ use std::path::Path;
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
 use crate::acl::{reply_log, special_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
+use crate::asking;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::files::replace;
 use crate::gate::{full_name, pattern_denied, wrong_number, Context};
-use crate::inquiry::{self, Form};
+use crate::inquiry::Form;
 use crate::numbers::lower;
 use crate::settings::Name;
 use crate::table::{commands, find};
@@ -309,7 +310,7 @@ fn log(context: &mut Context<'_>, arguments: Arguments<'_>, replies: &mut Replie
         Some(word) => Form::Refusals(crate::numbers::positive(word, crate::failure::NOT_INTEGER)?),
         None => Form::Refusals(10),
     };
-    if inquiry::ask(context, arguments, form)? {
+    if asking::ask(context, arguments, form)? {
         return Ok(());
     }
     let own = context.server.acl.log.asked(arguments);

@@ -14,9 +14,10 @@ use perilune_resp::{parse_integer, Arguments, Replies};
 use super::lists::{self, Side};
 use super::{count_option, numbered, zsets};
 use crate::client::Queued;
+use crate::clock::clock;
 use crate::failure::{refuse, Result, SYNTAX};
 use crate::gate::Context;
-use crate::keyspace::{clock, Keys, Kind};
+use crate::keyspace::{Keys, Kind};
 use crate::numbers::{integer, lower};
 use crate::queue::{self, Waiter};
 

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use perilune_resp::{Arguments, Replies};
 
 use super::tracking;
+use crate::asking;
 use crate::census::{self, Filter, Holds};
 use crate::client::ReplyMode;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
-use crate::inquiry::{self, Form};
+use crate::inquiry::Form;
+use crate::invalidation::redirected;
 use crate::mailbox::Letter;
 use crate::numbers::{integer, lower};
 use crate::peers;
@@ -90,7 +92,7 @@ pub(crate) fn client(
 
 /// Asks all servers.
 fn ask(context: &mut Context<'_>, arguments: Arguments<'_>, form: Form) -> Result<()> {
-    if !inquiry::ask(context, arguments, form)? {
+    if !asking::ask(context, arguments, form)? {
         return refuse(
             "ERR this asks all servers, which takes time: it is not allowed inside MULTI or scripts",
         );
@@ -128,7 +130,7 @@ fn of_itself(
             *flag = is_on;
             replies.simple("OK");
         }
-        b"getredir" => replies.integer(tracking::redirected(client.tracking.as_ref())),
+        b"getredir" => replies.integer(redirected(client.tracking.as_ref())),
         b"trackinginfo" => tracking::tell(client, replies),
         _ => super::help(HELP, replies),
     }

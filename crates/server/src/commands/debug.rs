@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{Arguments, Replies};
 
+use crate::clock::clock;
 use crate::failure::{refuse, refuse_with, Result, NO_KEY};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::{clock, Keys};
+use crate::keyspace::Keys;
 use crate::mailbox::{Letter, Mailbox};
 use crate::numbers::{double, integer, lower};
 
@@ -88,7 +89,7 @@ fn loops(context: &mut Context<'_>, count: Option<&[u8]>, replies: &mut Replies<
     }
     replies.array(1 + server.mailboxes.len());
     replies.integer(server.awake.count() as i64);
-    for mailbox in &server.mailboxes {
+    for mailbox in server.mailboxes.iter() {
         replies.integer(mailbox.load.load(Ordering::Relaxed) as i64);
     }
     Ok(())

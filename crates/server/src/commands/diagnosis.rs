@@ -6,9 +6,10 @@ use perilune::node;
 use perilune_resp::{parse_integer, Arguments, Replies};
 
 use super::info;
+use crate::clock::clock;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::{clock, Keys};
+use crate::keyspace::Keys;
 use crate::numbers::lower;
 use crate::settings::Name;
 use crate::statistics::{Delays, STEPS};

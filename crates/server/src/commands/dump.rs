@@ -12,9 +12,10 @@ use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
 use sha2::{Digest, Sha256};
 
+use crate::clock::clock;
 use crate::failure::{refuse, Result, SYNTAX};
 use crate::gate::Context;
-use crate::keyspace::{clock, Contents, Keys, Scored};
+use crate::keyspace::{Contents, Keys, Scored};
 use crate::limits::VALUE_BYTES;
 use crate::memory::{self, Before};
 use crate::notify;

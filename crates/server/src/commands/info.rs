@@ -6,11 +6,13 @@ use std::fmt::Write as _;
 use perilune::{node, Cursor};
 use perilune_resp::{Arguments, Replies};
 
+use crate::clock::clock;
 use crate::failure::Result;
-use crate::figures::{self, Published};
 use crate::gate::Context;
-use crate::keyspace::{clock, databases, expiries, is_due};
+use crate::keyspace::{databases, expiries, is_due};
 use crate::numbers::lower;
+use crate::published;
+use crate::published::Published;
 use crate::settings::Name;
 use crate::table;
 
@@ -32,7 +34,7 @@ pub(crate) fn info(
     let named = |word: &str| asked.iter().any(|asked| **asked == *word.as_bytes());
     let all = named("all") || named("everything");
     let common = asked.is_empty() || named("default") || all;
-    let servers = figures::all(context.server, context.session)?;
+    let servers = published::all(context.server, context.session)?;
     let mut text = String::new();
     for (section, unasked) in
         SECTIONS.map(|name| (name, true)).into_iter().chain(MORE.map(|name| (name, false)))

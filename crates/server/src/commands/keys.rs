@@ -4,7 +4,8 @@ use perilune::{Cursor, Node};
 use perilune_resp::{Arguments, Replies};
 
 use crate::failure::{refuse, Result, NO_KEY, SYNTAX};
-use crate::keyspace::{databases, expiries, readdress, tell_expired, Keys, NAME};
+use crate::keyspace::{databases, expiries, readdress, tell_expired, Keys};
+use crate::name::NAME;
 use crate::notify;
 use crate::numbers::{integer, lower};
 use crate::pattern;

@@ -3,9 +3,10 @@
 use perilune::{TransactionOptions, ValueRef};
 use perilune_resp::{Arguments, Replies};
 
+use crate::clock::clock;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::{clock, Keys, Kind};
+use crate::keyspace::{Keys, Kind};
 use crate::memory;
 use crate::numbers::lower;
 use crate::server::Server;

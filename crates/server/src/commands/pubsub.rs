@@ -18,8 +18,9 @@ use crate::numbers::lower;
 use crate::pattern;
 use crate::rest::Work;
 use crate::settings::Name;
-use crate::subscribers::{self, Topic};
+use crate::subscribers;
 use crate::subscriptions::Topics;
+use crate::topic::Topic;
 
 const HELP: &[&str] = &[
     "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -4,9 +4,9 @@ use std::thread;
 
 use perilune_resp::{Arguments, Replies};
 
+use crate::clock::clock;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::clock;
 use crate::numbers::lower;
 
 pub(crate) fn time(_: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {

@@ -10,10 +10,10 @@ use perilune::TransactionOptions;
 use perilune_luahost::sandbox::{Form, Outcome, Run};
 use perilune_resp::{Arguments, Replies};
 
+use crate::clock::clock;
 use crate::commands::{nodes, scripts};
 use crate::failure::{refuse, Failure, Result};
 use crate::gate::Context;
-use crate::keyspace::clock;
 use crate::scripts::calls::Caller;
 use crate::scripts::state::State;
 use crate::scripts::watch;

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{Arguments, Replies};
 
+use crate::asking;
 use crate::client::Client;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::gate::Context;
-use crate::inquiry::{self, Form};
+use crate::inquiry::Form;
+use crate::invalidation::{redirected, Prefixes, Tracking};
 use crate::limits::SUBSCRIBED_BYTES;
 use crate::numbers::{integer, lower};
-use crate::tracking::audience::Prefixes;
-use crate::tracking::{broadcast, Tracking};
+use crate::tracking::broadcast;
 
 /// What CLIENT TRACKING asks for, without where the target is.
 struct Wish {
@@ -94,7 +95,7 @@ pub(super) fn tracking(
             broadcast::note(context.session, context.server.number, context.client.seat.thread)?;
         }
         if redirect != 0 || broadcasts {
-            inquiry::ask(context, arguments, Form::Target)?;
+            asking::ask(context, arguments, Form::Target)?;
             if let Some(parked) = &mut context.client.parked {
                 parked.tracking = Some(tracking);
                 parked.redirects = redirect != 0;
@@ -239,7 +240,7 @@ pub(super) fn tell(client: &Client, replies: &mut Replies<'_>) {
             (now.opt_out, "optout"),
             (now.opt_out && now.caching, "caching-no"),
             (now.no_loop, "noloop"),
-            (has_lost_target(client), "broken_redirect"),
+            (client.has_lost_target(), "broken_redirect"),
         ]
         .into_iter()
         .filter_map(|(is_so, flag)| is_so.then_some(flag))
@@ -255,16 +256,6 @@ pub(super) fn tell(client: &Client, replies: &mut Replies<'_>) {
     replies.bulk(b"prefixes");
     replies.array(prefixes.map_or(0, BTreeSet::len));
     prefixes.into_iter().flatten().for_each(|prefix| replies.bulk(prefix));
-}
-
-/// To which client notices go: 0 is the one that reads, -1 none.
-pub(crate) fn redirected(chosen: Option<&Tracking>) -> i64 {
-    chosen.map_or(-1, |chosen| chosen.target.map_or(0, |target| target.seat.client))
-}
-
-/// Whether its notices were to go to a client that was found to have gone.
-pub(crate) fn has_lost_target(client: &Client) -> bool {
-    client.broken_redirect != 0 && redirected(client.tracking.as_ref()) == client.broken_redirect
 }
 
 #[cfg(test)]

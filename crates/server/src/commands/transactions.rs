@@ -7,9 +7,9 @@ use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
 
 use crate::client::Queue;
+use crate::clock::clock;
 use crate::failure::{refuse, refuse_with, Failure, Result};
 use crate::gate::{wrong_number, Context};
-use crate::keyspace::clock;
 use crate::watched::Watched;
 
 pub(crate) fn multi(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {

@@ -12,7 +12,6 @@
 mod contents;
 pub(crate) mod element;
 mod expiry;
-pub(crate) mod name;
 mod names;
 mod pick;
 mod ranks;
@@ -24,7 +23,6 @@ mod zset;
 use std::borrow::Cow;
 use std::ops::{Bound, Range};
 use std::sync::LazyLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use perilune::{Batch, Cursor, IntoValue, Neighbour, Node, NodeRef, Session, ValueRef};
 use perilune_resp::Arguments;
@@ -32,6 +30,7 @@ use perilune_resp::Arguments;
 use crate::effects::Effects;
 use crate::failure::{refuse, Result, WRONG_TYPE};
 use crate::limits::{DATABASES, KEY_BYTES, PIECE_BYTES, SHORT_BYTES};
+use crate::name::{self, NAME};
 use crate::notify;
 use crate::patience::Patience;
 
@@ -42,8 +41,6 @@ pub(crate) use self::pick::pick;
 pub(crate) use self::walk::whole_name;
 pub(crate) use self::zset::{Edge, Scored, SortedSet};
 
-/// The name of all nodes of the server.
-pub(crate) const NAME: &str = "^redis";
 /// Where the order of a sorted set lies.
 pub(crate) const ORDER: &str = "zset order";
 
@@ -155,12 +152,6 @@ pub(crate) fn databases(session: &mut Session) -> Result<Vec<i64>> {
         }
     }
     Ok(found)
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn clock() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The keys of one database, as one command sees them: in a transaction, or for one operation.

@@ -26,7 +26,11 @@ pub(crate) fn place(score: f64, member: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use perilune::Node;
+
     use super::*;
+    use crate::limits::{KEY_BYTES, MEMBER_BYTES};
+    use crate::name::{self, NAME};
 
     #[test]
     fn bytes_sort_as_scores_do() {
@@ -55,5 +59,24 @@ mod tests {
         // Eight digits would be a number, and sort as one.
         let digits = f64::from_bits(!u64::from_be_bytes(*b"12345678"));
         assert!(perilune::Subscript::from_bytes(&place(digits, b"9")).as_number().is_none());
+    }
+
+    #[test]
+    fn the_longest_names_fit_a_key() -> perilune::Result<()> {
+        for byte in [0, b'x'] {
+            let long = vec![byte; 1 << 20];
+            let member = name::subscript(&long, MEMBER_BYTES);
+            let mut node = Node::new(NAME)?;
+            node.push(15)?;
+            node.push(&*name::subscript(&long, KEY_BYTES))?;
+            let key = node.mark();
+            node.push(super::super::ORDER)?;
+            node.push(&place(-f64::MIN_POSITIVE, &member))?;
+            node.truncate(key);
+            node.push("string")?;
+            node.push(&*member)?;
+            node.push("")?;
+        }
+        Ok(())
     }
 }

@@ -12,9 +12,12 @@ use perilune::{Cursor, Node, Session, ValueRef};
 
 use super::lock;
 use super::uses::Rates;
+use crate::clock::clock;
 use crate::effects::Effects;
 use crate::failure::Result;
-use crate::keyspace::{self, clock, Keys, NAME};
+use crate::keyspace;
+use crate::keyspace::Keys;
+use crate::name::NAME;
 use crate::notify;
 use crate::random;
 use crate::server::Server;

@@ -21,9 +21,10 @@ use perilune::{Batch, Database, Session};
 
 use self::compact::{intset, listpack, pairs, scores, ziplist, zipmap};
 use self::reader::{Reader, Wrong};
+use crate::clock::clock;
 use crate::effects::Effects;
 use crate::failure::{text_of, Failure};
-use crate::keyspace::{clock, Contents, Keys, Scored};
+use crate::keyspace::{Contents, Keys, Scored};
 use crate::limits::DATABASES_MOST;
 
 /// Bytes of nodes that are set at a time.

@@ -13,8 +13,8 @@ use std::time::Duration;
 use perilune::{node, NodeRef, Session, Subscript};
 use perilune_luahost::sandbox::{Code, Form, Outcome, Run};
 
+use crate::clock::clock;
 use crate::gate::Context;
-use crate::keyspace::clock;
 use crate::scripts::calls::{Caller, Registered};
 use crate::scripts::header::{library, Flags};
 use crate::scripts::state::State;

@@ -17,7 +17,7 @@ use perilune::{node, Cursor, LockMode, Node, Session, ValueRef};
 use perilune_luahost::sandbox::Stopper;
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
 
-use crate::keyspace::clock;
+use crate::clock::clock;
 use crate::limits::{SHOWN_ARGUMENTS, SHOWN_BYTES};
 use crate::server::Server;
 use crate::settings::Name;

@@ -1,5 +1,5 @@
 //! The settings that all servers of a database share: `^redis("config",name)` in the tree, and here what this
-//! server knows of them. A thread waits for changes; the server that changes one knows it at once.
+//! server knows of them. A thread waits for changes (`follower`); the server that changes one knows it at once.
 //!
 //! Invariants
 //! - What is here was valid when it came: a program that writes nonsense into the tree changes nothing.
@@ -7,21 +7,13 @@
 //!   server was told.
 //! - Numbers are read without a lock, since commands ask for some each time.
 
-use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
 
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
-use perilune::{node, Session, Subscript, TransactionOptions, WatchScope};
+use perilune::{node, Session, Subscript, TransactionOptions};
 
 use super::kind::output_limits;
 use super::table::{find, Name, Scope, Setting, SETTINGS};
-use crate::figures::Publisher;
-use crate::mailbox::Mailbox;
-use crate::server::Server;
-use crate::start_error::StartError;
 
 /// What this server knows of the shared settings.
 #[derive(Debug)]
@@ -160,53 +152,4 @@ fn said(session: &mut Session) -> perilune::Result<Vec<Option<String>>> {
         }
     }
     Ok(said)
-}
-
-/// How often this server publishes what it has done, if it has done something.
-const PUBLISHED_EACH: Duration = Duration::from_secs(1);
-
-/// A thread that takes over what other servers, or programs, change of what servers share.
-#[derive(Debug)]
-pub(crate) struct Follower {
-    poll: Poll,
-    session: Session,
-    watch: perilune::WatchId,
-}
-
-const WAKE: Token = Token(0);
-const CHANGE: Token = Token(1);
-
-impl Follower {
-    /// Begins to watch; what was changed before is for the caller to load.
-    pub(crate) fn new(mut session: Session) -> Result<(Follower, Waker), StartError> {
-        let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), WAKE)?;
-        let (config, acl) = (node!("^redis", "config")?, node!("^redis", "acl")?);
-        let watch = session.watch([(&config, WatchScope::Subtree), (&acl, WatchScope::Subtree)])?;
-        let descriptor = session.watch_descriptor(watch)?;
-        poll.registry().register(&mut SourceFd(&descriptor), CHANGE, Interest::READABLE)?;
-        Ok((Follower { poll, session, watch }, waker))
-    }
-
-    /// Follows until the server stops.
-    pub(crate) fn run(mut self, server: &Server) {
-        let mut events = Events::with_capacity(4);
-        let mut publisher = Publisher::new();
-        while !server.is_stopping() {
-            publisher.publish(server, &mut self.session);
-            server.tell_floods();
-            if let Err(error) = self.poll.poll(&mut events, Some(PUBLISHED_EACH)) {
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return;
-                }
-            }
-            if self.session.wait(self.watch, Some(Duration::ZERO)).unwrap_or(false) {
-                // The next change tries again.
-                let _ = server.live.load(&mut self.session);
-                let _ = server.acl.load(&mut self.session);
-                // Each loop looks at whether its connections may still be there.
-                server.mailboxes.iter().for_each(Mailbox::wake);
-            }
-        }
-    }
 }

@@ -21,7 +21,7 @@ pub(crate) use self::file::rewrite;
 pub use self::file::FileError;
 pub(crate) use self::fixed::{fixed, FIXED};
 pub use self::kind::{Kind, Parsed};
-pub(crate) use self::live::{Follower, Live};
+pub(crate) use self::live::Live;
 pub(crate) use self::policy::Policy;
 pub use self::table::{find, nearest, Name, Scope, Setting, SETTINGS};
 

@@ -13,14 +13,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::broadcast::{Change, Changes};
-use super::notice::Names;
 use super::Told;
+use crate::invalidation::{Change, Changes, Names, Prefixes};
 use crate::limits::CHANGED_BYTES;
-use crate::mailbox::Seat;
-
-/// What the keys begin with that a client is told of.
-pub(crate) type Prefixes = Arc<BTreeSet<Vec<u8>>>;
+use crate::seat::Seat;
 
 /// Who has chosen a prefix, and what keys with it have changed in this round, by whom; 0: by more than one, or none that knows.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 //!
 //! An event loop that has such clients says so at `^redis("broadcast",server,thread)`. Who changes keys gathers their names
 //! (`Effects`), finds those loops at the end of its transaction, and tells them: its own server's by letter, others by a
-//! message that leaves with the commit. Whether there is anybody to look for is one word of the server, the [`Switch`]. Who
+//! message that leaves with the commit. Whether there is anybody to look for is one word of the server, the [`Switch`](crate::invalidation::Switch). Who
 //! turns it on is the first client: it asks all loops of all servers, and is answered when all have heard.
 //!
 //! Invariants
@@ -19,69 +19,19 @@
 //! is to be told, and a watch does not say what was written.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{fence, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use perilune::{Cursor, Node, Session};
-use perilune_resp::{parse_integer, Arguments};
+use perilune_resp::Arguments;
 
 use crate::effects::Effects;
 use crate::failure::Result;
-use crate::keyspace::NAME;
+use crate::invalidation::{change, Change, Changes};
 use crate::limits::CHANGED_BYTES;
 use crate::mailbox::Letter;
+use crate::name::NAME;
 use crate::peers;
 use crate::server::Server;
-
-/// A key that has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
-    /// The client that changed it, and knows; 0: none does.
-    pub(crate) by: i64,
-    pub(crate) key: Vec<u8>,
-}
-
-/// What has changed; none: anything.
-pub(crate) type Changes = Option<Vec<Change>>;
-
-/// Whether a server's commands gather what they change: an odd number, another one each time that it is turned.
-#[derive(Debug, Default)]
-pub(crate) struct Switch(AtomicU64);
-
-impl Switch {
-    /// A loop has turned it on itself when it was asked; others ask again by [`Switch::was_turned_on`].
-    #[inline]
-    pub(crate) fn state(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Somebody is to be told from now on.
-    pub(crate) fn turn_on(&self) {
-        let next = |state: u64| Some(if is_on(state) { state + 2 } else { state + 1 });
-        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
-        // Pairs with the fence of `was_turned_on`.
-        fence(Ordering::SeqCst);
-    }
-
-    /// A transaction that began in this state has found nobody. If somebody was announced since then, it stays on.
-    pub(crate) fn turn_off(&self, state: u64) {
-        let _ = self.0.compare_exchange(state, state + 1, Ordering::AcqRel, Ordering::Relaxed);
-    }
-
-    /// Whether it was off in this state, and has been turned since: for those who do not hear between two commands, and
-    /// have committed something.
-    pub(crate) fn was_turned_on(&self, state: u64) -> bool {
-        // Either this sees the switch turned, or who is answered behind that sees what was committed.
-        fence(Ordering::SeqCst);
-        !is_on(state) && self.state() != state
-    }
-}
-
-/// Whether this is the state of a switch that is on.
-#[inline]
-pub(crate) fn is_on(state: u64) -> bool {
-    state & 1 == 1
-}
 
 fn loops() -> perilune::Result<Node> {
     Node::new(NAME)?.with("broadcast")
@@ -130,7 +80,7 @@ pub(crate) fn send(session: &mut Session, effects: &mut Effects, changes: Change
             let letters = threads.into_iter().map(|thread| (thread, Letter::Changed(Arc::clone(&changes))));
             effects.letters.extend(letters);
         } else {
-            peers::tell(session, server, words(&changes))?;
+            peers::tell(session, server, change::words(&changes))?;
         }
     }
     Ok(true)
@@ -146,35 +96,10 @@ pub(crate) fn send_all(session: &mut Session, effects: &mut Effects) -> perilune
     })
 }
 
-impl Change {
-    /// What it takes in memory and in a message, roughly.
-    pub(crate) fn bytes(&self) -> usize {
-        self.key.len() + 48
-    }
-}
-
-/// Changes as a server tells another of them: nothing but the head if anything may have changed.
-fn words(changes: &Changes) -> Vec<Vec<u8>> {
-    let mut words = vec![b"changed".to_vec()];
-    for Change { by, key } in changes.iter().flatten() {
-        words.push(by.to_string().into_bytes());
-        words.push(key.clone());
-    }
-    words
-}
-
-fn parse(words: Arguments<'_>) -> Changes {
-    let (mut changes, mut words) = (Vec::new(), words.iter().skip(1));
-    while let (Some(by), Some(key)) = (words.next(), words.next()) {
-        changes.push(Change { by: parse_integer(by)?, key: key.to_vec() });
-    }
-    (!changes.is_empty()).then_some(changes)
-}
-
 /// Hands the loops what another server has told.
 pub(crate) fn hear(server: &Server, words: Arguments<'_>) {
-    let changes = Arc::new(parse(words));
-    for mailbox in &server.mailboxes {
+    let changes = Arc::new(change::parse(words));
+    for mailbox in server.mailboxes.iter() {
         mailbox.post(Letter::Changed(Arc::clone(&changes)));
     }
 }
@@ -183,7 +108,7 @@ pub(crate) fn hear(server: &Server, words: Arguments<'_>) {
 pub(crate) fn hear_nothing(server: &Server) {
     // It may have been that somebody is to be told.
     server.broadcast.turn_on();
-    for mailbox in &server.mailboxes {
+    for mailbox in server.mailboxes.iter() {
         mailbox.post(Letter::Changed(Arc::new(None)));
     }
 }
@@ -191,35 +116,4 @@ pub(crate) fn hear_nothing(server: &Server) {
 /// A server is dead: it has nobody to tell, and may not have told all.
 pub(crate) fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
     session.delete_tree(&loops()?.with(server)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use perilune_resp::ArgumentsBuf;
-
-    use super::*;
-
-    #[test]
-    fn changes_are_heard_as_they_were_told() {
-        let change = |by, key: &[u8]| Change { by, key: key.to_vec() };
-        for changes in [None, Some(vec![change(0, b"")]), Some(vec![change(7, b"a\r\n"), change(-1, b"b")])] {
-            let told: ArgumentsBuf = words(&changes).iter().collect();
-            assert_eq!(parse(told.as_arguments()), changes);
-        }
-    }
-
-    #[test]
-    fn a_switch_is_not_turned_off_by_who_has_not_seen_it_turned() {
-        let switch = Switch::default();
-        let off = switch.state();
-        assert!(!is_on(off) && !switch.was_turned_on(off));
-        switch.turn_on();
-        let first = switch.state();
-        assert!(is_on(first) && switch.was_turned_on(off) && !switch.was_turned_on(first));
-        switch.turn_on();
-        switch.turn_off(first);
-        assert!(is_on(switch.state()), "somebody else was announced");
-        switch.turn_off(switch.state());
-        assert!(!is_on(switch.state()) && switch.was_turned_on(off), "it was on meanwhile");
-    }
 }

@@ -21,7 +21,6 @@
 pub(crate) mod audience;
 pub(crate) mod broadcast;
 pub(crate) mod notice;
-pub(crate) mod own;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,15 +31,15 @@ use mio::{Interest, Registry, Token};
 use perilune::{Node, Session, TransactionOptions, WatchId, WatchScope};
 use perilune_resp::{parse_integer, Arguments};
 
-use self::audience::Prefixes;
-use self::notice::{Names, Place};
 use crate::client::Client;
+use crate::clock::clock;
 use crate::figures::Figures;
-use crate::keyspace::{clock, NAME};
+use crate::invalidation::Names;
 use crate::limits::{TRACKED_AT_ONCE, TRACKED_KEYS};
-use crate::mailbox::Seat;
+use crate::name::NAME;
+use crate::seat::Seat;
 use crate::table::{self, LONG, READ, WRITE};
-use crate::watched::digest;
+use crate::watched::{digest, Digest};
 
 /// The tokens of these watches begin here, one for each database.
 pub(crate) const FIRST: usize = usize::MAX / 4;
@@ -48,38 +47,7 @@ pub(crate) const FIRST: usize = usize::MAX / 4;
 /// Between two comparisons of all keys passes so many times what the first of them took.
 const REST: u32 = 4;
 
-/// What a client has chosen.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tracking {
-    /// BCAST: it is told of all keys with these, whatever it reads.
-    pub(crate) prefixes: Option<Prefixes>,
-    /// Only what it reads behind CLIENT CACHING YES.
-    pub(crate) opt_in: bool,
-    /// All but what it reads behind CLIENT CACHING NO.
-    pub(crate) opt_out: bool,
-    /// It has said so of the next command.
-    pub(crate) caching: bool,
-    /// It is not told of what it changes itself.
-    pub(crate) no_loop: bool,
-    /// The client that is told in its place.
-    pub(crate) target: Option<Place>,
-}
-
-impl Tracking {
-    /// Whether the keys of the command that comes are remembered.
-    fn wants(&self) -> bool {
-        if self.prefixes.is_some() {
-            false
-        } else if self.opt_in {
-            self.caching
-        } else {
-            !(self.opt_out && self.caching)
-        }
-    }
-}
-
 type Name = (i64, Vec<u8>);
-type Digest = [u8; 32];
 
 /// Who keeps a key, and as what; none: it counts as changed.
 type Keepers = Vec<(Seat, Option<Digest>)>;

@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use mio::net::TcpStream;
 use perilune::node;
 
-use super::Worker;
+use super::{Handed, Worker};
 use crate::client::Client;
 use crate::connection::Connection;
 use crate::journal::Level;
 use crate::limits::CLIENT_NUMBERS;
-use crate::mailbox::{Letter, Seat};
+use crate::mailbox::Letter;
+use crate::seat::Seat;
 use crate::settings::Name;
 use crate::stream::Stream;
 use crate::tls::TlsStream;
@@ -95,7 +96,7 @@ impl Worker {
         let awake = server.mailboxes.iter().take(server.awake.count());
         let Some(target) = awake.min_by_key(|mailbox| mailbox.load.load(Ordering::Relaxed)) else { return };
         target.load.fetch_add(1, Ordering::Relaxed);
-        target.post(Letter::Arrived(Box::new((stream, client))));
+        target.post(Letter::Handed(Handed::Arrived(Box::new((stream, client)))));
     }
 
     /// A number that no other client of the database has had, on any server. They come from the tree many at a time: else who

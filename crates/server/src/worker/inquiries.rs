@@ -3,14 +3,15 @@
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf};
 
 use super::{Desk, Worker};
+use crate::asking;
 use crate::census::{self, Filter};
 use crate::commands::tracking::{target, wants_all};
 use crate::connection::Connection;
-use crate::inquiry::{Answer, Inquiry};
-use crate::mailbox::Seat;
+use crate::invalidation::Place;
 use crate::numbers::lower;
+use crate::question::{Answer, Inquiry};
+use crate::seat::Seat;
 use crate::table;
-use crate::tracking::notice::Place;
 
 impl Worker {
     /// Answers a question for the clients of this loop.
@@ -31,7 +32,7 @@ impl Worker {
             _ => Answer::default(),
         };
         let Desk { server, session, .. } = &mut self.desk;
-        inquiry.answer(server, session, &answer);
+        asking::answer(inquiry, server, session, &answer);
     }
 
     fn list(&self, words: Arguments<'_>, asker: Seat) -> Answer {

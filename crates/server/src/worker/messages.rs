@@ -3,7 +3,7 @@
 use perilune_resp::Protocol;
 
 use super::Worker;
-use crate::subscribers::{Message, Topic};
+use crate::topic::{Message, Topic};
 
 impl Worker {
     /// Gives a message to the connections that are subscribed.

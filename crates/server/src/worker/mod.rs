@@ -42,9 +42,12 @@ use crate::connection::{Connection, Lent, Outcome};
 use crate::effects::Effects;
 use crate::limits::{SAID, TURN};
 use crate::listener::Listeners;
-use crate::mailbox::{Letter, Seat};
+use crate::mailbox::{Handing, Letter};
 use crate::peers;
+use crate::redis::Redis;
+use crate::seat::Seat;
 use crate::server::Server;
+use crate::stream::Stream;
 use crate::subscriptions::Subscriptions;
 use crate::timers::{Clocks, Timers};
 use crate::tracking::audience::Audience;
@@ -60,6 +63,21 @@ const LISTENERS: usize = usize::MAX - 1_000;
 
 /// How often is looked at those beyond a soft limit, at least.
 const SLOW_LOOKED_AT: Duration = Duration::from_millis(100);
+
+/// What loops, and threads that have run a command for one, hand to a loop.
+#[derive(Debug)]
+pub(crate) enum Handed {
+    /// A new connection.
+    Arrived(Box<(Stream, Client)>),
+    /// A connection that another loop has had.
+    Moved(Box<Connection>),
+    /// A command that ran aside has ended.
+    Done(Box<Done>),
+}
+
+impl Handing for Redis {
+    type Handed = Handed;
+}
 
 /// The thread's state.
 #[derive(Debug)]
@@ -404,8 +422,9 @@ impl Worker {
         self.balance();
         for letter in letters {
             match letter {
-                Letter::Arrived(arrived) => self.arrive(*arrived),
-                Letter::Moved(connection) => self.take_over(*connection),
+                Letter::Handed(Handed::Arrived(arrived)) => self.arrive(*arrived),
+                Letter::Handed(Handed::Moved(connection)) => self.take_over(*connection),
+                Letter::Handed(Handed::Done(done)) => self.finish_aside(*done),
                 Letter::Share { with } => self.bequeath(with),
                 Letter::Reply { seat, ticket, bytes } => {
                     let parked = self.at(seat).and_then(|connection| connection.answer(ticket, bytes));
@@ -414,7 +433,6 @@ impl Worker {
                         self.give(seat.token);
                     }
                 }
-                Letter::Done(done) => self.finish_aside(*done),
                 Letter::Message(message) => self.deliver(&message),
                 Letter::Push { seat, bytes } => self.push(seat, &bytes),
                 Letter::Notice(notice) => self.take_notice(*notice),

@@ -14,7 +14,7 @@ use mio::event::Source;
 use mio::{Interest, Token};
 
 use super::rights::is_refused;
-use super::Worker;
+use super::{Handed, Worker};
 use crate::awake::{Advice, Steward, Used};
 use crate::connection::Connection;
 use crate::mailbox::{Letter, Mailbox};
@@ -170,7 +170,7 @@ impl Worker {
         connection.served = self.seconds - connection.served;
         server.mailboxes[self.desk.thread].load.fetch_sub(1, Ordering::Relaxed);
         server.mailboxes[heir].load.fetch_add(1, Ordering::Relaxed);
-        server.mailboxes[heir].post(Letter::Moved(Box::new(connection)));
+        server.mailboxes[heir].post(Letter::Handed(Handed::Moved(Box::new(connection))));
         true
     }
 

@@ -7,7 +7,7 @@ use perilune_resp::Arguments;
 
 use super::{Desk, Worker};
 use crate::client::Client;
-use crate::keyspace::clock;
+use crate::clock::clock;
 use crate::scripts::{header, store};
 use crate::table::{self, Command, POSTS, WRITE};
 

@@ -6,7 +6,7 @@
 use super::Worker;
 use crate::acl::Acl;
 use crate::client::Client;
-use crate::subscribers::Topic;
+use crate::topic::Topic;
 
 /// Whether a client's user is gone, or may not have what the client is subscribed to.
 pub(super) fn is_refused(client: &Client, acl: &Acl) -> bool {

@@ -4,11 +4,12 @@ use perilune_resp::{Arguments, Replies};
 
 use super::{Desk, Worker};
 use crate::client::Client;
-use crate::commands::tracking::{redirected, NO_TARGET, UNHEARD};
+use crate::commands::tracking::{NO_TARGET, UNHEARD};
 use crate::connection::Connection;
-use crate::mailbox::{Letter, Seat};
-use crate::tracking::notice::{self, published, pushed, Names, Notice, Place};
-use crate::tracking::{broadcast, Told, Tracking};
+use crate::invalidation::{self, published, pushed, redirected, Names, Notice, Place, Tracking};
+use crate::mailbox::Letter;
+use crate::seat::Seat;
+use crate::tracking::{broadcast, notice, Told};
 use crate::waits;
 
 /// Whether a command of a client runs elsewhere: then it is not to be told anything.
@@ -160,7 +161,7 @@ impl Worker {
             return;
         }
         connection.client.broken_redirect = target;
-        let frame = notice::broken(target, connection.client.protocol);
+        let frame = invalidation::broken(target, connection.client.protocol);
         if !frame.is_empty() {
             self.push(seat, &frame);
         }

@@ -20,8 +20,8 @@ use crate::commands::pubsub::{change, leave_some};
 use crate::connection::Connection;
 use crate::elsewhere::drop_elsewhere;
 use crate::limits::{SUBSCRIBED_AT_ONCE, TURN};
-use crate::mailbox::Seat;
 use crate::rest::{Pending, Rest, Work};
+use crate::seat::Seat;
 
 /// What waits for its next slice.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use super::Worker;
 use crate::census::Holds;
 use crate::connection::Connection;
 use crate::journal::Level;
-use crate::mailbox::Seat;
+use crate::seat::Seat;
 
 impl Worker {
     /// Gives bytes to a client, or cuts it off if it lets too many wait.

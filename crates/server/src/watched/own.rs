@@ -5,9 +5,8 @@
 
 use perilune::Session;
 
-use super::Digest;
+use super::{digest, Digest};
 use crate::failure::Result;
-use crate::watched::digest;
 
 /// Keys that a command is about to change.
 #[derive(Debug, Default)]

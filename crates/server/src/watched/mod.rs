@@ -15,17 +15,22 @@
 //! Deliberately absent: who wrote. A key changed and changed back, with no command of this client between,
 //! counts as unchanged.
 
+pub(crate) mod own;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 
 use perilune::{KeptReads, NodeRef, Session};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use crate::effects::Effects;
 use crate::failure::{refuse_with, Result};
 use crate::keyspace::Keys;
 use crate::limits::{WATCHED_KEYS, WATCHED_TOGETHER};
+
+/// What a key holds, in 32 bytes.
+pub(crate) type Digest = [u8; 32];
 
 /// What a client watches.
 #[derive(Debug, Default)]
@@ -47,7 +52,7 @@ pub(crate) struct Watched {
 struct WatchedKey {
     database: i64,
     key: Vec<u8>,
-    digest: [u8; 32],
+    digest: Digest,
 }
 
 impl Watched {
@@ -111,7 +116,7 @@ impl Watched {
     }
 
     /// Compares with what a key has held before.
-    pub(crate) fn expect(&mut self, database: i64, key: &[u8], digest: [u8; 32]) {
+    pub(crate) fn expect(&mut self, database: i64, key: &[u8], digest: Digest) {
         self.keys.push(WatchedKey { database, key: key.to_vec(), digest });
     }
 
@@ -172,7 +177,7 @@ fn expires(session: &mut Session, database: i64, name: &[u8], now: i64) -> Resul
 }
 
 /// What a key holds, in 32 bytes: all its nodes, with their lengths between them.
-pub(crate) fn digest(session: &mut Session, database: i64, name: &[u8], now: i64) -> Result<[u8; 32]> {
+pub(crate) fn digest(session: &mut Session, database: i64, name: &[u8], now: i64) -> Result<Digest> {
     let mut effects = Effects::default();
     let mut keys = Keys::new(session, &mut effects, database, now, false);
     let key = keys.key(name)?;

@@ -1,18 +1,20 @@
-//! Names of any length as subscripts.
+//! Names of nodes: the one below which all of the server lies, and names of any length as subscripts.
 //!
 //! A name whose subscript would take too many bytes is cut: as many of its first bytes as fit, and the
 //! SHA-256 of all of it. Whoever holds the subscript can tell: whole ones take at most the limit, cut
 //! ones always more. The whole of a cut name is kept in a value.
 //!
 //! Invariant: a key with its parts and a member of any bytes fit the longest key of the engine
-//! (the test below counts the worst case).
+//! (a test of `keyspace` counts the worst case).
 
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
+/// The name of all nodes of the server.
+pub(crate) const NAME: &str = "^redis";
 /// Bytes of the digest behind a cut name.
-pub(super) const DIGEST_BYTES: usize = 32;
+pub(crate) const DIGEST_BYTES: usize = 32;
 
 /// `name` as a subscript, cut if its escaped form takes more than `most` bytes.
 pub(crate) fn subscript(name: &[u8], most: usize) -> Cow<'_, [u8]> {
@@ -52,11 +54,8 @@ fn width(byte: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use perilune::Node;
-
     use super::*;
-    use crate::keyspace::score;
-    use crate::limits::{KEY_BYTES, MEMBER_BYTES};
+    use crate::limits::MEMBER_BYTES;
 
     #[test]
     fn cut_names_differ_from_whole_ones_and_from_each_other() {
@@ -72,24 +71,5 @@ mod tests {
                 assert_ne!(subscript(&other, MEMBER_BYTES), place);
             }
         }
-    }
-
-    #[test]
-    fn the_longest_names_fit_a_key() -> perilune::Result<()> {
-        for byte in [0, b'x'] {
-            let name = vec![byte; 1 << 20];
-            let member = subscript(&name, MEMBER_BYTES);
-            let mut node = Node::new("^redis")?;
-            node.push(15)?;
-            node.push(&*subscript(&name, KEY_BYTES))?;
-            let key = node.mark();
-            node.push(crate::keyspace::ORDER)?;
-            node.push(&score::place(-f64::MIN_POSITIVE, &member))?;
-            node.truncate(key);
-            node.push("string")?;
-            node.push(&*member)?;
-            node.push("")?;
-        }
-        Ok(())
     }
 }
