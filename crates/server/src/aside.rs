@@ -10,10 +10,9 @@
 //! - A loop is with one thread, in its slot, or among the orphans; nobody else can reach its connections.
 //! - The connection is parked, so that its replies keep their order. The command has a client of its own,
 //!   lent by the connection's, and a session of its own.
-//! - At most [`AWAY`] threads are away from loops; beyond, such commands are refused.
+//! - At most 64 threads (`away`) are away from loops; beyond, such commands are refused.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -21,45 +20,21 @@ use std::time::{Duration, Instant};
 use mio::Events;
 use perilune::Session;
 use perilune_luahost::sandbox::SCRIPT_STACK;
-use perilune_resp::{ArgumentsBuf, Replies};
+use perilune_resp::Replies;
 
-use crate::client::Client;
+use crate::context::Context;
 use crate::effects::Effects;
-use crate::gate::Context;
 use crate::limits::EVENTS;
 use crate::mailbox::Letter;
-use crate::seat::Seat;
-use crate::server::Server;
-use crate::table::Command;
-use crate::worker::{Handed, Worker};
+use crate::redis::Redis;
+use crate::scripts::Scripts;
+use crate::server::{Parts, Server, Spares};
+use crate::worker::{Aside, Done, Handed, Worker};
 
 /// How long a loop lies in its slot.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// Threads that run commands and have lost their loops.
-const AWAY: usize = 64;
 /// How long a spare thread waits for a loop before it ends.
 const BOREDOM: Duration = Duration::from_secs(10);
-
-/// A command to be run aside.
-#[derive(Debug)]
-pub(crate) struct Aside {
-    pub(crate) command: &'static Command,
-    pub(crate) arguments: ArgumentsBuf,
-    /// Of the connection, which is parked on `ticket`.
-    pub(crate) seat: Seat,
-    pub(crate) ticket: u64,
-    pub(crate) client: Box<Client>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub(crate) struct Done {
-    pub(crate) seat: Seat,
-    pub(crate) ticket: u64,
-    pub(crate) client: Box<Client>,
-    pub(crate) reply: Vec<u8>,
-    pub(crate) effects: Effects,
-}
 
 /// A loop in its slot.
 #[derive(Debug)]
@@ -83,7 +58,6 @@ pub(crate) struct Loops {
     slots: Vec<Mutex<Option<Left>>>,
     orphans: Mutex<Orphans>,
     bell: Condvar,
-    away: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     #[allow(clippy::vec_box, reason = "they go from hand to hand, and are large")]
     sessions: Mutex<Vec<Box<Session>>>,
@@ -99,42 +73,8 @@ impl Loops {
             slots: (0..count).map(|_| Mutex::default()).collect(),
             orphans: Mutex::default(),
             bell: Condvar::new(),
-            away: AtomicUsize::new(0),
             threads: Mutex::default(),
             sessions: Mutex::default(),
-        }
-    }
-
-    /// Whether a loop lies in its slot, or its thread is still about to find out that it does not any more.
-    pub(crate) fn has_left(&self) -> bool {
-        self.away.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether as many threads are away as may be.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.away.load(Ordering::Relaxed) >= AWAY
-    }
-
-    /// Gives loops that have lain too long to spare threads. Called every millisecond while scripts run.
-    pub(crate) fn hand_over(&self, server: &Arc<Server>) {
-        for slot in &self.slots {
-            let left = {
-                let mut slot = lock(slot);
-                if slot.as_ref().is_none_or(|left| left.since.elapsed() < PATIENCE) {
-                    continue;
-                }
-                slot.take()
-            };
-            let Some(left) = left else { continue };
-            let mut orphans = lock(&self.orphans);
-            orphans.loops.push(left);
-            if orphans.loops.len() > orphans.spares {
-                drop(orphans);
-                self.hire(server);
-            } else {
-                self.bell.notify_one();
-            }
         }
     }
 
@@ -172,12 +112,6 @@ impl Loops {
         }
     }
 
-    /// Lets all spare threads see that the server ends.
-    pub(crate) fn stop(&self) {
-        let _orphans = lock(&self.orphans);
-        self.bell.notify_all();
-    }
-
     /// Waits for all spare threads, when the server ends.
     pub(crate) fn join(&self) {
         loop {
@@ -185,6 +119,39 @@ impl Loops {
             // A thread that panicked has said so.
             let _ = thread.join();
         }
+    }
+}
+
+impl Parts for Redis {
+    type Scripts = Scripts;
+    type Loops = Loops;
+}
+
+impl Spares for Loops {
+    fn hand_over(&self, server: &Arc<Server>) {
+        for slot in &self.slots {
+            let left = {
+                let mut slot = lock(slot);
+                if slot.as_ref().is_none_or(|left| left.since.elapsed() < PATIENCE) {
+                    continue;
+                }
+                slot.take()
+            };
+            let Some(left) = left else { continue };
+            let mut orphans = lock(&self.orphans);
+            orphans.loops.push(left);
+            if orphans.loops.len() > orphans.spares {
+                drop(orphans);
+                self.hire(server);
+            } else {
+                self.bell.notify_one();
+            }
+        }
+    }
+
+    fn stop(&self) {
+        let _orphans = lock(&self.orphans);
+        self.bell.notify_all();
     }
 }
 
@@ -227,11 +194,11 @@ fn leave(server: &Arc<Server>, worker: Box<Worker>, aside: Aside) -> Option<Box<
     let (loops, thread, token) = (&server.aside, worker.thread(), aside.seat.token);
     let slot = &loops.slots[thread];
     *lock(slot) = Some(Left { worker, since: Instant::now(), token });
-    loops.away.fetch_add(1, Ordering::Relaxed);
+    server.away.leave();
     // Who looks after scripts gives loops away.
     server.scripts.wake();
     let done = run(server, aside);
-    loops.away.fetch_sub(1, Ordering::Relaxed);
+    server.away.come_back();
     let left = lock(slot).take();
     match left {
         Some(mut left) => {
@@ -256,7 +223,7 @@ fn run(server: &Arc<Server>, aside: Aside) -> Done {
     let session =
         lock(&server.aside.sessions).pop().map_or_else(|| server.database.session().map(Box::new), Ok);
     match session {
-        _ if server.aside.away.load(Ordering::Relaxed) > AWAY => {
+        _ if server.away.is_overfull() => {
             let text = "BUSY too many commands run for long: try again, or stop scripts with SCRIPT KILL";
             Replies::new(&mut reply, protocol).error(text);
         }

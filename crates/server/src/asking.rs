@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use perilune::Session;
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf};
 
+use crate::context::Context;
 use crate::failure::Result;
-use crate::gate::Context;
 use crate::inquiry::{Form, Pending};
 use crate::mailbox::Letter;
 use crate::peers;

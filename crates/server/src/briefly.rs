@@ -8,14 +8,15 @@
 use perilune_resp::{Arguments, Replies};
 
 use crate::client::Queue;
+use crate::command::{self, Command, POSTS, WRITE};
+use crate::context::Context;
+use crate::eviction;
 use crate::failure;
-use crate::gate::Context;
+use crate::handler::{Handler, Run};
 use crate::held::is_held;
 use crate::keyspace::Keys;
 use crate::limits::{BRIEF_COMMANDS, BRIEF_TRIES, LONG_BYTES};
-use crate::memory;
 use crate::patience::Patience;
-use crate::table::{self, Command, Handler, Run, POSTS, WRITE};
 use crate::watched::Watched;
 
 impl Context<'_> {
@@ -53,7 +54,7 @@ impl Context<'_> {
         replies: &mut Replies<'_>,
     ) -> perilune::Result<bool> {
         let is_brief = |command: &Command, arguments: Arguments<'_>| {
-            matches!(command.run, Run::Keys(_)) && !command.is(POSTS) && arguments.extent() < LONG_BYTES
+            command.is_on_keys() && !command.is(POSTS) && arguments.extent() < LONG_BYTES
         };
         let is_plain = queue.commands.len() <= BRIEF_COMMANDS
             && self.may_be_brief()
@@ -126,19 +127,19 @@ impl Context<'_> {
         now: i64,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
-        let Run::Keys(handler) = command.run else { return Err(perilune::Error::Conflict) };
+        let Run::Keys(handler) = command.runs.run else { return Err(perilune::Error::Conflict) };
         if command.is(POSTS) {
             return Err(perilune::Error::Conflict);
         }
-        if memory::counts_uses(self.server) {
+        if eviction::counts_uses(self.server) {
             self.note_uses(command, arguments);
         }
         let (start, before) = (replies.position(), self.effects.mark());
         let writes = command.is(WRITE);
         let mut keys = Keys::new(self.session, self.effects, self.client.database, now, writes);
         // Quick ways write one key each here; they tell of no events, with which nothing is brief.
-        let is_quick = !writes || command.keys == table::ONE;
-        let outcome = match command.quick {
+        let is_quick = !writes || command.keys == command::ONE;
+        let outcome = match command.runs.quick {
             Some(quick) if is_quick => match quick(&mut keys, arguments, replies) {
                 Ok(false) => handler(&mut keys, arguments, replies),
                 done => done.map(|_| ()),
@@ -156,7 +157,7 @@ impl Context<'_> {
             replies.rewind(start);
             replies.error(&failure::text_of(&error));
         }
-        self.effects.tally.ended(table::number(command, arguments), replies.since(start));
+        self.effects.tally.ended(command::number(command, arguments), replies.since(start));
         Ok(())
     }
 }

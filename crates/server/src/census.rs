@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use perilune_resp::{parse_integer, Arguments};
 
 use crate::client::Client;
-use crate::connection::Connection;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::invalidation::redirected;
 use crate::numbers::lower;
@@ -104,8 +103,7 @@ impl Filter {
     }
 
     /// Whether it means this one; `asker` asks.
-    pub(crate) fn means(&self, connection: &Connection, asker: Seat) -> bool {
-        let client = &connection.client;
+    pub(crate) fn means(&self, client: &Client, asker: Seat) -> bool {
         self.ids.as_ref().is_none_or(|ids| ids.contains(&client.id))
             && self.class.is_none_or(|class| class == Class::of(client))
             && self.user.as_ref().is_none_or(|user| client.user_name().as_bytes() == user)
@@ -119,6 +117,8 @@ impl Filter {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holds {
     pub(crate) descriptor: i32,
+    /// What the server keeps of any connection.
+    pub(crate) connection: usize,
     /// Requests that were not run, as they came, with the one that runs.
     pub(crate) input: usize,
     /// Room of the connection's own buffer behind them.
@@ -151,7 +151,7 @@ pub(crate) fn total(client: &Client, holds: Holds) -> usize {
     let names = |topic| topics.map_or(0, |topics| topics.names(topic).len());
     let count = Topic::ALL.into_iter().map(names).sum::<usize>();
     let prefixes = client.tracking.as_ref().and_then(|tracking| tracking.prefixes.as_deref());
-    std::mem::size_of::<Connection>()
+    holds.connection
         + client.name.len()
         + topics.map_or(0, |topics| topics.bytes)
         + count * NAME_BYTES
@@ -166,7 +166,7 @@ pub(crate) fn total(client: &Client, holds: Holds) -> usize {
 
 /// The line that CLIENT LIST and INFO say of a client.
 pub(crate) fn line(client: &Client, holds: Holds) -> String {
-    let Holds { descriptor, input, input_room, arguments, output, output_buffer } = holds;
+    let Holds { descriptor, input, input_room, arguments, output, output_buffer, .. } = holds;
     let Client { id, address, local_address, .. } = client;
     let mut text = format!("id={id} addr={address} laddr={local_address} fd={descriptor} name=");
     text.push_str(&String::from_utf8_lossy(&client.name));

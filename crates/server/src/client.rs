@@ -8,13 +8,13 @@ use perilune_resp::{ArgumentsBuf, Protocol};
 
 use crate::acl::{Acl, User};
 use crate::clock::clock;
-use crate::commands::nodes::Nodes;
+use crate::command::Command;
 use crate::elsewhere::{drop_elsewhere, FEW};
 use crate::invalidation::{redirected, Tracking};
+use crate::nodes::Nodes;
 use crate::rest::{Rest, Work};
 use crate::seat::Seat;
 use crate::subscriptions::Topics;
-use crate::table::Command;
 use crate::watched::own::Own;
 use crate::watched::Watched;
 

@@ -17,15 +17,14 @@ use perilune_resp::{Progress, Replies, RequestParser};
 
 use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
+use crate::desk::{Desk, Lent};
 use crate::limits::{
     PENDING_BYTES, READ_BYTES, ROOM_BYTES, SAID, SAID_BYTES, SUBSCRIBED_AT_ONCE, TURN, TURNS,
 };
 use crate::rest::{Pending, Work};
 use crate::settings::Name;
-use crate::statistics::Traffic;
 use crate::stream::Stream;
 use crate::weights::Weight;
-use crate::worker::Desk;
 
 /// What becomes of a connection when it has been served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,22 +41,6 @@ pub(crate) enum Outcome {
     Ended,
     /// It has more waiting than its limits allow: it ends, and nothing of that is sent.
     Cut,
-}
-
-/// Buffers of a thread, lent to the connection that is being served, and to those that have something to say.
-#[derive(Debug)]
-pub(crate) struct Lent {
-    input: Vec<u8>,
-    /// For replies.
-    outputs: Vec<Vec<u8>>,
-    /// What connections have read and written, until it is counted.
-    pub(crate) traffic: Traffic,
-}
-
-impl Lent {
-    pub(crate) fn new() -> Lent {
-        Lent { input: vec![0; READ_BYTES], outputs: Vec::new(), traffic: Traffic::default() }
-    }
 }
 
 /// One connection.
@@ -378,6 +361,7 @@ impl Connection {
     /// What it holds, for CLIENT LIST.
     pub(crate) fn holds(&self) -> Holds {
         Holds {
+            connection: size_of::<Connection>(),
             descriptor: self.stream.descriptor(),
             input: self.input.len(),
             input_room: self.input.capacity() - self.input.len(),

@@ -6,20 +6,15 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use perilune::Session;
-
 use crate::cursors::Cursors;
-use crate::failure::Result;
 use crate::invalidation::{self, Change};
 use crate::limits::DATABASES;
 use crate::mailbox::Letter;
 use crate::notify::{self, Event};
-use crate::queue;
 use crate::server::Server;
 use crate::settings::Name;
 use crate::statistics::{Looks, Tally};
 use crate::subscriptions;
-use crate::tracking::broadcast;
 
 /// The effects of the commands of one transaction.
 #[derive(Debug, Default)]
@@ -32,16 +27,16 @@ pub(crate) struct Effects {
     pub(crate) tally: Tally,
     /// Keys that commands which only read have found, and have not found.
     pub(crate) looks: Looks,
-    events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// Keys that have changed, if anybody is to be told of all that do; none: anything has.
-    changes: Vec<Option<Change>>,
+    pub(crate) changes: Vec<Option<Change>>,
     /// The state of the server's switch of that, and whether nobody was found to tell.
     pub(crate) broadcast: u64,
     pub(crate) unheard: bool,
     /// The client whose command it is; 0: nobody's.
     pub(crate) client: i64,
     /// Keys that there are now, with their databases, which clients may wait for.
-    ready: Vec<(i64, Vec<u8>)>,
+    pub(crate) ready: Vec<(i64, Vec<u8>)>,
     /// Clients of this server wait for keys.
     waited_for: bool,
     /// The number of this server.
@@ -97,7 +92,7 @@ impl Effects {
         notify::wants(self.notify, classes)
     }
 
-    /// Whether [`Effects::finish`] has something to do.
+    /// Whether `commit::finish` has something to do.
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
         !self.ready.is_empty() || !self.events.is_empty() || !self.changes.is_empty()
@@ -195,35 +190,5 @@ impl Effects {
         if !self.ready.iter().any(|(other, known)| *other == database && known == key) {
             self.ready.push((database, key.to_vec()));
         }
-    }
-
-    /// Does what belongs into the transaction, at its end.
-    pub(crate) fn finish(&mut self, session: &mut Session) -> Result<()> {
-        // What is taken for clients that wait this one does not know.
-        let client = std::mem::take(&mut self.client);
-        let served = self.serve(session);
-        self.client = client;
-        served?;
-        if !self.events.is_empty() {
-            let events = std::mem::take(&mut self.events);
-            notify::send(session, self, &events)?;
-        }
-        if !self.changes.is_empty() {
-            let changes = std::mem::take(&mut self.changes).into_iter().collect();
-            self.unheard = !broadcast::send(session, self, changes)?;
-        }
-        Ok(())
-    }
-
-    /// Serves the clients that wait for keys that are there now.
-    fn serve(&mut self, session: &mut Session) -> Result<()> {
-        // Serving may bring further keys into being.
-        let mut next = 0;
-        while let Some((database, key)) = self.ready.get(next).cloned() {
-            queue::serve(session, self, database, &key)?;
-            next += 1;
-        }
-        self.ready.clear();
-        Ok(())
     }
 }

@@ -6,128 +6,44 @@
 //!   its reply is that of the run that was committed.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
-use perilune::{ErrorCode, Session, TransactionOptions};
+use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
-use crate::client::{Client, Parked};
-use crate::clock::clock;
-use crate::commands::{clients, scripts};
-use crate::effects::Effects;
+use crate::command::{
+    self, Command, ADMITTED, FAST, GROWS, IMMEDIATE, NO_MULTI, POSTS, SUBSCRIBED, WHOLE, WRITE,
+};
+use crate::context::Context;
+use crate::eviction;
 use crate::failure;
+use crate::handler::{Handler, Run};
 use crate::held::is_held;
 use crate::keyspace::Keys;
 use crate::limits::{ASIDE_BYTES, LONG_BYTES, LONG_COMMANDS, LONG_QUEUE_BYTES, QUEUE_BYTES};
-use crate::mailbox::{Later, Letter};
-use crate::memory;
 use crate::notify;
-use crate::patience::{is_about_many, Patience};
-pub(crate) use crate::refusals::{full_name, pattern_denied, wrong_number};
-use crate::refusals::{only_subscribed, unknown, unknown_word};
-use crate::rest::Work;
-use crate::scripts::stopwatch::Stopwatch;
+use crate::patience::Patience;
+use crate::refusals::{full_name, only_subscribed, unknown, unknown_word, wrong_number};
 use crate::secrets::is_private;
-use crate::server::Server;
 use crate::settings::Name;
+use crate::show;
 use crate::slowlog;
 use crate::statistics::End;
-use crate::table::{
-    self, Command, Run, ADMITTED, FAST, GROWS, IMMEDIATE, NO_MULTI, POSTS, SUBSCRIBED, WRITE,
-};
+use crate::stopwatch::Stopwatch;
 use crate::tracking::broadcast;
 
 const QUEUED_TOO_MUCH: &str = "ERR the commands queued behind MULTI take too much memory";
 
-/// What a command works with that is not about keys.
-pub(crate) struct Context<'c> {
-    pub(crate) server: &'c Arc<Server>,
-    pub(crate) session: &'c mut Session,
-    pub(crate) client: &'c mut Client,
-    /// What happens when the command has committed.
-    pub(crate) effects: &'c mut Effects,
-    /// False inside EXEC and scripts, where nothing may wait.
-    pub(crate) may_park: bool,
-}
-
 impl Context<'_> {
-    /// Parks the connection: the command's reply comes by a letter or a timer, and until then the client's
-    /// further requests wait. None where nothing may wait.
-    pub(crate) fn park(&mut self) -> Option<&mut Parked> {
-        self.may_park.then(|| self.client.park())
-    }
-
-    /// Leaves the rest of the command that runs to be done in slices.
-    pub(crate) fn put_off(&mut self, work: Work) {
-        self.client.put_off(work);
-    }
-
-    /// Parks the connection, the reply coming from whoever has the [`Later`], on any thread.
-    pub(crate) fn park_for_later(&mut self) -> Option<Later> {
-        let ticket = self.park()?.ticket;
-        Some(Later::new(&self.server.mailboxes, self.client.seat, ticket))
-    }
-
-    /// Runs `body` as one transaction of the database. What it wants done besides, once it has committed,
-    /// goes into the effects.
-    pub(crate) fn transaction(
-        &mut self,
-        options: &TransactionOptions,
-        mut body: impl FnMut(&mut Session, &mut Client, &mut Effects) -> perilune::Result<()>,
-    ) -> perilune::Result<()> {
-        let Context { session, client, effects, server, .. } = self;
-        let (before, outermost) = (effects.mark(), session.depth() == 0);
-        let (mut is_changed, mut is_not_kept) = (false, false);
-        let outcome = session.transaction_with(options, |session| {
-            effects.rewind(before);
-            if outermost {
-                effects.tally.clear();
-            }
-            if outermost && !client.own.is_empty() {
-                client.own.begin(session, clock())?;
-            }
-            body(session, client, effects)?;
-            if outermost {
-                if !client.own.is_empty() {
-                    client.own.end(session, clock())?;
-                }
-                is_changed = !client.watched.is_empty() && !client.watched.holds(session, clock())?;
-                is_not_kept = !client.kept.is_empty() && !client.kept.holds(session, clock())?;
-                effects.finish(session)?;
-            }
-            Ok(())
-        });
-        client.watched.broken |= is_changed;
-        client.kept.broken |= is_not_kept;
-        if outermost && std::mem::take(&mut effects.unheard) && outcome.is_ok() {
-            server.broadcast.turn_off(effects.broadcast);
-        }
-        if let Err(error) = &outcome {
-            effects.rewind(before);
-            client.own.clear();
-            if effects.broadcasts()
-                && matches!(error.code(), ErrorCode::NotDurable | ErrorCode::CommitUnknown)
-            {
-                // It may have happened, and others are told with the commit.
-                let all = Arc::new(None);
-                let letters =
-                    (0..server.mailboxes.len()).map(|thread| (thread, Letter::Changed(Arc::clone(&all))));
-                effects.letters.extend(letters);
-            }
-        }
-        outcome
-    }
-
     /// Runs one command and appends its reply to `out`.
     pub(crate) fn execute(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {
         let mut replies = Replies::new(out, self.client.protocol).up_to(self.client.replies_end);
         self.effects.begin(self.server);
-        let Some(command) = table::find(&arguments[0]) else {
+        let Some(command) = command::find(&arguments[0]) else {
             self.refused(None, &unknown(arguments), &mut replies);
             return;
         };
-        let number = Some(table::number(command, arguments));
+        let number = Some(command::number(command, arguments));
         if !command.takes(arguments.len()) {
             self.refused(number, &wrong_number(command.name), &mut replies);
             return;
@@ -156,7 +72,7 @@ impl Context<'_> {
             self.refused(number, &only_subscribed(&full_name(command, arguments)), &mut replies);
             return;
         }
-        if memory::is_limited(self.server) && !self.has_room(command, arguments) {
+        if eviction::is_limited(self.server) && !self.has_room(command, arguments) {
             self.refuse_for_memory(command, number, &mut replies);
             return;
         }
@@ -178,7 +94,7 @@ impl Context<'_> {
             }
             queue => {
                 let long = command.takes_long(arguments)
-                    || is_about_many(command, arguments.len()) && !self.server.aside.is_full()
+                    || command.is_about_many(arguments.len()) && !self.server.away.is_full()
                     || queue.as_ref().is_some_and(|queue| queue.long) && command.name == "exec";
                 // What would read more than this goes aside.
                 self.session.limit_reads(ASIDE_BYTES);
@@ -193,8 +109,8 @@ impl Context<'_> {
 
     /// Runs a command that may take long: at once if that is known to be short, else aside.
     fn run_long(&mut self, command: &'static Command, arguments: Arguments<'_>, replies: &mut Replies<'_>) {
-        let is_queued = self.client.queue.is_some();
-        if is_queued || !scripts::in_place::attempt(self, command, arguments, replies) {
+        let in_place = command.runs.in_place.filter(|_| self.client.queue.is_none());
+        if in_place.is_none_or(|attempt| !attempt(self, command, arguments, replies)) {
             self.go_aside(command, arguments);
         }
     }
@@ -271,7 +187,7 @@ impl Context<'_> {
         if frees {
             self.session.free_up(true);
         }
-        let outcome = match command.run {
+        let outcome = match command.runs.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => self.run_keys(command, handler, arguments, replies),
         };
@@ -291,7 +207,7 @@ impl Context<'_> {
             replies.error(&held.map_or_else(|| failure::text_of(&error), Cow::Owned));
         }
         // What only reads takes away nothing but what has expired, of which whoever asks from now on sees nothing.
-        let changes = matches!(command.run, Run::Connection(_)) || command.is(WRITE);
+        let changes = !command.is_on_keys() || command.is(WRITE);
         if !self.may_park && (changes || !self.effects.letters.is_empty()) {
             self.tell_changes();
         }
@@ -311,7 +227,7 @@ impl Context<'_> {
         let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
         let end = self.server.statistics.count_inside(thread, tally, reply);
         self.server.statistics.count_looks(thread, &mut self.effects.looks);
-        self.server.statistics.count(thread, table::number(command, arguments), took, end);
+        self.server.statistics.count(thread, command::number(command, arguments), took, end);
         self.note_delay(command, arguments, took);
     }
 
@@ -355,7 +271,7 @@ impl Context<'_> {
     #[inline]
     fn show(&mut self, command: &Command, arguments: Arguments<'_>) {
         if !self.server.monitors.is_empty() && !is_private(command, arguments) {
-            clients::show(self, arguments, false);
+            show::show(self, arguments, false);
         }
     }
 
@@ -363,24 +279,24 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn show_call(&mut self, command: &Command, arguments: Arguments<'_>) {
         if !self.server.monitors.is_empty() && !is_private(command, arguments) {
-            clients::show(self, arguments, true);
+            show::show(self, arguments, true);
         }
     }
 
     fn run_keys(
         &mut self,
         command: &Command,
-        handler: table::Handler,
+        handler: Handler,
         arguments: Arguments<'_>,
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
-        if memory::counts_uses(self.server) {
+        if eviction::counts_uses(self.server) {
             self.note_uses(command, arguments);
         }
         let (start, database, now) = (replies.position(), self.client.database, self.client.time());
         // Nobody waits for what runs aside; where too many do, it runs here.
-        let is_loop = self.may_park && !self.server.aside.is_full();
-        let patience = if is_loop { Patience::of_loop(command) } else { Patience::Endless };
+        let is_loop = self.may_park && !self.server.away.is_full();
+        let patience = if is_loop { Patience::of_loop(command.is(WHOLE)) } else { Patience::Endless };
         let writes = command.is(WRITE);
         // What posts messages takes a whole transaction, telling of changes too, and so does comparing what is watched; quick
         // ways tell of no events. Neither takes long values, of which each try would make a copy.
@@ -388,8 +304,8 @@ impl Context<'_> {
         let compares = self.client.compares();
         let tells = writes && self.effects.broadcasts();
         let is_plain = !command.is(POSTS) && !compares && !is_long && !tells;
-        if is_plain && !self.effects.tells(command.quick_tells) {
-            if let Some(quick) = command.quick {
+        if is_plain && !self.effects.tells(command.runs.quick_tells) {
+            if let Some(quick) = command.runs.quick {
                 let mut keys = Keys::new(self.session, self.effects, database, now, false).with(patience);
                 if quick(&mut keys, arguments, replies)? {
                     return Ok(());
@@ -421,7 +337,7 @@ impl Context<'_> {
     ) -> perilune::Result<()> {
         self.show(command, arguments);
         if let Err(text) = self.permit(command, arguments, "multi") {
-            self.effects.tally.rejected(Some(table::number(command, arguments)), &text);
+            self.effects.tally.rejected(Some(command::number(command, arguments)), &text);
             replies.error(&format!(
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This \
                  command is no longer allowed for the following reason: {}",
@@ -441,10 +357,10 @@ impl Context<'_> {
         replies: &mut Replies<'_>,
     ) -> perilune::Result<()> {
         let (start, before) = (replies.position(), self.effects.mark());
-        let outcome = match command.run {
+        let outcome = match command.runs.run {
             Run::Connection(handler) => handler(self, arguments, replies).map_err(perilune::Error::from),
             Run::Keys(handler) => {
-                if memory::counts_uses(self.server) {
+                if eviction::counts_uses(self.server) {
                     self.note_uses(command, arguments);
                 }
                 let (database, effects) = (self.client.database, &mut *self.effects);
@@ -452,7 +368,7 @@ impl Context<'_> {
                 let mut level = |session: &mut Session| {
                     let mut keys = Keys::new(session, effects, database, now, writes);
                     // Quick ways to write are for outside of transactions.
-                    if let (Some(quick), false) = (command.quick, writes) {
+                    if let (Some(quick), false) = (command.runs.quick, writes) {
                         if quick(&mut keys, arguments, replies)? {
                             return Ok(());
                         }
@@ -477,7 +393,7 @@ impl Context<'_> {
             }
             Ok(()) => {}
         }
-        self.effects.tally.ended(table::number(command, arguments), replies.since(start));
+        self.effects.tally.ended(command::number(command, arguments), replies.since(start));
         Ok(())
     }
 
@@ -485,11 +401,11 @@ impl Context<'_> {
     #[cold]
     fn refuse_for_memory(&mut self, command: &Command, number: Option<usize>, replies: &mut Replies<'_>) {
         if command.name != "exec" {
-            return self.refused(number, memory::FULL, replies);
+            return self.refused(number, eviction::FULL, replies);
         }
         self.client.queue = None;
         self.client.watched.clear();
-        let text = format!("EXECABORT Transaction discarded because of: {}", memory::FULL);
+        let text = format!("EXECABORT Transaction discarded because of: {}", eviction::FULL);
         self.refused(number, &text, replies);
     }
 

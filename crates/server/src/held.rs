@@ -14,16 +14,11 @@
 //!
 //! Deliberately absent: what a loop does by itself for clients that wait or track; it waits as other programs do.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use perilune::{Error, ErrorCode};
-use perilune_resp::Arguments;
 
-use crate::client::Client;
-use crate::gate::Context;
-use crate::limits::{HELD_LEAST, HELD_MOST, HELD_SHARE, LOOP_WAIT};
-use crate::worker::Desk;
+use crate::context::Context;
 
 /// Whether nothing but the wait for somebody has failed.
 pub(crate) fn is_held(error: &Error) -> bool {
@@ -50,39 +45,5 @@ impl Context<'_> {
             Some(holder) => format!("BUSY gave up after {waited:.3} s of waiting for {holder}"),
             None => format!("BUSY gave up after {waited:.3} s in which others were faster again and again"),
         })
-    }
-}
-
-impl Desk {
-    /// Runs a command, and waits but shortly for others; false: it is put off, and the connection parked.
-    pub(crate) fn run(
-        &mut self,
-        client: &mut Client,
-        arguments: Arguments<'_>,
-        output: &mut Vec<u8>,
-    ) -> bool {
-        let start = output.len();
-        self.session.set_wait_limit(LOOP_WAIT);
-        self.context(client).execute(arguments, output);
-        self.session.set_wait_limit(self.server.wait_limit);
-        if !std::mem::take(&mut client.held) {
-            return true;
-        }
-        output.truncate(start);
-        let waited = client.held_since.map_or(Duration::ZERO, |since| since.elapsed());
-        self.pause(client, (waited / HELD_SHARE).clamp(HELD_LEAST, HELD_MOST));
-        false
-    }
-
-    /// Parks a client, whose requests go on after so long, or with CLIENT UNPAUSE.
-    pub(crate) fn pause(&mut self, client: &mut Client, time: Duration) {
-        let parked = client.park();
-        parked.until = Instant::now().checked_add(time);
-        parked.paused = true;
-        self.server.held_back.fetch_add(1, Ordering::Relaxed);
-        if let Some(until) = parked.until {
-            let ticket = parked.ticket;
-            self.timers.set(until, client.seat.token, ticket);
-        }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 use perilune::remote::Fence;
 use perilune::Node;
 
-use crate::gate::Context;
+use crate::context::Context;
 use crate::limits::DATABASES_MOST;
 use crate::name::NAME;
 use crate::peers;

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use perilune::FigureKind;
 
+use crate::command;
 use crate::published::Published;
 use crate::server::Server;
 use crate::settings::{Name, Settings};
 use crate::start_error::StartError;
 use crate::statistics::STEPS;
-use crate::table;
 
 /// Bytes of a request at most.
 const HEAD: usize = 8 << 10;
@@ -152,7 +152,7 @@ fn text(server: &Server) -> String {
 fn commands(server: &Server, text: &mut String) {
     const NAME: &str = "perilune_server_command_seconds";
     let _ = write!(text, "# HELP {NAME} how long commands run\n# TYPE {NAME} histogram\n");
-    for (name, number) in table::counted() {
+    for (name, number) in command::counted() {
         let Some(sums) = server.statistics.of(number).filter(|sums| sums.timed() > 0) else { continue };
         let mut seen = 0;
         for step in 0..STEPS - 1 {

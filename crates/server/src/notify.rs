@@ -2,17 +2,10 @@
 //!
 //! What is wanted is one word of bits, the setting `notify-keyspace-events`: with none, an event costs a test.
 
-use perilune::Session;
-
-use crate::effects::Effects;
-use crate::failure::Result;
-use crate::subscribers::publish;
-use crate::topic::Topic;
-
 /// The bits are Redis's own. To channels by the key's name.
-const KEYSPACE: u32 = 1;
+pub(crate) const KEYSPACE: u32 = 1;
 /// To channels by the event's name.
-const KEYEVENT: u32 = 1 << 1;
+pub(crate) const KEYEVENT: u32 = 1 << 1;
 /// Commands on keys of any kind.
 pub(crate) const GENERIC: u32 = 1 << 2;
 pub(crate) const STRING: u32 = 1 << 3;
@@ -40,19 +33,4 @@ pub(crate) struct Event {
     pub(crate) name: &'static str,
     pub(crate) database: i64,
     pub(crate) key: Vec<u8>,
-}
-
-/// Tells of all events gathered in the effects, as part of the open transaction.
-pub(crate) fn send(session: &mut Session, effects: &mut Effects, events: &[Event]) -> Result<()> {
-    for Event { name, database, key } in events {
-        if effects.notify & KEYSPACE != 0 {
-            let channel = [format!("__keyspace@{database}__:").as_bytes(), key].concat();
-            publish(session, effects, Topic::Channel, &channel, name.as_bytes())?;
-        }
-        if effects.notify & KEYEVENT != 0 {
-            let channel = format!("__keyevent@{database}__:{name}");
-            publish(session, effects, Topic::Channel, channel.as_bytes(), key)?;
-        }
-    }
-    Ok(())
 }

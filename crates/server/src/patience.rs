@@ -5,8 +5,7 @@
 //! What costs nothing to know is looked at: how many elements a key has, how long a range is, how far a walk has come.
 
 use crate::failure::{Failure, Result};
-use crate::limits::{FEW_ARGUMENTS, FEW_ELEMENTS};
-use crate::table::{Command, Run};
+use crate::limits::FEW_ELEMENTS;
 
 /// How long a command may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,10 +20,10 @@ pub(crate) enum Patience {
 }
 
 impl Patience {
-    /// That of an event loop with a command.
+    /// That of an event loop with a command, which takes all elements of its keys or not.
     #[inline]
-    pub(crate) fn of_loop(command: &Command) -> Patience {
-        if command.takes_whole_keys {
+    pub(crate) fn of_loop(takes_whole_keys: bool) -> Patience {
+        if takes_whole_keys {
             Patience::ShortOfWholeKeys
         } else {
             Patience::Short
@@ -46,42 +45,3 @@ impl Patience {
         self == Patience::ShortOfWholeKeys
     }
 }
-
-/// Whether a command is about so many things that it takes long whatever there is.
-#[inline]
-pub(crate) fn is_about_many(command: &Command, arguments: usize) -> bool {
-    arguments > FEW_ARGUMENTS && matches!(command.run, Run::Keys(_))
-}
-
-/// Commands that take all elements of the keys that they name.
-pub(crate) const WHOLE: &[&str] = &[
-    "copy",
-    "dump",
-    "hgetall",
-    "hkeys",
-    "hvals",
-    "linsert",
-    "lpos",
-    "lrem",
-    "ltrim",
-    "move",
-    "rename",
-    "renamenx",
-    "sdiff",
-    "sdiffstore",
-    "sinter",
-    "sintercard",
-    "sinterstore",
-    "smembers",
-    "sort",
-    "sort_ro",
-    "sunion",
-    "sunionstore",
-    "zdiff",
-    "zdiffstore",
-    "zinter",
-    "zintercard",
-    "zinterstore",
-    "zunion",
-    "zunionstore",
-];

@@ -2,7 +2,7 @@
 //!
 //! A server has a number that no other has had, is noted at `^redis("server",number)`, and holds the lock of
 //! that node while it lives. What others tell it goes to the engine's channel `redis server NUMBER`, read by
-//! one thread of the server, asleep until something comes.
+//! one thread of the server (`dispatch`), asleep until something comes.
 //!
 //! Invariants
 //! - A server whose lock is free is dead: what the tree says of it counts for nothing, and the server that
@@ -13,23 +13,14 @@
 //! What if we are killed? Before the lock is taken only a number is lost; then the next sweep finds a node
 //! without an owner. A sweep that is killed is done again: the server's node goes last.
 
-use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use perilune::{node, ChannelOptions, Cursor, Database, LockMode, Node, Session, WhenFull};
-use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
+use perilune_resp::ArgumentsBuf;
 
-use crate::effects::Effects;
 use crate::failure::{refuse, Result};
 use crate::limits::{TOLD_BYTES, TOLD_PENDING_BYTES};
-use crate::mailbox::Letter;
 use crate::name::NAME;
-use crate::server::Server;
-use crate::subscribers;
-use crate::topic::{Message, Topic};
-use crate::tracking::{broadcast, notice};
-use crate::{asking, queue};
 
 /// A message of the engine holds so much of what is told.
 const PIECE: usize = (1 << 20) - 1;
@@ -42,7 +33,8 @@ pub(crate) fn place(server: i64) -> perilune::Result<Node> {
 /// What the names of the channels begin with by which servers tell each other something.
 pub(crate) const CHANNELS: &str = "redis server ";
 
-fn channel(server: i64) -> String {
+/// The channel by which a server is told.
+pub(crate) fn channel(server: i64) -> String {
     format!("{CHANNELS}{server}")
 }
 
@@ -92,12 +84,6 @@ pub(crate) fn serve_port(session: &mut Session, home: i64, port: u16) -> perilun
     Ok(false)
 }
 
-/// Takes back what `enter` made known, of a server that does not start.
-pub(crate) fn leave(session: &mut Session, number: i64) {
-    // What is left is swept by another server.
-    let _ = forget(session, number);
-}
-
 /// Whether a server lives. Costs an attempt to lock.
 pub(crate) fn is_alive(session: &mut Session, server: i64) -> perilune::Result<bool> {
     let place = place(server)?;
@@ -142,97 +128,8 @@ pub(crate) fn tell<T: AsRef<[u8]>>(
     Ok(())
 }
 
-/// Reads what this server is told until it is told to stop; then it is forgotten.
-pub(crate) fn listen(server: &Arc<Server>, mut session: Session) {
-    let (channel, mut held) = (channel(server.number), Vec::new());
-    loop {
-        match session.receive(&channel, None) {
-            Ok(None) => {}
-            Ok(Some(message)) => {
-                if message.missed > 0 {
-                    // The rest of something whose beginning was dropped.
-                    held.clear();
-                    // Replies that were told of are still there.
-                    let _ = queue::deliver_all(server, &mut session);
-                    let _ = notice::deliver(server, &mut session);
-                    broadcast::hear_nothing(server);
-                }
-                let Some((more, piece)) = message.body.split_first() else { continue };
-                held.extend_from_slice(piece);
-                if *more == 0 && !hear(server, &mut session, &std::mem::take(&mut held)) {
-                    break;
-                }
-            }
-            Err(_) if server.is_stopping() => break,
-            // Nothing can be read just now: a database without room, for one.
-            Err(_) => thread::sleep(Duration::from_millis(100)),
-        }
-    }
-    leave(&mut session, server.number);
-}
-
 /// Tells this server's listening thread to end.
 pub(crate) fn stop(session: &mut Session, server: i64) {
     // If it cannot be told, it notices by the error that it gets itself.
     let _ = tell(session, server, ["stop"]);
-}
-
-/// Does what one message says; false if it says stop.
-fn hear(server: &Arc<Server>, session: &mut Session, bytes: &[u8]) -> bool {
-    let mut parser = RequestParser::default();
-    let Ok(Progress::Complete { .. }) = parser.parse(bytes, true) else { return true };
-    let words = parser.arguments(bytes);
-    match words.get(0) {
-        Some(b"stop") => return false,
-        Some(b"message") => hear_message(server, words),
-        Some(b"changed") => broadcast::hear(server, words),
-        Some(b"ask") => asking::hear_question(server, words),
-        Some(b"answer") => asking::hear_answer(server, words.from(1)),
-        Some(b"pause") => {
-            let number = |index: usize| words.get(index).and_then(parse_integer).unwrap_or(0);
-            server.pause(number(1).unsigned_abs(), number(2) != 0);
-        }
-        // What cannot be read now is read with the next one.
-        Some(b"notices") => drop(notice::deliver(server, session)),
-        Some(b"served") => {
-            if let Some(ticket) = words.get(1).and_then(parse_integer) {
-                // What cannot be read now is read after the next time that messages were dropped.
-                let _ = queue::deliver(server, session, ticket);
-            }
-        }
-        _ => {}
-    }
-    true
-}
-
-fn hear_message(server: &Server, words: Arguments<'_>) {
-    let (Some(topic), Some(channel), Some(payload)) = (words.get(1), words.get(2), words.get(3)) else {
-        return;
-    };
-    let Some(topic) = Topic::of(topic) else { return };
-    let message = Arc::new(Message { topic, channel: channel.to_vec(), payload: payload.to_vec() });
-    for mailbox in server.mailboxes.iter() {
-        mailbox.post(Letter::Message(Arc::clone(&message)));
-    }
-}
-
-/// Removes what the tree says of servers that are dead.
-pub(crate) fn sweep(session: &mut Session, effects: &mut Effects, home: i64) -> perilune::Result<()> {
-    for server in all(session)? {
-        if server != home && !is_alive(session, server)? {
-            // What it may not have got to tell.
-            broadcast::send_all(session, effects)?;
-            forget(session, server)?;
-        }
-    }
-    Ok(())
-}
-
-fn forget(session: &mut Session, server: i64) -> perilune::Result<()> {
-    subscribers::forget(session, server)?;
-    broadcast::forget(session, server)?;
-    queue::forget(session, server)?;
-    notice::forget(session, server)?;
-    session.remove_channel(channel(server))?;
-    session.delete_tree(&place(server)?)
 }

@@ -6,11 +6,11 @@ use perilune_resp::Arguments;
 
 use crate::acl::{Denied, Entry};
 use crate::clock::clock;
-use crate::gate::Context;
+use crate::command::{Command, ADMITTED};
+use crate::context::Context;
 use crate::journal::{cut, Level};
 use crate::refusals::{full_name, pattern_denied};
 use crate::settings::Name;
-use crate::table::{Command, ADMITTED};
 
 impl Context<'_> {
     /// Whether the client's user may run this; `place` is where: toplevel, multi or lua. Refusals are kept for

@@ -21,7 +21,6 @@ use perilune::{Cursor, Node, NodeRef, Session, ValueRef};
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, Protocol, Replies, RequestParser};
 
 use crate::clock::clock;
-use crate::commands::blocking::Wanted;
 use crate::effects::Effects;
 use crate::failure::{text_of, Result};
 use crate::keyspace::{Keys, Kind};
@@ -30,8 +29,32 @@ use crate::mailbox::Letter;
 use crate::name;
 use crate::name::NAME;
 use crate::peers;
+use crate::redis::Redis;
 use crate::seat::Seat;
 use crate::server::Server;
+
+/// What a client waits for. Which commands wait, and how each takes what it wants, the commands say.
+pub(crate) trait Wanted<'a>: Sized {
+    /// Read from the arguments of a command.
+    ///
+    /// # Errors
+    /// They are not as they have to be.
+    fn parse(arguments: Arguments<'a>) -> Result<Self>;
+    /// The keys that it waits for.
+    fn keys(&self) -> Arguments<'a>;
+    /// What its keys have to hold.
+    fn kind(&self) -> Kind;
+    /// Takes it from the first key that has it, or from the one named `only`, and answers; false if none has.
+    ///
+    /// # Errors
+    /// What the database says.
+    fn attempt(&self, keys: &mut Keys<'_>, only: Option<&[u8]>, replies: &mut Replies<'_>) -> Result<bool>;
+}
+
+/// What the clients of this server can wait for.
+pub(crate) trait Waits {
+    type Wanted<'a>: Wanted<'a>;
+}
 
 /// Bytes of a reply that lie at one node.
 const PIECE: usize = 64 << 20;
@@ -127,7 +150,9 @@ fn leave(session: &mut Session, server: i64, ticket: i64) -> Result<bool> {
     let mut parser = RequestParser::default();
     if let Ok(Progress::Complete { .. }) = parser.parse(&record, true) {
         let words = parser.arguments(&record);
-        if let (Some(waiter), Ok(wanted)) = (Waiter::of(words), Wanted::parse(words.from(WAITER))) {
+        if let (Some(waiter), Ok(wanted)) =
+            (Waiter::of(words), <Redis as Waits>::Wanted::parse(words.from(WAITER)))
+        {
             for key in wanted.keys().iter() {
                 session.delete_value(&queue(waiter.database, key)?.with(ticket)?)?;
             }
@@ -194,7 +219,8 @@ fn serve_one(
     let mut parser = RequestParser::default();
     let Ok(Progress::Complete { .. }) = parser.parse(&record, true) else { return Ok(Outcome::Absent) };
     let words = parser.arguments(&record);
-    let (Some(waiter), Ok(wanted)) = (Waiter::of(words), Wanted::parse(words.from(WAITER))) else {
+    let (Some(waiter), Ok(wanted)) = (Waiter::of(words), <Redis as Waits>::Wanted::parse(words.from(WAITER)))
+    else {
         return Ok(Outcome::Absent);
     };
     if server != effects.home && !peers::is_alive(session, server)? {

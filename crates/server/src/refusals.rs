@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use perilune_resp::Arguments;
 
-use crate::table::{self, Command};
+use crate::command::{self, Command};
 
 /// The name of a command, with the word behind it if it is a container.
 pub(crate) fn full_name(command: &Command, arguments: Arguments<'_>) -> String {
@@ -48,7 +48,7 @@ pub(crate) fn unknown_word(container: &str, word: &[u8]) -> String {
 
 /// The refusal of a name that no command has, with the words of Redis; of what is absent on purpose, why.
 pub(crate) fn unknown(arguments: Arguments<'_>) -> String {
-    if let Some(reason) = table::absent(&arguments[0]) {
+    if let Some(reason) = command::absent(&arguments[0]) {
         return reason.to_owned();
     }
     let mut text = format!("ERR unknown command '{}', with args beginning with: ", shown(&arguments[0], 128));

@@ -6,7 +6,7 @@
 use perilune_resp::Arguments;
 
 use crate::acl::special_words;
-use crate::table::{Command, ADMIN, ADMITTED};
+use crate::command::{Command, ADMIN, ADMITTED};
 
 /// Whether a command is for operators, or lets clients in: MONITOR leaves it out.
 pub(crate) fn is_private(command: &Command, arguments: Arguments<'_>) -> bool {

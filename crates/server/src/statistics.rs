@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::clock::clock;
-use crate::table;
+use crate::command;
 
 /// Powers of two of microseconds that are told apart.
 pub(crate) const STEPS: usize = 32;
@@ -224,7 +224,7 @@ fn add_error(errors: &mut BTreeMap<String, u64>, text: &str, count: u64) {
 
 impl Statistics {
     pub(crate) fn new(loops: usize) -> Statistics {
-        let row = || (0..table::NUMBERS).map(|_| OnceLock::new()).collect();
+        let row = || (0..command::NUMBERS).map(|_| OnceLock::new()).collect();
         Statistics {
             loops: (0..loops).map(|_| row()).collect(),
             commands: (0..loops).map(|_| Commands::default()).collect(),

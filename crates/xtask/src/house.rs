@@ -229,6 +229,16 @@ pub(crate) const ORDERS: &[Order] = &[
         "health" "lock" "transaction" "walk" "watch"
     ),
     order!("crates/luahost/src/": "error" "registration" "host" "sandbox"),
+    order!("crates/server/src/":
+        "limits" "random" "clock" "elsewhere" "pattern" "journal" "files" "processor" "awake" "away"
+        "stopwatch" "start_error" "password" "settings" "tls" "stream" "listener" "weights" "timers"
+        "redis" "failure" "numbers" "name" "cursors" "patience" "notify" "seat" "topic" "subscriptions" "rest"
+        "invalidation" "question" "command" "refusals" "acl" "secrets" "statistics" "figures" "memory"
+        "monitors" "mailbox" "inquiry" "nodes" "server" "peers" "published" "metrics" "follower" "effects"
+        "keyspace" "rdb" "waits" "watched" "queue" "subscribers" "client" "slowlog" "census" "tracking"
+        "commit" "context" "handler" "show" "held" "permits" "kept" "eviction" "briefly" "gate" "asking"
+        "dispatch" "expiry" "scripts" "desk" "connection" "commands" "table" "worker" "aside" "running"
+    ),
     order!("crates/cli/src/":
         "failure" "chart" "inspect" "exchange" "import" "keep" "other_lua" "scratch" "serve" "upkeep"
         "arguments" "manual" "script" "collatz" "repl" "workloads"

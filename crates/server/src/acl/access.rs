@@ -5,8 +5,8 @@
 
 use perilune_resp::Arguments;
 
+use crate::command::{Command, READ, WRITE};
 use crate::numbers::lower;
-use crate::table::{Command, READ, WRITE};
 
 /// Bits.
 pub(crate) type Access = u8;

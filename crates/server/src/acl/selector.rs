@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use perilune_resp::Arguments;
 
 use super::access::{access, special_words, unnamed_keys, Access, CATEGORIES, READS, WRITES};
+use crate::command::{commands, find, Command, PUBSUB};
 use crate::limits::ACL_RULES;
 use crate::pattern;
-use crate::table::{commands, find, Command, PUBSUB};
 
 /// Why something is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,7 @@ use perilune_resp::Arguments;
 use sha2::{Digest, Sha256};
 
 use super::selector::{Denied, Selector};
-use crate::table::Command;
+use crate::command::Command;
 
 /// Selectors and passwords that a user may have.
 const PARTS: usize = 1_000;
@@ -218,7 +218,7 @@ mod tests {
     use perilune_resp::ArgumentsBuf;
 
     use super::*;
-    use crate::table::find;
+    use crate::command::find;
 
     fn user(rules: &str) -> User {
         User::parse("u", rules).unwrap()

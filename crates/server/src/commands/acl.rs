@@ -9,13 +9,14 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
 use crate::acl::{reply_log, special_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::asking;
+use crate::command::{commands, find};
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::files::replace;
-use crate::gate::{full_name, pattern_denied, wrong_number, Context};
 use crate::inquiry::Form;
 use crate::numbers::lower;
+use crate::refusals::{full_name, pattern_denied, wrong_number};
 use crate::settings::Name;
-use crate::table::{commands, find};
 
 const NO_FILE: &str =
     "ERR This server is not configured to use an ACL file: start it with `aclfile`. Users are kept in \

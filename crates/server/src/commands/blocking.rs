@@ -15,11 +15,12 @@ use super::lists::{self, Side};
 use super::{count_option, numbered, zsets};
 use crate::client::Queued;
 use crate::clock::clock;
+use crate::context::Context;
 use crate::failure::{refuse, Result, SYNTAX};
-use crate::gate::Context;
 use crate::keyspace::{Keys, Kind};
 use crate::numbers::{integer, lower};
-use crate::queue::{self, Waiter};
+use crate::queue::{self, Waiter, Waits, Wanted as _};
+use crate::redis::Redis;
 
 /// What is to be taken.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +43,12 @@ pub(crate) struct Wanted<'a> {
     timeout: &'a [u8],
 }
 
-impl<'a> Wanted<'a> {
-    pub(crate) fn parse(arguments: Arguments<'a>) -> Result<Wanted<'a>> {
+impl Waits for Redis {
+    type Wanted<'a> = Wanted<'a>;
+}
+
+impl<'a> queue::Wanted<'a> for Wanted<'a> {
+    fn parse(arguments: Arguments<'a>) -> Result<Wanted<'a>> {
         let last = arguments.len().saturating_sub(1);
         let some = |taking| (arguments.from(1).first(last.saturating_sub(1)), taking, last);
         let (keys, taking, timeout) = match arguments.get(0).map(lower).as_deref() {
@@ -77,26 +82,18 @@ impl<'a> Wanted<'a> {
         Ok(Wanted { arguments, keys, taking, timeout: arguments.get(timeout).unwrap_or_default() })
     }
 
-    /// The keys that it waits for.
-    pub(crate) fn keys(&self) -> Arguments<'a> {
+    fn keys(&self) -> Arguments<'a> {
         self.keys
     }
 
-    /// What its keys have to hold.
-    pub(crate) fn kind(&self) -> Kind {
+    fn kind(&self) -> Kind {
         match self.taking {
             Taking::Element(_) | Taking::Elements(..) | Taking::Move => Kind::List,
             Taking::Member(_) | Taking::Members(..) => Kind::Zset,
         }
     }
 
-    /// Takes it from the first key that has it, or from the one named `only`, and answers; false if none has.
-    pub(crate) fn attempt(
-        &self,
-        keys: &mut Keys<'_>,
-        only: Option<&[u8]>,
-        replies: &mut Replies<'_>,
-    ) -> Result<bool> {
+    fn attempt(&self, keys: &mut Keys<'_>, only: Option<&[u8]>, replies: &mut Replies<'_>) -> Result<bool> {
         for name in self.keys.iter().filter(|name| only.is_none_or(|only| only == *name)) {
             let taken = match self.taking {
                 Taking::Element(side) => lists::pop_named(keys, name, side, replies)?,
@@ -115,7 +112,9 @@ impl<'a> Wanted<'a> {
         }
         Ok(false)
     }
+}
 
+impl Wanted<'_> {
     /// Where nothing may wait.
     fn nothing(&self, replies: &mut Replies<'_>) {
         match self.taking {

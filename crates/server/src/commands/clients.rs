@@ -12,13 +12,14 @@ use super::tracking;
 use crate::asking;
 use crate::census::{self, Filter, Holds};
 use crate::client::ReplyMode;
+use crate::connection::Connection;
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::{wrong_number, Context};
 use crate::inquiry::Form;
 use crate::invalidation::redirected;
-use crate::mailbox::Letter;
 use crate::numbers::{integer, lower};
 use crate::peers;
+use crate::refusals::wrong_number;
 
 const HELP: &[&str] = &[
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -82,7 +83,8 @@ pub(crate) fn client(
         b"tracking" => tracking::tracking(context, arguments, replies),
         b"caching" => tracking::caching(context, &rest[0], replies),
         b"info" => {
-            let holds = Holds { descriptor: -1, ..Holds::default() }.and_command(arguments);
+            let connection = size_of::<Connection>();
+            let holds = Holds { descriptor: -1, connection, ..Holds::default() }.and_command(arguments);
             replies.verbatim(census::line(context.client, holds).as_bytes());
             Ok(())
         }
@@ -197,36 +199,4 @@ pub(crate) fn monitor(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut
     }
     replies.simple("OK");
     Ok(())
-}
-
-/// Shows monitors a command that is about to run, for its client or for a script of it.
-#[cold]
-pub(crate) fn show(context: &mut Context<'_>, arguments: Arguments<'_>, by_script: bool) {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let client = &context.client;
-    let from = match client.address.strip_suffix(":0") {
-        _ if by_script => "lua".to_owned(),
-        Some(path) => format!("unix:{path}"),
-        None => client.address.to_string(),
-    };
-    let mut text = format!("+{}.{:06} [{} {from}]", now.as_secs(), now.subsec_micros(), client.database);
-    for argument in arguments.iter() {
-        text.push_str(" \"");
-        for byte in argument {
-            match byte {
-                b'"' | b'\\' => text.extend(['\\', char::from(*byte)]),
-                b'\n' => text.push_str("\\n"),
-                b'\r' => text.push_str("\\r"),
-                b'\t' => text.push_str("\\t"),
-                b' '..=b'~' => text.push(char::from(*byte)),
-                _ => text.push_str(&format!("\\x{byte:02x}")),
-            }
-        }
-        text.push('"');
-    }
-    text.push_str("\r\n");
-    let bytes: Arc<[u8]> = text.into_bytes().into();
-    for seat in context.server.monitors.all() {
-        context.effects.letters.push((seat.thread, Letter::Push { seat, bytes: Arc::clone(&bytes) }));
-    }
 }

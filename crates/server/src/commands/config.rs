@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use perilune_resp::{Arguments, Replies};
 
 use crate::commands::acl::with_password;
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::{wrong_number, Context};
 use crate::journal::Level;
 use crate::mailbox::Mailbox;
 use crate::numbers::lower;
 use crate::pattern;
+use crate::refusals::wrong_number;
 use crate::server::Server;
 use crate::settings::{find, fixed, rewrite, Name, Scope, Setting, FIXED, SETTINGS};
 

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::{wrong_number, Context};
 use crate::limits::{ENTRIES, ENTRIES_AT_ONCE, ENTRY_DELAY, ENTRY_DELAY_MOST};
 use crate::numbers::{integer, lower};
+use crate::refusals::wrong_number;
 use crate::rest::{Pending, Work};
 
 pub(crate) fn ping(

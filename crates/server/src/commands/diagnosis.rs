@@ -7,13 +7,14 @@ use perilune_resp::{parse_integer, Arguments, Replies};
 
 use super::info;
 use crate::clock::clock;
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::{wrong_number, Context};
 use crate::keyspace::Keys;
 use crate::numbers::lower;
+use crate::refusals::wrong_number;
 use crate::settings::Name;
 use crate::statistics::{Delays, STEPS};
-use crate::{slowlog, table};
+use crate::{command, slowlog};
 
 const SLOWLOG_HELP: &[&str] = &[
     "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -205,7 +206,7 @@ fn histogram(context: &Context<'_>, names: Arguments<'_>, replies: &mut Replies<
     let statistics = &context.server.statistics;
     let mut told = Vec::new();
     if context.server.live.is_on(Name::LatencyTracking) {
-        let wanted = table::counted().filter(|(name, _)| is_wanted(name));
+        let wanted = command::counted().filter(|(name, _)| is_wanted(name));
         told.extend(wanted.filter_map(|(name, number)| Some((name, statistics.of(number)?))));
         told.retain(|(_, sums)| sums.timed() > 0);
     }

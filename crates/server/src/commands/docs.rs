@@ -2,7 +2,7 @@
 
 use perilune_resp::Replies;
 
-use crate::table::Argument;
+use crate::command::Argument;
 
 /// An array of arguments, each a map.
 pub(super) fn arguments(all: &[Argument], replies: &mut Replies<'_>) {

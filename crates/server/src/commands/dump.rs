@@ -13,11 +13,11 @@ use perilune_resp::{Arguments, Replies};
 use sha2::{Digest, Sha256};
 
 use crate::clock::clock;
+use crate::context::Context;
+use crate::eviction::{self, Before};
 use crate::failure::{refuse, Result, SYNTAX};
-use crate::gate::Context;
 use crate::keyspace::{Contents, Keys, Scored};
 use crate::limits::VALUE_BYTES;
-use crate::memory::{self, Before};
 use crate::notify;
 use crate::numbers::{integer, lower};
 
@@ -196,7 +196,7 @@ pub(crate) fn restore(
         let mut keys = Keys::new(session, effects, database, clock(), true);
         Ok(put(&mut keys, arguments, &options, replies)?)
     })?;
-    memory::restored(context.server, database, &arguments[1], options.used);
+    eviction::restored(context.server, database, &arguments[1], options.used);
     Ok(())
 }
 

@@ -5,11 +5,12 @@ use perilune_resp::{parse_integer, Arguments, Replies};
 use sha2::{Digest, Sha256};
 
 use crate::commands::scripts::{kill, run, split, Work};
+use crate::context::Context;
+use crate::eviction;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::{wrong_number, Context};
-use crate::memory;
 use crate::numbers::lower;
 use crate::pattern;
+use crate::refusals::wrong_number;
 use crate::scripts::calls::Registered;
 use crate::scripts::header::{self, Flags};
 use crate::scripts::state::State;
@@ -196,8 +197,8 @@ pub(crate) fn function(
 
 /// Refuses if memory is short.
 fn need_memory(context: &mut Context<'_>) -> Result<()> {
-    if memory::is_limited(context.server) && !context.make_room(0) {
-        return refuse(memory::FULL);
+    if eviction::is_limited(context.server) && !context.make_room(0) {
+        return refuse(eviction::FULL);
     }
     Ok(())
 }

@@ -6,11 +6,11 @@ use perilune_resp::{Arguments, Protocol, Replies};
 use super::pick_some;
 use super::scan::scan_elements;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Names};
 use crate::notify;
 use crate::numbers::{add_decimals, double_of, drawn, integer, integer_of, lower};
 use crate::random;
+use crate::refusals::wrong_number;
 
 /// A hash, open.
 struct Hash<'n> {

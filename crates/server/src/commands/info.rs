@@ -7,14 +7,14 @@ use perilune::{node, Cursor};
 use perilune_resp::{Arguments, Replies};
 
 use crate::clock::clock;
+use crate::command;
+use crate::context::Context;
 use crate::failure::Result;
-use crate::gate::Context;
 use crate::keyspace::{databases, expiries, is_due};
 use crate::numbers::lower;
 use crate::published;
 use crate::published::Published;
 use crate::settings::Name;
-use crate::table;
 
 type Fields = Vec<(String, String)>;
 
@@ -315,7 +315,7 @@ fn expiring(context: &mut Context<'_>) -> Result<BTreeMap<i64, (i64, i64)>> {
 
 fn command_fields(context: &Context<'_>) -> Fields {
     let statistics = &context.server.statistics;
-    let told = table::counted().filter_map(|(name, number)| Some((name, statistics.of(number)?)));
+    let told = command::counted().filter_map(|(name, number)| Some((name, statistics.of(number)?)));
     told.map(|(name, sums)| {
         let each = sums.microseconds as f64 / sums.calls.max(1) as f64;
         let text = format!(
@@ -335,7 +335,7 @@ fn latency_fields(context: &Context<'_>) -> Fields {
         return fields;
     }
     let wanted = live.text(Name::LatencyTrackingInfoPercentiles);
-    for (name, number) in table::counted() {
+    for (name, number) in command::counted() {
         let Some(sums) = statistics.of(number).filter(|sums| sums.timed() > 0) else { continue };
         // The upper end of the step that holds so many of the calls.
         let percentile = |wanted: f64| {

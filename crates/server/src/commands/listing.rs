@@ -3,11 +3,12 @@
 use perilune_resp::{Arguments, ArgumentsBuf, Replies};
 
 use crate::acl::{access, special_words, Access, READS, WRITES};
+use crate::command::{self, Command, Facts, MOVABLE};
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::{wrong_number, Context};
 use crate::numbers::lower;
 use crate::pattern;
-use crate::table::{self, Command, Facts, MOVABLE};
+use crate::refusals::wrong_number;
 
 const HELP: &[&str] = &[
     "COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -31,7 +32,7 @@ const HELP: &[&str] = &[
 
 /// Every command.
 fn all() -> impl ExactSizeIterator<Item = Entry> {
-    table::commands().iter().map(|command| Entry::of(command))
+    command::commands().iter().map(|command| Entry::of(command))
 }
 
 pub(crate) fn command(
@@ -45,7 +46,7 @@ pub(crate) fn command(
     };
     let named = arguments.from(2);
     match &*lower(word) {
-        b"count" if named.is_empty() => replies.count(table::commands().len()),
+        b"count" if named.is_empty() => replies.count(command::commands().len()),
         b"info" if named.is_empty() => infos(all().map(Some), replies),
         b"info" => infos(named.iter().map(Entry::find), replies),
         b"docs" if named.is_empty() => docs(&all().collect::<Vec<_>>(), replies),
@@ -74,7 +75,7 @@ impl Entry {
     /// The entry called `name`: a command, or `container|word`, in any case.
     fn find(name: &[u8]) -> Option<Entry> {
         let mut parts = name.splitn(2, |byte| *byte == b'|');
-        let command = table::find(parts.next()?)?;
+        let command = command::find(parts.next()?)?;
         let word = match parts.next() {
             None => None,
             Some(word) => {
@@ -119,7 +120,7 @@ impl Entry {
 
     /// What Redis says of it.
     fn facts(self) -> Option<Facts> {
-        table::facts(&self.name())
+        command::facts(&self.name())
     }
 
     fn write(self, replies: &mut Replies<'_>) {
@@ -288,7 +289,7 @@ fn list(filter: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
 
 /// COMMAND GETKEYS; with flags, what the command does with each key.
 fn keys(arguments: Arguments<'_>, flags: bool, replies: &mut Replies<'_>) -> Result<()> {
-    let Some(command) = table::find(&arguments[0]) else { return refuse("ERR Invalid command specified") };
+    let Some(command) = command::find(&arguments[0]) else { return refuse("ERR Invalid command specified") };
     if command.keys.0 == 0 && !command.is(MOVABLE) {
         return refuse("ERR The command has no key arguments");
     }

@@ -7,10 +7,10 @@ use perilune::{Neighbour, Node, Session};
 use perilune_resp::{Arguments, Replies};
 
 use crate::failure::{refuse, refuse_with, Result, INDEX_RANGE, NO_KEY, SYNTAX};
-use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind};
 use crate::notify;
 use crate::numbers::{from_end, integer, lower, positive, span};
+use crate::refusals::wrong_number;
 
 /// A list, open.
 struct List<'n> {

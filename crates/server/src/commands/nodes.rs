@@ -11,85 +11,20 @@
 //! - A lock granted to a client that has ended meanwhile is released by the thread that got it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex};
 
 use perilune::remote::{Peer, Served, Waiting};
-use perilune::{Database, Durability, Session, TransactionOptions};
+use perilune::{Durability, Session, TransactionOptions};
 use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
+use crate::context::Context;
 use crate::failure::{refuse, Result};
-use crate::gate::Context;
-use crate::limits::WAITERS;
 use crate::mailbox::Later;
+use crate::nodes::{locked, Nodes};
 
 const REMOTE: &str =
     "NOAUTH nodes are served to clients of other machines by servers with a password only: set \
                       `requirepass`";
-
-/// What a connection has that works with nodes.
-#[derive(Debug)]
-pub(crate) struct Nodes {
-    peer: Peer,
-    /// Its watches belong to this session, and its waits use it.
-    own: Option<Arc<Mutex<Session>>>,
-    ended: Arc<AtomicBool>,
-}
-
-impl Nodes {
-    /// Its connection has ended.
-    pub(crate) fn end(&mut self, session: &mut Session) {
-        // NB: before the locks are released: a lock that is granted later is released by who got it.
-        self.ended.store(true, Ordering::SeqCst);
-        self.peer.end(session);
-    }
-}
-
-/// The threads that wait for clients of a server.
-#[derive(Debug)]
-pub(crate) struct Waiters {
-    /// None once the server has ended.
-    database: Mutex<Option<Database>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Waiters {
-    pub(crate) fn new(database: &Database) -> Waiters {
-        Waiters { database: Mutex::new(Some(database.clone())), threads: Mutex::default() }
-    }
-
-    /// Waits until nobody waits any more.
-    pub(crate) fn end(&self) {
-        *locked(&self.database) = None;
-        for thread in std::mem::take(&mut *locked(&self.threads)) {
-            // One that panicked has said so.
-            let _ = thread.join();
-        }
-    }
-
-    fn session(&self) -> Option<Arc<Mutex<Session>>> {
-        let session = locked(&self.database).as_ref()?.session().ok()?;
-        Some(Arc::new(Mutex::new(session)))
-    }
-
-    /// Whether one more may wait.
-    fn has_room(&self) -> bool {
-        let mut threads = locked(&self.threads);
-        threads.retain(|thread| !thread.is_finished());
-        threads.len() < WAITERS
-    }
-
-    fn start(&self, wait: impl FnOnce() + Send + 'static) {
-        // Where there is no thread, the wait is dropped, and its `Later` answers.
-        if let Ok(thread) = thread::Builder::new().name("wait".to_owned()).stack_size(256 << 10).spawn(wait) {
-            locked(&self.threads).push(thread);
-        }
-    }
-}
 
 /// Whether the client may reach nodes from where it is.
 pub(super) fn admit(context: &Context<'_>) -> Result<()> {

@@ -4,11 +4,12 @@ use perilune::{TransactionOptions, ValueRef};
 use perilune_resp::{Arguments, Replies};
 
 use crate::clock::clock;
+use crate::context::Context;
+use crate::eviction;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::{wrong_number, Context};
 use crate::keyspace::{Keys, Kind};
-use crate::memory;
 use crate::numbers::lower;
+use crate::refusals::wrong_number;
 use crate::server::Server;
 
 const NO_LFU: &str =
@@ -71,7 +72,7 @@ fn tell(
         replies.null();
         return Ok(());
     };
-    let (policy, known) = (memory::policy(server), || memory::uses_of(server, keys.database, name));
+    let (policy, known) = (eviction::policy(server), || eviction::uses_of(server, keys.database, name));
     match word {
         b"encoding" if entry.kind != Kind::String => replies.bulk(b"nodes"),
         b"encoding" => match keys.string(&key, &entry)? {

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use perilune_resp::{Arguments, Replies};
 
 use crate::client::Client;
+use crate::context::Context;
 use crate::effects::Effects;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::gate::{wrong_number, Context};
 use crate::keyspace::Keys;
 use crate::limits::{SUBSCRIBED_AT_ONCE, SUBSCRIBED_BYTES};
 use crate::numbers::lower;
 use crate::pattern;
+use crate::refusals::wrong_number;
 use crate::rest::Work;
 use crate::settings::Name;
 use crate::subscribers;

@@ -5,9 +5,10 @@ use std::thread;
 use perilune_resp::{Arguments, Replies};
 
 use crate::clock::clock;
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::{wrong_number, Context};
 use crate::numbers::lower;
+use crate::refusals::wrong_number;
 
 pub(crate) fn time(_: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

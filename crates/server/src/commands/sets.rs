@@ -7,11 +7,11 @@ use perilune_resp::{Arguments, Replies};
 use super::pick_some;
 use super::scan::scan_elements;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::wrong_number;
 use crate::keyspace::{Entry, Key, Keys, Kind, Names};
 use crate::notify;
 use crate::numbers::{drawn, lower, positive};
 use crate::random;
+use crate::refusals::wrong_number;
 
 type Members = BTreeSet<Vec<u8>>;
 

@@ -12,8 +12,8 @@ use perilune_resp::{Arguments, Replies};
 
 use crate::clock::clock;
 use crate::commands::{nodes, scripts};
+use crate::context::Context;
 use crate::failure::{refuse, Failure, Result};
-use crate::gate::Context;
 use crate::scripts::calls::Caller;
 use crate::scripts::state::State;
 use crate::scripts::watch;

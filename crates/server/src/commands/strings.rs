@@ -4,11 +4,11 @@ use perilune_resp::{Arguments, Replies};
 
 use super::expiry::{deadline, Unit};
 use crate::failure::{refuse, refuse_with, Result, SYNTAX, TOO_LONG, WRONG_TYPE};
-use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Held, Key, Keys, Kind};
 use crate::limits::VALUE_BYTES;
 use crate::notify;
 use crate::numbers::{add_decimals, from_end, integer, integer_of, lower};
+use crate::refusals::wrong_number;
 
 /// The bytes of the string at `key`; none if nothing lies there.
 pub(crate) fn load(keys: &mut Keys<'_>, key: &Key<'_>, entry: Option<&Entry>) -> Result<Vec<u8>> {

@@ -9,8 +9,8 @@ use perilune_resp::{Arguments, Replies};
 
 use crate::asking;
 use crate::client::Client;
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
-use crate::gate::Context;
 use crate::inquiry::Form;
 use crate::invalidation::{redirected, Prefixes, Tracking};
 use crate::limits::SUBSCRIBED_BYTES;

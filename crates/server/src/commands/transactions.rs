@@ -8,8 +8,9 @@ use perilune_resp::{Arguments, Replies};
 
 use crate::client::Queue;
 use crate::clock::clock;
+use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Failure, Result};
-use crate::gate::{wrong_number, Context};
+use crate::refusals::wrong_number;
 use crate::watched::Watched;
 
 pub(crate) fn multi(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {

@@ -5,11 +5,11 @@ use perilune_resp::{Arguments, Protocol, Replies};
 use super::scan::scan_elements;
 use super::{count_option, numbered, pick_some};
 use crate::failure::{refuse, refuse_with, Result, NOT_FLOAT, SYNTAX};
-use crate::gate::wrong_number;
 use crate::keyspace::{text, Entry, Key, Keys, Kind, Scored, SortedSet};
 use crate::notify;
 use crate::numbers::{double, double_of, drawn, lower, positive};
 use crate::random;
+use crate::refusals::wrong_number;
 
 /// A sorted set, open.
 pub(super) struct Zset<'n> {

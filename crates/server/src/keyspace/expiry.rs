@@ -71,18 +71,6 @@ pub(crate) fn readdress(session: &mut Session, first: i64, second: i64) -> Resul
     Ok(())
 }
 
-/// Removes keys that have expired, a few in one transaction; how many entries of the index it took. Fewer
-/// than [`SWEPT_AT_ONCE`] mean that none is left.
-pub(crate) fn sweep(session: &mut Session, effects: &mut Effects, now: i64) -> perilune::Result<usize> {
-    let before = effects.mark();
-    session.transaction(|session| {
-        effects.rewind(before);
-        let swept = sweep_some(session, effects, now)?;
-        effects.finish(session)?;
-        Ok(swept)
-    })
-}
-
 /// The database and the time that an entry of the index is about; none if its key is gone or does not expire then.
 pub(crate) fn is_due(session: &mut Session, entry: &Node) -> Result<Option<(i64, i64)>> {
     let subscripts = entry.subscripts()?;
@@ -118,7 +106,9 @@ pub(crate) fn tell_expired(
     Ok(())
 }
 
-fn sweep_some(session: &mut Session, effects: &mut Effects, now: i64) -> Result<usize> {
+/// Removes keys that have expired, in the open transaction; how many entries of the index it took. Fewer than [`SWEPT_AT_ONCE`]
+/// mean that none is left.
+pub(crate) fn sweep(session: &mut Session, effects: &mut Effects, now: i64) -> Result<usize> {
     let index = index()?;
     let mut swept = 0;
     while swept < SWEPT_AT_ONCE {

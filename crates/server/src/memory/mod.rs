@@ -1,47 +1,25 @@
-//! `maxmemory`: what the database takes, whether that is too much, and room for what wants to be written.
+//! What a server knows of the memory that the database takes, and of how its keys are used. What follows from it, room for
+//! what wants to be written, is `eviction`.
 //!
 //! What counts is the pages of the file that hold something now: all of the database, nodes of programs too, since
 //! that is what an operator has to provide; not what only the last checkpoint or a snapshot keeps, since that goes by
 //! itself, and not the memory of servers, since the kernel bounds that.
-//!
-//! Invariants
-//! - Without `maxmemory` a command pays one load.
-//! - A command evicts at most [`EVICTED_AT_ONCE`] keys, and some more for each KiB that it brings.
-//! - A command is refused only by a fresh measure.
-//!
-//! Deliberately absent: eviction for what programs write by node; they have `max_size`.
 
-mod evict;
+mod pool;
 mod uses;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use perilune::{Database, Session};
-use perilune_resp::Arguments;
+use perilune::Database;
 
-use self::evict::{Evicted, Pool};
-use self::uses::{Use, Uses, BEGIN};
-use crate::effects::Effects;
-use crate::failure::Result;
-use crate::gate::Context;
-use crate::server::Server;
-use crate::settings::{Name, Policy};
-use crate::table::{Command, GROWS, IMMEDIATE};
-
-/// The refusal of a command that would need more memory.
-pub(crate) const FULL: &str = "OOM command not allowed when used memory > 'maxmemory'.";
-
-/// Keys that a small command evicts at most.
-const EVICTED_AT_ONCE: usize = 8;
+pub(crate) use self::pool::{Candidate, Pool, POOL};
+pub(crate) use self::uses::{Rates, Use, Uses, BEGIN};
 
 /// How old a measure may be, and how much longer than the measuring itself took.
 const FRESH: Duration = Duration::from_millis(5);
 const SPARING: u32 = 20;
-
-/// What commands may bring, as a part of the limit, before it is measured anew in any case.
-const PART: u64 = 64;
 
 /// What a server knows of the database's memory.
 #[derive(Debug)]
@@ -51,12 +29,12 @@ pub(crate) struct Memory {
     /// The most that has been measured.
     peak: AtomicU64,
     /// Bytes that commands have brought since.
-    brought: AtomicU64,
+    pub(crate) brought: AtomicU64,
     /// Why nothing can be written; 0: it can.
     stopped: AtomicU64,
     measured: Mutex<Measured>,
-    pool: Mutex<Pool>,
-    uses: Uses,
+    pub(crate) pool: Mutex<Pool>,
+    pub(crate) uses: Uses,
 }
 
 /// When it was measured last, and how long that took.
@@ -66,7 +44,7 @@ struct Measured {
     took: Duration,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -103,8 +81,11 @@ impl Memory {
         Ok(self.used.load(Ordering::Relaxed))
     }
 
-    /// The same, measured now.
-    fn used_now(&self, database: &Database) -> perilune::Result<u64> {
+    /// Bytes that are in use, measured now.
+    ///
+    /// # Errors
+    /// The database cannot be measured.
+    pub(crate) fn used_now(&self, database: &Database) -> perilune::Result<u64> {
         lock(&self.measured).at = None;
         self.used(database)
     }
@@ -127,126 +108,4 @@ fn measure(database: &Database) -> perilune::Result<(u64, u64)> {
         |name: &str| figures.iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value);
     let kept = value("free_bytes") + value("checkpoint_bytes") + value("snapshot_bytes");
     Ok((value("file_bytes").saturating_sub(kept), value("writes_stopped")))
-}
-
-/// Whether there is a limit at all.
-#[inline]
-pub(crate) fn is_limited(server: &Server) -> bool {
-    server.live.number(Name::MaxMemory) > 0
-}
-
-impl Context<'_> {
-    /// Whether a command may run as far as memory goes; evicts keys if the policy says so, each in a transaction of its
-    /// own. EXEC may if all that is queued may.
-    #[cold]
-    pub(crate) fn has_room(&mut self, command: &Command, arguments: Arguments<'_>) -> bool {
-        // What is queued takes memory, too.
-        if command.is(GROWS) || self.client.queue.is_some() && !command.is(IMMEDIATE) {
-            return self.make_room(arguments.iter().map(<[u8]>::len).sum::<usize>() as u64);
-        }
-        let queue = self.client.queue.as_ref().filter(|queue| command.name == "exec" && !queue.failed);
-        let grows = queue.filter(|queue| queue.commands.iter().any(|(command, _)| command.is(GROWS)));
-        grows.map(|queue| queue.bytes as u64).is_none_or(|bytes| self.make_room(bytes))
-    }
-
-    /// Sees to it that there is room for so many bytes: true if there is, or is about to be.
-    pub(crate) fn make_room(&mut self, bytes: u64) -> bool {
-        // Inside a transaction it is too late: what it reads must stay. It was asked before.
-        if self.session.depth() > 0 {
-            return true;
-        }
-        // A database that cannot be measured tells what is wrong with it when it is written to.
-        make_room(self.server, self.session, self.effects, bytes).unwrap_or(true)
-    }
-
-    /// Notes that a command uses its keys, for the policies that count uses.
-    #[cold]
-    pub(crate) fn note_uses(&mut self, command: &Command, arguments: Arguments<'_>) {
-        let untouched = self.client.leaves_untouched && command.name != "touch";
-        if untouched || UNTOUCHING.contains(&command.name) {
-            return;
-        }
-        let (uses, rates) = (&self.server.memory.uses, evict::rates(self.server));
-        for place in command.key_places(arguments).unwrap_or_default() {
-            if let Some(key) = arguments.get(place) {
-                uses.note(self.client.database, key, rates);
-            }
-        }
-    }
-}
-
-/// Commands that ask about keys without using them.
-const UNTOUCHING: [&str; 7] = ["exists", "expiretime", "object", "pexpiretime", "pttl", "ttl", "type"];
-
-/// Whether the policy counts uses.
-#[inline]
-pub(crate) fn counts_uses(server: &Server) -> bool {
-    policy(server).counts_uses()
-}
-
-/// What `maxmemory-policy` says.
-pub(crate) fn policy(server: &Server) -> Policy {
-    Policy::of(server.live.number(Name::MaxMemoryPolicy))
-}
-
-/// What is known of a key's uses.
-pub(crate) fn uses_of(server: &Server, database: i64, key: &[u8]) -> Use {
-    server.memory.uses.of(database, key, evict::rates(server))
-}
-
-/// How RESTORE says that a key was used before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Before {
-    Idle(u32),
-    Counter(u8),
-}
-
-/// A key has been restored: used now, unless it is said how before; of that counts what the policy counts.
-pub(crate) fn restored(server: &Server, database: i64, key: &[u8], before: Option<Before>) {
-    let (uses, policy) = (&server.memory.uses, policy(server));
-    match before {
-        _ if !policy.counts_uses() => {}
-        Some(Before::Idle(idle)) if policy.is_lru() => uses.set(database, key, Use { idle, counter: BEGIN }),
-        Some(Before::Counter(counter)) if policy.is_lfu() => {
-            uses.set(database, key, Use { idle: 0, counter })
-        }
-        _ => uses.note(database, key, evict::rates(server)),
-    }
-}
-
-fn make_room(server: &Server, session: &mut Session, effects: &mut Effects, bytes: u64) -> Result<bool> {
-    let memory = &server.memory;
-    let most = server.live.number(Name::MaxMemory).max(0) as u64;
-    if most == 0 {
-        return Ok(true);
-    }
-    let brought = memory.brought.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    let much = brought > most / PART;
-    let used = if much { memory.used_now(&server.database) } else { memory.used(&server.database) };
-    if used? <= most {
-        return Ok(true);
-    }
-    let policy = policy(server);
-    if policy == Policy::NoEviction {
-        return Ok(memory.used_now(&server.database)? <= most);
-    }
-    // Twice of what comes, so that what is used shrinks until pages are free.
-    let (mut wanted, mut evicted, begun) = (2 * bytes + 1, 0, Instant::now());
-    let keys = EVICTED_AT_ONCE + (bytes / 1_024) as usize;
-    while wanted > 0 && evicted < keys {
-        session.free_up(true);
-        let one = evict::one(server, session, effects, policy);
-        session.free_up(false);
-        match one? {
-            Evicted::Key(freed) => {
-                wanted = wanted.saturating_sub(freed);
-                evicted += 1;
-            }
-            // The next command goes on: what is cleared is room, too.
-            Evicted::Entries => return Ok(true),
-            Evicted::Nothing => break,
-        }
-    }
-    server.note_delay("eviction-cycle", begun.elapsed());
-    Ok(evicted > 0 || memory.used_now(&server.database)? <= most)
 }

@@ -14,19 +14,20 @@ use perilune_resp::{Arguments, ArgumentsBuf, Protocol, Replies};
 
 use crate::acl::User;
 use crate::client::Client;
+use crate::command::{self, Command, GROWS, NOSCRIPT, POSTS, WRITE};
+use crate::context::Context;
 use crate::effects::Effects;
+use crate::eviction;
 use crate::failure;
-use crate::gate::Context;
 use crate::journal::Level;
 use crate::kept;
-use crate::memory;
 use crate::scripts::nodes::Terms;
 use crate::scripts::redis::{Asked, NODES, REDIS};
-use crate::scripts::stopwatch::Stopwatch;
+use crate::stopwatch::Stopwatch;
 use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
-use crate::table::{self, Command, GROWS, NOSCRIPT, POSTS, WRITE};
+use crate::stopwatch::Stopwatch;
 
 /// Bytes of what a script says that its line of the log has.
 const LOGGED_BYTES: usize = 1 << 10;
@@ -147,8 +148,8 @@ impl<'c> Caller<'c> {
         let command = match self.known(arguments) {
             Ok(command) => command,
             Err(text) => {
-                let command = arguments.get(0).and_then(table::find);
-                let number = command.map(|command| table::number(command, arguments));
+                let command = arguments.get(0).and_then(command::find);
+                let number = command.map(|command| command::number(command, arguments));
                 self.effects.tally.rejected(number, text);
                 replies.error(text);
                 return ControlFlow::Continue(());
@@ -162,7 +163,7 @@ impl<'c> Caller<'c> {
             may_park: false,
         };
         if let Err(text) = context.permit(command, arguments, "lua") {
-            context.effects.tally.rejected(Some(table::number(command, arguments)), &text);
+            context.effects.tally.rejected(Some(command::number(command, arguments)), &text);
             replies.error(&text);
             return ControlFlow::Continue(());
         }
@@ -203,7 +204,7 @@ impl<'c> Caller<'c> {
 
     /// The command, if a script may run it so.
     fn known(&self, arguments: Arguments<'_>) -> Result<&'static Command, &'static str> {
-        let Some(command) = arguments.get(0).and_then(table::find) else {
+        let Some(command) = arguments.get(0).and_then(command::find) else {
             return Err("ERR Unknown Redis command called from script");
         };
         if !command.takes(arguments.len()) {
@@ -221,7 +222,7 @@ impl<'c> Caller<'c> {
             return Err("ERR Write commands are not allowed from read-only scripts.");
         }
         if self.is_full && !self.wrote && command.is(GROWS) {
-            return Err(memory::FULL);
+            return Err(eviction::FULL);
         }
         Ok(command)
     }
@@ -229,7 +230,7 @@ impl<'c> Caller<'c> {
     /// Whether the client may run a command: 1 or 0; nothing if there is none.
     fn allowed(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
         let arguments = as_arguments(texts);
-        let Some(command) = table::find(&arguments[0]).filter(|command| command.takes(arguments.len()))
+        let Some(command) = command::find(&arguments[0]).filter(|command| command.takes(arguments.len()))
         else {
             return;
         };
@@ -373,7 +374,7 @@ impl<'c> Caller<'c> {
         let user = self.client.user(&self.server.acl);
         let may = |name: &&str| {
             let words: ArgumentsBuf = [name, "node"].into_iter().collect();
-            let command = table::find(name.as_bytes());
+            let command = command::find(name.as_bytes());
             let check = |user: &User, command| user.check(command, words.as_arguments()).is_ok();
             matches!((user, command), (Some(user), Some(command)) if check(user, command))
         };
@@ -447,7 +448,7 @@ impl Answers for Caller<'_> {
             Asked::Log if self.in_place => return ControlFlow::Break(()),
             Asked::Log => self.log(first, arguments.get(1).unwrap_or_default()),
             Asked::Sha1 => answer.extend_from_slice(store::sha(first).as_bytes()),
-            Asked::Command => answer.extend(table::find(first).map(|_| b'1')),
+            Asked::Command => answer.extend(command::find(first).map(|_| b'1')),
             Asked::Allowed => self.allowed(arguments, answer),
             Asked::Register => self.register(arguments, answer),
         }

@@ -14,7 +14,7 @@ use perilune::{node, NodeRef, Session, Subscript};
 use perilune_luahost::sandbox::{Code, Form, Outcome, Run};
 
 use crate::clock::clock;
-use crate::gate::Context;
+use crate::context::Context;
 use crate::scripts::calls::{Caller, Registered};
 use crate::scripts::header::{library, Flags};
 use crate::scripts::state::State;

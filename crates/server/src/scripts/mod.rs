@@ -16,7 +16,6 @@ mod redis;
 pub(crate) mod rest;
 mod shipped;
 pub(crate) mod state;
-pub(crate) mod stopwatch;
 pub(crate) mod store;
 pub(crate) mod watch;
 
@@ -31,7 +30,7 @@ use perilune_luahost::sandbox::Pool;
 use self::rest::Rest;
 use self::state::State;
 use self::watch::Watched;
-use crate::server::Server;
+use crate::server::{Sandboxes, Server};
 use crate::settings::Name;
 
 /// What the threads of a server share for scripts.
@@ -125,13 +124,6 @@ impl Scripts {
         }
     }
 
-    /// Lets the thread that looks after scripts see that the server ends.
-    pub(crate) fn stop(&self) {
-        if let Some(watcher) = self.watcher.get() {
-            watcher.unpark();
-        }
-    }
-
     /// The thread that looks after scripts has nothing to do until one begins; whether one has.
     fn sleep(&self, has_loops: impl Fn() -> bool) -> bool {
         self.awake.store(false, Ordering::Relaxed);
@@ -148,6 +140,14 @@ impl Scripts {
             return;
         }
         lock(&self.watched).retain(|watched| !worn.iter().any(|state| Arc::ptr_eq(&state.watched, watched)));
+    }
+}
+
+impl Sandboxes for Scripts {
+    fn stop(&self) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
+        }
     }
 }
 

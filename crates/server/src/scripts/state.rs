@@ -11,7 +11,6 @@ use std::time::Duration;
 use perilune::Session;
 use perilune_luahost::sandbox::{Code, Pool, Sandbox};
 
-use crate::commands::scripts::is_by_sha;
 use crate::scripts::header::{self, Flags};
 use crate::scripts::libraries::Libraries;
 use crate::scripts::redis;
@@ -225,4 +224,9 @@ fn runs_of(runs: &mut Vec<u8>, code: Code, unknown: u8) -> &mut u8 {
         runs.resize(index + 1, unknown);
     }
     &mut runs[index]
+}
+
+/// Whether the command called so, in lower case, gives a script by its SHA1.
+pub(crate) fn is_by_sha(name: &str) -> bool {
+    name.starts_with("evalsha")
 }

@@ -19,7 +19,7 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestPar
 
 use crate::clock::clock;
 use crate::limits::{SHOWN_ARGUMENTS, SHOWN_BYTES};
-use crate::server::Server;
+use crate::server::{Server, Spares as _};
 use crate::settings::Name;
 
 /// Why a run was stopped.
@@ -201,14 +201,14 @@ pub(crate) fn run(server: &Arc<Server>, mut session: Session) {
             runs
         });
         // A command that is no script may keep a thread from its loop as well.
-        if running.is_empty() && !server.aside.has_left() {
+        if running.is_empty() && !server.away.has_any() {
             if server.is_stopping() {
                 return;
             }
             idle += 1;
             if idle > IDLE_TICKS {
                 // Woken by nothing it goes on sleeping.
-                idle = if scripts.sleep(|| server.aside.has_left()) { 0 } else { IDLE_TICKS };
+                idle = if scripts.sleep(|| server.away.has_any()) { 0 } else { IDLE_TICKS };
                 continue;
             }
         } else {

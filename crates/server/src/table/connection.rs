@@ -1,7 +1,8 @@
 //! Rows of the connection.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::{clients, connection};
+use crate::handler::on_connection;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[

@@ -1,7 +1,8 @@
 //! Rows of lists.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::{blocking, elements, lists};
+use crate::handler::{on_connection, on_keys};
 use crate::notify::LIST;
 
 #[rustfmt::skip]
@@ -16,22 +17,22 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("brpoplpush", 4, WRITE | GROWS | NOSCRIPT | BLOCKING, "list", blocking::take,
         "Moves an element, or waits for one").at(TWO),
     on_keys("lindex", 3, READ, ONE, "list", lists::lindex, "Reads an element"),
-    on_keys("linsert", 5, WRITE | GROWS, ONE, "list", lists::linsert, "Inserts an element beside another"),
+    on_keys("linsert", 5, WRITE | GROWS | WHOLE, ONE, "list", lists::linsert, "Inserts an element beside another"),
     on_keys("llen", 2, READ | FAST, ONE, "list", lists::llen, "Says how many elements there are"),
     on_keys("lmove", 5, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),
     on_keys("lmpop", -4, WRITE, NONE, "list", lists::lmpop, "Takes elements off the first list that has any")
         .counted(1),
     on_keys("lpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the left end")
         .quick_unless(LIST, elements::pop),
-    on_keys("lpos", -3, READ, ONE, "list", lists::lpos, "Finds elements"),
+    on_keys("lpos", -3, READ | WHOLE, ONE, "list", lists::lpos, "Finds elements"),
     on_keys("lpush", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end")
         .quick_unless(LIST, elements::push),
     on_keys("lpushx", -3, WRITE | GROWS | FAST, ONE, "list", lists::push, "Adds elements at the left end of a list that exists")
         .quick_unless(LIST, elements::push),
     on_keys("lrange", 4, READ, ONE, "list", lists::lrange, "Reads elements"),
-    on_keys("lrem", 4, WRITE, ONE, "list", lists::lrem, "Removes elements by value"),
+    on_keys("lrem", 4, WRITE | WHOLE, ONE, "list", lists::lrem, "Removes elements by value"),
     on_keys("lset", 4, WRITE | GROWS, ONE, "list", lists::lset, "Replaces an element"),
-    on_keys("ltrim", 4, WRITE, ONE, "list", lists::ltrim, "Removes all elements outside a range"),
+    on_keys("ltrim", 4, WRITE | WHOLE, ONE, "list", lists::ltrim, "Removes all elements outside a range"),
     on_keys("rpop", -2, WRITE | FAST, ONE, "list", lists::pop, "Takes elements off the right end")
         .quick_unless(LIST, elements::pop),
     on_keys("rpoplpush", 3, WRITE | GROWS, TWO, "list", lists::lmove, "Moves an element from one list to another"),

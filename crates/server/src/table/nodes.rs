@@ -2,8 +2,9 @@
 //!
 //! They are one command each for COMMAND and ACL, and one handler: docs/format/wire.md says what they take.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::{nodes::serve, shipped};
+use crate::handler::on_connection;
 
 /// They reach every node but what servers keep (`kept`), which operators reach, too: ACL calls them dangerous. None that
 /// changes anything is fast: who may run what is quick may not therefore write everything.

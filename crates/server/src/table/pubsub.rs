@@ -1,7 +1,8 @@
 //! Rows of messages.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::pubsub;
+use crate::handler::{on_connection, on_keys};
 
 const GROUP: &str = "pubsub";
 const SUBSCRIBES: u32 = PUBSUB | NOSCRIPT | SUBSCRIBED;

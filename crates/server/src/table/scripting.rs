@@ -1,16 +1,20 @@
 //! Rows of scripts and functions.
 
-use super::row::*;
+use crate::command::*;
+use crate::commands::scripts::in_place;
 use crate::commands::{functions, scripts};
+use crate::handler::on_connection;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
-    on_connection("eval", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script").counted(2),
-    on_connection("eval_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that writes nothing").counted(2),
+    on_connection("eval", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script")
+        .counted(2).in_place(in_place::attempt),
+    on_connection("eval_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that writes nothing")
+        .counted(2).in_place(in_place::attempt),
     on_connection("evalsha", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a script that is kept, by its SHA1")
-        .counted(2),
+        .counted(2).in_place(in_place::attempt),
     on_connection("evalsha_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", scripts::eval, "Runs a kept script that writes nothing")
-        .counted(2),
+        .counted(2).in_place(in_place::attempt),
     on_connection("fcall", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function").counted(2),
     on_connection("fcall_ro", -3, NOSCRIPT | KEYLESS | LONG, "scripting", functions::fcall, "Runs a function that writes nothing")
         .counted(2),

@@ -1,7 +1,8 @@
 //! Rows of the server and its databases.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::{acl, clients, config, debug, diagnosis, info, keys, listing, server};
+use crate::handler::{on_connection, on_keys};
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[

@@ -1,7 +1,8 @@
 //! Rows of sorted sets.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::{blocking, combine, elements, zranges, zsets};
+use crate::handler::{on_connection, on_keys};
 use crate::notify::ZSET;
 
 #[rustfmt::skip]
@@ -44,18 +45,18 @@ pub(super) const ROWS: &[Command] = &[
     on_keys("zscan", -3, READ, ONE, "sorted-set", zsets::zscan, "Goes through the members in pieces"),
     on_keys("zscore", 3, READ | FAST, ONE, "sorted-set", zsets::zscore, "Reads a member's score")
         .quick_unless(0, elements::zscore),
-    on_keys("zdiff", -3, READ, NONE, "sorted-set", combine::combined, "Subtracts sorted sets from the first")
+    on_keys("zdiff", -3, READ | WHOLE, NONE, "sorted-set", combine::combined, "Subtracts sorted sets from the first")
         .counted(1),
-    on_keys("zdiffstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Subtracts sorted sets and stores the result")
+    on_keys("zdiffstore", -4, WRITE | GROWS | WHOLE, ONE, "sorted-set", combine::store, "Subtracts sorted sets and stores the result")
         .counted(2),
-    on_keys("zinter", -3, READ, NONE, "sorted-set", combine::combined, "Intersects sorted sets")
+    on_keys("zinter", -3, READ | WHOLE, NONE, "sorted-set", combine::combined, "Intersects sorted sets")
         .counted(1),
-    on_keys("zintercard", -3, READ, NONE, "sorted-set", combine::zintercard, "Counts the intersection of sorted sets")
+    on_keys("zintercard", -3, READ | WHOLE, NONE, "sorted-set", combine::zintercard, "Counts the intersection of sorted sets")
         .counted(1),
-    on_keys("zinterstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Intersects sorted sets and stores the result")
+    on_keys("zinterstore", -4, WRITE | GROWS | WHOLE, ONE, "sorted-set", combine::store, "Intersects sorted sets and stores the result")
         .counted(2),
-    on_keys("zunion", -3, READ, NONE, "sorted-set", combine::combined, "Unites sorted sets")
+    on_keys("zunion", -3, READ | WHOLE, NONE, "sorted-set", combine::combined, "Unites sorted sets")
         .counted(1),
-    on_keys("zunionstore", -4, WRITE | GROWS, ONE, "sorted-set", combine::store, "Unites sorted sets and stores the result")
+    on_keys("zunionstore", -4, WRITE | GROWS | WHOLE, ONE, "sorted-set", combine::store, "Unites sorted sets and stores the result")
         .counted(2),
 ];

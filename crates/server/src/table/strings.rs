@@ -1,7 +1,8 @@
 //! Rows of strings and bitmaps.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::{bits, lcs, strings};
+use crate::handler::on_keys;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[

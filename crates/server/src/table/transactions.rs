@@ -1,7 +1,8 @@
 //! Rows of transactions.
 
-use super::row::*;
+use crate::command::*;
 use crate::commands::transactions;
+use crate::handler::on_connection;
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[

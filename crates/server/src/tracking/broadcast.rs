@@ -2,7 +2,7 @@
 //!
 //! An event loop that has such clients says so at `^redis("broadcast",server,thread)`. Who changes keys gathers their names
 //! (`Effects`), finds those loops at the end of its transaction, and tells them: its own server's by letter, others by a
-//! message that leaves with the commit. Whether there is anybody to look for is one word of the server, the [`Switch`](crate::invalidation::Switch). Who
+//! message that leaves with the commit. Whether there is anybody to look for is one word of the server (`invalidation::Switch`). Who
 //! turns it on is the first client: it asks all loops of all servers, and is answered when all have heard.
 //!
 //! Invariants

@@ -33,12 +33,12 @@ use perilune_resp::{parse_integer, Arguments};
 
 use crate::client::Client;
 use crate::clock::clock;
+use crate::command::{self, LONG, READ, WRITE};
 use crate::figures::Figures;
 use crate::invalidation::Names;
 use crate::limits::{TRACKED_AT_ONCE, TRACKED_KEYS};
 use crate::name::NAME;
 use crate::seat::Seat;
-use crate::table::{self, LONG, READ, WRITE};
 use crate::watched::{digest, Digest};
 
 /// The tokens of these watches begin here, one for each database.
@@ -108,7 +108,7 @@ impl Tracker {
         let (wants, no_loop) = (tracking.wants(), tracking.no_loop && tracking.prefixes.is_none());
         client.kept.clear();
         client.own.clear();
-        let Some(command) = table::find(&arguments[0]) else { return Ok(()) };
+        let Some(command) = command::find(&arguments[0]) else { return Ok(()) };
         let executes = command.name == "exec";
         if client.queue.is_some() && !executes || matches!(command.name, "client" | "multi") {
             return Ok(());
@@ -363,11 +363,11 @@ fn flushes(session: &mut Session) -> perilune::Result<i64> {
 /// The keys that a command reads, with what EXEC runs, and those that it may write.
 fn keys_of(
     client: &Client,
-    command: &'static table::Command,
+    command: &'static command::Command,
     arguments: Arguments<'_>,
 ) -> (Vec<Name>, Vec<Name>) {
     let (mut read, mut written, mut database) = (Vec::new(), Vec::new(), client.database);
-    let mut add = |command: &table::Command, arguments: Arguments<'_>| {
+    let mut add = |command: &command::Command, arguments: Arguments<'_>| {
         if let ("select", Some(chosen)) = (command.name, arguments.get(1).and_then(parse_integer)) {
             database = chosen;
         }

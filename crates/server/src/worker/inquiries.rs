@@ -2,16 +2,17 @@
 
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf};
 
-use super::{Desk, Worker};
+use super::Worker;
 use crate::asking;
 use crate::census::{self, Filter};
+use crate::command;
 use crate::commands::tracking::{target, wants_all};
 use crate::connection::Connection;
+use crate::desk::Desk;
 use crate::invalidation::Place;
 use crate::numbers::lower;
 use crate::question::{Answer, Inquiry};
 use crate::seat::Seat;
-use crate::table;
 
 impl Worker {
     /// Answers a question for the clients of this loop.
@@ -38,8 +39,11 @@ impl Worker {
     fn list(&self, words: Arguments<'_>, asker: Seat) -> Answer {
         let mut answer = Answer::default();
         let Ok(filter) = Filter::of_list(words.from(2)) else { return answer };
-        for connection in
-            self.connections.iter().flatten().filter(|each| !each.is_doomed && filter.means(each, asker))
+        for connection in self
+            .connections
+            .iter()
+            .flatten()
+            .filter(|each| !each.is_doomed && filter.means(&each.client, asker))
         {
             let mut holds = connection.holds();
             if connection.client.id == asker.client {
@@ -69,7 +73,7 @@ impl Worker {
         let mut answer = Answer::default();
         let Ok(filter) = Filter::of_kill(words.from(2), |_| true) else { return answer };
         let meant = |(token, connection): (usize, &Option<Connection>)| {
-            let is_meant = |each: &&Connection| !each.is_doomed && filter.means(each, asker);
+            let is_meant = |each: &&Connection| !each.is_doomed && filter.means(&each.client, asker);
             connection.as_ref().filter(is_meant).map(|_| token)
         };
         let tokens: Vec<usize> = self.connections.iter().enumerate().filter_map(meant).collect();
@@ -107,10 +111,10 @@ impl Worker {
         let still = self.connections.get(token).and_then(Option::as_ref);
         let waits =
             still.is_some_and(|each| each.client.parked.as_ref().is_some_and(|it| it.ticket == ticket));
-        let command = command.and_then(|(name, _)| table::find(name.as_bytes()));
+        let command = command.and_then(|(name, _)| command::find(name.as_bytes()));
         if let (true, false, Some(command)) = (fails, waits, command) {
             // Containers do not wait.
-            let number = table::number(command, ArgumentsBuf::default().as_arguments());
+            let number = command::number(command, ArgumentsBuf::default().as_arguments());
             self.desk.server.statistics.count_late(self.desk.thread, number, "UNBLOCKED");
         }
         Answer { count: i64::from(!waits), ..Answer::default() }

@@ -11,12 +11,11 @@
 //!   next event. A parked one goes on by a letter or a timer. Commands that may take long run aside (`aside`).
 
 mod admission;
-mod desk;
 mod inquiries;
 mod messages;
 mod moves;
 mod overdue;
-mod pauses;
+mod resume;
 mod rights;
 mod rings;
 mod slices;
@@ -33,12 +32,12 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token, Waker};
 use perilune::Session;
 
-pub(crate) use self::desk::Desk;
 use self::moves::Duty;
 use self::slices::Slices;
-use crate::aside::{Aside, Done};
 use crate::client::Client;
-use crate::connection::{Connection, Lent, Outcome};
+use crate::command::Command;
+use crate::connection::{Connection, Outcome};
+use crate::desk::{Desk, Lent};
 use crate::effects::Effects;
 use crate::limits::{SAID, TURN};
 use crate::listener::Listeners;
@@ -53,6 +52,7 @@ use crate::timers::{Clocks, Timers};
 use crate::tracking::audience::Audience;
 use crate::tracking::{self, Tracker};
 use crate::waits::Waits;
+use perilune_resp::ArgumentsBuf;
 
 const WAKE: Token = Token(usize::MAX);
 const UNIX: Token = Token(usize::MAX - 1);
@@ -63,6 +63,27 @@ const LISTENERS: usize = usize::MAX - 1_000;
 
 /// How often is looked at those beyond a soft limit, at least.
 const SLOW_LOOKED_AT: Duration = Duration::from_millis(100);
+
+/// A command to be run aside.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    pub(crate) command: &'static Command,
+    pub(crate) arguments: ArgumentsBuf,
+    /// Of the connection, which is parked on `ticket`.
+    pub(crate) seat: Seat,
+    pub(crate) ticket: u64,
+    pub(crate) client: Box<Client>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) seat: Seat,
+    pub(crate) ticket: u64,
+    pub(crate) client: Box<Client>,
+    pub(crate) reply: Vec<u8>,
+    pub(crate) effects: Effects,
+}
 
 /// What loops, and threads that have run a command for one, hand to a loop.
 #[derive(Debug)]

@@ -1,57 +1,21 @@
 //! What a loop does when a watch of its own rings: for clients that wait for keys, and for those that keep what they read.
 
-use perilune_resp::{Arguments, Replies};
+use perilune_resp::Replies;
 
-use super::{Desk, Worker};
-use crate::client::Client;
+use super::Worker;
 use crate::commands::tracking::{NO_TARGET, UNHEARD};
 use crate::connection::Connection;
+use crate::desk::Desk;
 use crate::invalidation::{self, published, pushed, redirected, Names, Notice, Place, Tracking};
 use crate::mailbox::Letter;
 use crate::seat::Seat;
-use crate::tracking::{broadcast, notice, Told};
+use crate::tracking::{notice, Told};
 use crate::waits;
 
 /// Whether a command of a client runs elsewhere: then it is not to be told anything.
 fn is_away(connections: &[Option<Connection>], seat: Seat) -> bool {
     let connection = connections.get(seat.token).and_then(Option::as_ref);
     connection.is_some_and(|each| each.client.id == seat.client && each.client.is_away())
-}
-
-impl Desk {
-    /// Remembers what a client is about to read, if it wants to be told of changes.
-    #[cold]
-    pub(crate) fn remember(&mut self, client: &mut Client, arguments: Arguments<'_>) {
-        if self.tracker.remember(&mut self.session, client, arguments).is_err() {
-            // It could miss a change of what it keeps.
-            client.closing = true;
-        }
-    }
-
-    /// A client wants to be told from now on, or no longer.
-    ///
-    /// Who wants to be told of all keys comes by [`Worker::take_target`].
-    #[cold]
-    pub(crate) fn switch_tracking(&mut self, client: &mut Client) {
-        if client.tracking.is_some() {
-            self.tracker.enter(client.seat);
-        } else {
-            client.kept.clear();
-            client.own.clear();
-            self.tracker.forget(&mut self.session, client.seat);
-            self.audience.leave(client.seat);
-            self.clear_audience();
-        }
-    }
-
-    /// Nobody has to tell this loop of all keys, if it has nobody who wants to be told.
-    fn clear_audience(&mut self) {
-        let Desk { server, session, thread, audience, .. } = self;
-        // While that fails others tell in vain.
-        if audience.is_noted_in_vain() && broadcast::unnote(session, server.number, *thread).is_ok() {
-            audience.is_noted_no_more();
-        }
-    }
 }
 
 impl Worker {

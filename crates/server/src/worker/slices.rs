@@ -14,10 +14,11 @@ use std::time::Instant;
 
 use perilune_resp::Replies;
 
-use super::{Desk, Worker};
+use super::Worker;
 use crate::client::Client;
 use crate::commands::pubsub::{change, leave_some};
 use crate::connection::Connection;
+use crate::desk::Desk;
 use crate::elsewhere::drop_elsewhere;
 use crate::limits::{SUBSCRIBED_AT_ONCE, TURN};
 use crate::rest::{Pending, Rest, Work};

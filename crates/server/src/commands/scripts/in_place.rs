@@ -14,12 +14,12 @@ use std::time::Duration;
 use perilune_resp::{Arguments, Replies};
 
 use super::{run_briefly, script_work, split, Traits};
-use crate::gate::Context;
-use crate::memory;
+use crate::command::Command;
+use crate::context::Context;
+use crate::eviction;
 use crate::processor::thread_time;
 use crate::scripts::rest::sampled_thread_time;
 use crate::scripts::watch::IN_PLACE;
-use crate::table::Command;
 
 /// Runs a script to its end; false: it is to run aside.
 pub(crate) fn attempt(
@@ -35,7 +35,7 @@ pub(crate) fn attempt(
         && !context.client.compares()
         && context.effects.notify == 0
         && server.monitors.is_empty()
-        && !memory::is_limited(server);
+        && !eviction::is_limited(server);
     if !is_plain {
         return false;
     }

@@ -12,18 +12,19 @@ use perilune::TransactionOptions;
 use perilune_luahost::sandbox::{Form, Outcome, Run, Text};
 use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 
+use crate::context::Context;
+use crate::eviction;
 use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
-use crate::gate::{wrong_number, Context};
 use crate::limits::BRIEF_TRIES;
-use crate::memory;
 use crate::numbers::lower;
+use crate::refusals::wrong_number;
 use crate::scripts::calls::Caller;
 use crate::scripts::header::Flags;
-use crate::scripts::state::{Script, State};
-use crate::scripts::stopwatch::Stopwatch;
+use crate::scripts::state::{is_by_sha, Script, State};
 use crate::scripts::store;
 use crate::scripts::watch::{self, Killed, Kind};
 use crate::settings::Name;
+use crate::stopwatch::Stopwatch;
 
 /// Time for a script that may take any.
 const UNLIMITED: Duration = Duration::from_secs(365 * 86_400);
@@ -97,11 +98,6 @@ pub(crate) fn eval(
     run(context, &mut state, work, replies)
 }
 
-/// Whether the command called so, in lower case, gives a script by its SHA1.
-pub(crate) fn is_by_sha(name: &str) -> bool {
-    name.starts_with("evalsha")
-}
-
 /// What the command called so, in lower case, runs.
 fn script_work<'a>(name: &str, script: &'a Script, given: &'a Given<'a>, protocol: Protocol) -> Work<'a> {
     Work {
@@ -129,9 +125,9 @@ pub(crate) fn run(
 ) -> Result<()> {
     let (server, start, now, database) =
         (context.server, replies.position(), context.client.time(), context.client.database);
-    let is_full = memory::is_limited(server) && !context.make_room(0) && !work.flags.allows_oom();
+    let is_full = eviction::is_limited(server) && !context.make_room(0) && !work.flags.allows_oom();
     if is_full && work.flags.declared && !work.read_only {
-        return refuse(memory::FULL);
+        return refuse(eviction::FULL);
     }
     let number = match work.function {
         Some(command) => state.watched.begin_function(server.started, work.run.name, command),

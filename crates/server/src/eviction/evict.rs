@@ -10,21 +10,19 @@ use std::sync::atomic::Ordering;
 
 use perilune::{Cursor, Node, Session, ValueRef};
 
-use super::lock;
-use super::uses::Rates;
 use crate::clock::clock;
+use crate::commit;
 use crate::effects::Effects;
 use crate::failure::Result;
 use crate::keyspace;
 use crate::keyspace::Keys;
+use crate::memory::{lock, Candidate, Rates, POOL};
 use crate::name::NAME;
 use crate::notify;
 use crate::random;
 use crate::server::Server;
 use crate::settings::{Name, Policy};
 
-/// Candidates that are kept.
-const POOL: usize = 16;
 /// Samples that find nothing to evict before it is given up.
 const TRIES: usize = 16;
 /// Nodes of a key whose bytes are counted.
@@ -32,30 +30,6 @@ const COUNTED: usize = 64;
 
 /// The database and the name of a key.
 type Named = (i64, Vec<u8>);
-
-/// A key that may go; the higher the score, the sooner.
-#[derive(Clone, Debug)]
-struct Candidate {
-    score: i64,
-    database: i64,
-    name: Vec<u8>,
-}
-
-/// The best candidates, the best one last.
-#[derive(Debug, Default)]
-pub(super) struct Pool(Vec<Candidate>);
-
-impl Pool {
-    fn add(&mut self, candidate: Candidate) {
-        let same = |other: &Candidate| other.database == candidate.database && other.name == candidate.name;
-        self.0.retain(|other| !same(other));
-        let place = self.0.partition_point(|other| other.score < candidate.score);
-        self.0.insert(place, candidate);
-        if self.0.len() > POOL {
-            self.0.remove(0);
-        }
-    }
-}
 
 /// What became of the wish to evict a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +55,7 @@ pub(super) fn one(
         let chosen = if policy.counts_uses() {
             let mut pool = lock(&server.memory.pool);
             sampled.into_iter().for_each(|candidate| pool.add(candidate));
-            pool.0.pop()
+            pool.take()
         } else {
             sampled.pop()
         };
@@ -225,7 +199,7 @@ fn remove(
         let freed = bytes(keys.session, &key.node)?;
         keys.erase(&key, &entry)?;
         keys.notify(notify::EVICTED, "evicted", &candidate.name);
-        effects.finish(session)?;
+        commit::finish(effects, session)?;
         Ok(Some(freed))
     })?;
     Ok(freed)
@@ -246,22 +220,4 @@ fn bytes(session: &mut Session, node: &Node) -> Result<u64> {
         bytes += cursor.node_ref()?.encoded().len() + value;
     }
     Ok(bytes as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pool_keeps_the_best() {
-        let mut pool = Pool::default();
-        for score in 0..100 {
-            let score = score * 37 % 100;
-            pool.add(Candidate { score, database: 0, name: score.to_string().into_bytes() });
-        }
-        let scores: Vec<i64> = pool.0.iter().map(|candidate| candidate.score).collect();
-        assert_eq!(scores, (84..100).collect::<Vec<_>>());
-        pool.add(Candidate { score: 1_000, database: 0, name: b"90".to_vec() });
-        assert_eq!((pool.0.len(), pool.0[POOL - 1].score), (POOL, 1_000));
-    }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use perilune_resp::Arguments;
 
-use super::{Desk, Worker};
+use super::Desk;
 use crate::client::Client;
 use crate::clock::clock;
+use crate::command::{self, Command, POSTS, WRITE};
 use crate::scripts::{header, store};
-use crate::table::{self, Command, POSTS, WRITE};
 
 impl Desk {
     /// Whether CLIENT PAUSE keeps this request of a client from being run now; then it is parked.
@@ -23,7 +23,7 @@ impl Desk {
 
     #[cold]
     fn hold_back(&mut self, client: &mut Client, arguments: Arguments<'_>, until: i64, all: bool) -> bool {
-        let Some(command) = table::find(&arguments[0]) else { return false };
+        let Some(command) = command::find(&arguments[0]) else { return false };
         // What is no command is refused at once.
         if !command.takes(arguments.len()) {
             return false;
@@ -71,19 +71,6 @@ impl Desk {
                 matches!(function, Ok(Some(function)) if function.flags.no_writes)
             }
             _ => false,
-        }
-    }
-}
-
-impl Worker {
-    /// Goes on with what CLIENT PAUSE has held back.
-    pub(super) fn resume(&mut self) {
-        for token in 0..self.connections.len() {
-            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
-            if let Some(parked) = connection.client.parked.take_if(|parked| parked.paused) {
-                self.desk.leave(&parked);
-                self.give(token);
-            }
         }
     }
 }

@@ -1,12 +1,10 @@
 //! A row of the table: what is known of a command.
 
-use perilune_resp::{Arguments, Replies};
+use perilune_resp::Arguments;
 
-use crate::failure::Result;
-use crate::gate::Context;
-use crate::keyspace::Keys;
-use crate::limits::ASIDE_BYTES;
-use crate::notify;
+use super::Runs;
+use crate::limits::{ASIDE_BYTES, FEW_ARGUMENTS};
+use crate::redis::Redis;
 
 /// Changes keys: runs in a transaction that may write.
 pub(crate) const WRITE: u32 = 1;
@@ -47,6 +45,10 @@ pub(crate) const POSTS: u32 = 1 << 17;
 pub(crate) const COLLECTIONS: u32 = 1 << 18;
 /// May take long: runs aside, while the event loop goes on.
 pub(crate) const LONG: u32 = 1 << 19;
+/// Takes all elements of the keys that it names.
+pub(crate) const WHOLE: u32 = 1 << 20;
+/// Works with keys alone, inside a transaction.
+const ON_KEYS: u32 = 1 << 21;
 
 /// How COMMAND INFO names the flags; the others are ours, or categories.
 const FLAG_NAMES: [(u32, &str); 12] = [
@@ -64,23 +66,10 @@ const FLAG_NAMES: [(u32, &str); 12] = [
     (KEYLESS, "no_mandatory_keys"),
 ];
 
-/// A command that works with keys, inside a transaction.
-pub(crate) type Handler = fn(&mut Keys<'_>, Arguments<'_>, &mut Replies<'_>) -> Result<()>;
-/// The same outside a transaction, by one operation; false if that cannot answer.
-pub(crate) type Quick = fn(&mut Keys<'_>, Arguments<'_>, &mut Replies<'_>) -> Result<bool>;
-/// A command that works with the connection or the server.
-pub(crate) type ConnectionHandler = fn(&mut Context<'_>, Arguments<'_>, &mut Replies<'_>) -> Result<()>;
 /// Which of the arguments are keys; none if they are wrong.
 pub(crate) type KeyFinder = fn(Arguments<'_>) -> Option<Vec<usize>>;
 /// Where the first and the last key are (negative: from the end), and their distance; 0: no keys.
 pub(crate) type Places = (i64, i64, i64);
-
-/// What runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Run {
-    Keys(Handler),
-    Connection(ConnectionHandler),
-}
 
 /// One command.
 #[derive(Clone, Debug)]
@@ -95,12 +84,8 @@ pub(crate) struct Command {
     pub(crate) count_at: usize,
     pub(crate) group: &'static str,
     pub(crate) summary: &'static str,
-    pub(crate) run: Run,
-    pub(crate) quick: Option<Quick>,
-    /// The classes of events that it is for, whose telling takes a transaction.
-    pub(crate) quick_tells: u32,
-    /// It takes all elements of its keys.
-    pub(crate) takes_whole_keys: bool,
+    /// What runs, of which whoever reads the table knows nothing.
+    pub(crate) runs: <Redis as Runs>::Handlers,
     /// The words that may follow it, if it is a container of commands.
     pub(crate) words: &'static [&'static str],
     /// Its place in the index: the same as long as the program runs, and below `NUMBERS`; and the number of the first of
@@ -123,6 +108,18 @@ impl Command {
     pub(crate) fn takes_long(&self, arguments: Arguments<'_>) -> bool {
         let stops = || arguments.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"kill"));
         self.is(LONG) && (self.words.is_empty() || !stops()) || arguments.extent() >= ASIDE_BYTES
+    }
+
+    /// Whether it works with keys alone, inside a transaction.
+    #[inline]
+    pub(crate) fn is_on_keys(&self) -> bool {
+        self.is(ON_KEYS)
+    }
+
+    /// Whether it is about so many things that it takes long whatever there is.
+    #[inline]
+    pub(crate) fn is_about_many(&self, arguments: usize) -> bool {
+        arguments > FEW_ARGUMENTS && self.is_on_keys()
     }
 
     /// Whether it takes so many arguments.
@@ -181,31 +178,19 @@ impl Command {
     }
 
     /// The words that may follow it.
-    pub(super) const fn with(mut self, words: &'static [&'static str]) -> Command {
+    pub(crate) const fn with(mut self, words: &'static [&'static str]) -> Command {
         self.words = words;
         self
     }
 
     /// Where its keys are.
-    pub(super) const fn at(mut self, keys: Places) -> Command {
+    pub(crate) const fn at(mut self, keys: Places) -> Command {
         self.keys = keys;
         self
     }
 
-    /// What is tried first, outside a transaction, unless anybody is told of strings.
-    pub(super) const fn quick(self, quick: Quick) -> Command {
-        self.quick_unless(notify::STRING | notify::NEW, quick)
-    }
-
-    /// The same unless anybody is told of events of any of these classes: all that it could have.
-    pub(super) const fn quick_unless(mut self, classes: u32, quick: Quick) -> Command {
-        self.quick = Some(quick);
-        self.quick_tells = classes;
-        self
-    }
-
     /// The argument at `at` is a number of keys, which follow; the key before it, if there is one, is a target.
-    pub(super) const fn counted(mut self, at: usize) -> Command {
+    pub(crate) const fn counted(mut self, at: usize) -> Command {
         self.count_at = at;
         let finder: KeyFinder = match (at, self.keys.0) {
             (1, _) => counted_first,
@@ -217,80 +202,63 @@ impl Command {
     }
 
     /// What finds its keys.
-    pub(super) const fn finder(mut self, finder: KeyFinder) -> Command {
+    pub(crate) const fn finder(mut self, finder: KeyFinder) -> Command {
         self.finder = Some(finder);
         self.flags |= MOVABLE;
         self
     }
 }
 
-pub(super) const fn on_keys(
-    name: &'static str,
-    arity: i64,
-    flags: u32,
-    keys: Places,
-    group: &'static str,
-    handler: Handler,
-    summary: &'static str,
-) -> Command {
-    let run = Run::Keys(handler);
-    Command {
-        name,
-        arity,
-        flags,
-        keys,
-        finder: None,
-        count_at: 0,
-        group,
-        summary,
-        run,
-        quick: None,
-        quick_tells: 0,
-        takes_whole_keys: false,
-        words: &[],
-        number: 0,
-        ends: (0, 0),
-        is_plain: false,
-        first_word: 0,
+impl Command {
+    /// A row: `arity` counts the name; of `words`, keys that depend on arguments and ways to run it says more what is called
+    /// on it.
+    pub(crate) const fn new(
+        description: Description,
+        flags: u32,
+        runs: <Redis as Runs>::Handlers,
+    ) -> Command {
+        let Description { name, arity, keys, group, summary } = description;
+        Command {
+            name,
+            arity,
+            flags,
+            keys,
+            finder: None,
+            count_at: 0,
+            group,
+            summary,
+            runs,
+            words: &[],
+            number: 0,
+            ends: (0, 0),
+            is_plain: false,
+            first_word: 0,
+        }
+    }
+
+    /// It works with keys alone.
+    pub(crate) const fn on_keys(mut self) -> Command {
+        self.flags |= ON_KEYS;
+        self
     }
 }
 
-pub(super) const fn on_connection(
-    name: &'static str,
-    arity: i64,
-    flags: u32,
-    group: &'static str,
-    handler: ConnectionHandler,
-    summary: &'static str,
-) -> Command {
-    let run = Run::Connection(handler);
-    Command {
-        name,
-        arity,
-        flags,
-        keys: NONE,
-        finder: None,
-        count_at: 0,
-        group,
-        summary,
-        run,
-        quick: None,
-        quick_tells: 0,
-        takes_whole_keys: false,
-        words: &[],
-        number: 0,
-        ends: (0, 0),
-        is_plain: false,
-        first_word: 0,
-    }
+/// What a row says of a command to people, and where its keys are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Description {
+    pub(crate) name: &'static str,
+    pub(crate) arity: i64,
+    pub(crate) keys: Places,
+    pub(crate) group: &'static str,
+    pub(crate) summary: &'static str,
 }
 
-pub(super) const NONE: Places = (0, 0, 0);
+pub(crate) const NONE: Places = (0, 0, 0);
 pub(crate) const ONE: Places = (1, 1, 1);
-pub(super) const TWO: Places = (1, 2, 1);
-pub(super) const ALL: Places = (1, -1, 1);
-pub(super) const ALL_BUT_LAST: Places = (1, -2, 1);
-pub(super) const PAIRS: Places = (1, -1, 2);
+pub(crate) const TWO: Places = (1, 2, 1);
+pub(crate) const ALL: Places = (1, -1, 1);
+pub(crate) const ALL_BUT_LAST: Places = (1, -2, 1);
+pub(crate) const PAIRS: Places = (1, -1, 2);
 
 /// A number of keys at `at`, and the keys behind it.
 fn counted(arguments: Arguments<'_>, at: usize) -> Option<Vec<usize>> {
@@ -325,7 +293,7 @@ fn target_and_counted(arguments: Arguments<'_>) -> Option<Vec<usize>> {
 }
 
 /// What SORT sorts, and where it stores.
-pub(super) fn sort_keys(arguments: Arguments<'_>) -> Option<Vec<usize>> {
+pub(crate) fn sort_keys(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     let store = (2..arguments.len()).rev().find(|place| arguments[*place - 1].eq_ignore_ascii_case(b"store"));
     Some(std::iter::once(1).chain(store.filter(|place| *place > 2)).collect())
 }

@@ -1,16 +1,22 @@
 //! What a thread lends to the connection that it serves, and what it does for its commands when they have committed.
 
+mod held;
+mod lent;
+mod pauses;
+mod tracked;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use perilune::Session;
 
+pub(crate) use self::lent::Lent;
 use crate::client::{Client, Parked, Queued};
-use crate::connection::Lent;
+use crate::commit;
+use crate::context::Context;
 use crate::effects::Effects;
 use crate::failure;
-use crate::gate::Context;
 use crate::mailbox::Letter;
 use crate::queue;
 use crate::server::Server;
@@ -29,17 +35,17 @@ pub(crate) struct Desk {
     pub(crate) lent: Lent,
     pub(crate) effects: Effects,
     pub(crate) clocks: Clocks,
-    pub(super) subscriptions: Subscriptions,
-    pub(super) waits: Waits,
-    pub(super) tracker: Tracker,
-    pub(super) audience: Audience,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) waits: Waits,
+    pub(crate) tracker: Tracker,
+    pub(crate) audience: Audience,
     /// Notices that this loop has sent to clients of other servers.
-    pub(super) notices: u64,
+    pub(crate) notices: u64,
     pub(crate) timers: Timers,
     /// Why what was written last is not durable, for those whose replies wait for that.
-    pub(super) unsettled: Option<String>,
+    pub(crate) unsettled: Option<String>,
     /// Which of the server's loops this is.
-    pub(super) thread: usize,
+    pub(crate) thread: usize,
 }
 
 impl Desk {
@@ -93,14 +99,14 @@ impl Desk {
     }
 
     /// Serves who waits for a key, wherever that is, if there is anything.
-    pub(super) fn serve_key(&mut self, database: i64, key: &[u8]) -> perilune::Result<()> {
+    pub(crate) fn serve_key(&mut self, database: i64, key: &[u8]) -> perilune::Result<()> {
         let Desk { server, session, effects, .. } = self;
         effects.begin(server);
         let before = effects.mark();
         let served = session.transaction(|session| {
             effects.rewind(before);
             effects.wake(database, key);
-            Ok(effects.finish(session)?)
+            Ok(commit::finish(effects, session)?)
         });
         if served.is_err() {
             effects.rewind(before);
@@ -110,7 +116,7 @@ impl Desk {
     }
 
     /// A client no longer waits, for keys or for the end of a pause.
-    pub(super) fn leave(&mut self, parked: &Parked) {
+    pub(crate) fn leave(&mut self, parked: &Parked) {
         if parked.paused {
             self.server.held_back.fetch_sub(1, Ordering::Relaxed);
         }
@@ -124,7 +130,7 @@ impl Desk {
 
     /// Takes a client out of the queues; false if its reply is on its way. One that cannot be taken out is
     /// told the truth by the reply that comes.
-    pub(super) fn cancel(&mut self, queued: Option<&Queued>) -> bool {
+    pub(crate) fn cancel(&mut self, queued: Option<&Queued>) -> bool {
         queued.is_none_or(|queued| {
             queue::cancel(&mut self.session, self.server.number, queued.ticket).unwrap_or(false)
         })
@@ -135,7 +141,7 @@ impl Desk {
     /// # Errors
     /// The tree does not take it.
     #[cold]
-    pub(super) fn subscribe(&mut self, token: usize, changes: &[Change]) -> perilune::Result<()> {
+    pub(crate) fn subscribe(&mut self, token: usize, changes: &[Change]) -> perilune::Result<()> {
         let mut counts = BTreeMap::new();
         for (topic, name, is_in) in changes {
             let count = self.subscriptions.change(*topic, name, token, *is_in);
@@ -155,13 +161,13 @@ impl Desk {
     }
 
     /// Waits until all that was written is durable, if the level wants that.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if let Err(error) = self.session.settle() {
             self.unsettled = Some(failure::text_of(&error).into_owned());
         }
     }
 
-    pub(super) fn send_letters(&mut self) {
+    pub(crate) fn send_letters(&mut self) {
         if self.effects.letters.is_empty() {
             return;
         }

@@ -1,0 +1,38 @@
+//! How many threads of a server are away from their event loops, since a command that they run takes long.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Threads that run commands and have lost their loops.
+const AWAY: usize = 64;
+
+/// The count of them.
+#[derive(Debug, Default)]
+pub(crate) struct Away(AtomicUsize);
+
+impl Away {
+    /// A thread leaves its loop.
+    pub(crate) fn leave(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A thread is back.
+    pub(crate) fn come_back(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether any is away.
+    pub(crate) fn has_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether as many threads are away as may be.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= AWAY
+    }
+
+    /// Whether more are away than may be.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > AWAY
+    }
+}
