@@ -21,8 +21,8 @@ use crate::inquiry::{Form, Pending};
 use crate::mailbox::Letter;
 use crate::peers;
 use crate::question::{Answer, Inquiry};
-use crate::seat::Seat;
 use crate::server::Server;
+use perilune_net::seat::Seat;
 
 /// How long a server has to answer.
 const ANSWERED: Duration = Duration::from_secs(2);

@@ -8,8 +8,8 @@ use crate::client::Client;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::invalidation::redirected;
 use crate::numbers::lower;
-use crate::seat::Seat;
 use crate::topic::Topic;
+use perilune_net::seat::Seat;
 
 /// Kinds of clients; there are no replicas and no masters among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

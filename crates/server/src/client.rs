@@ -7,16 +7,16 @@ use std::time::Instant;
 use perilune_resp::{ArgumentsBuf, Protocol};
 
 use crate::acl::{Acl, User};
-use crate::clock::clock;
 use crate::command::Command;
-use crate::elsewhere::{drop_elsewhere, FEW};
 use crate::invalidation::{redirected, Tracking};
 use crate::nodes::Nodes;
 use crate::rest::{Rest, Work};
-use crate::seat::Seat;
 use crate::subscriptions::Topics;
 use crate::watched::own::Own;
 use crate::watched::Watched;
+use perilune_net::clock::clock;
+use perilune_net::elsewhere::{drop_elsewhere, FEW};
+use perilune_net::seat::Seat;
 
 /// One client.
 #[derive(Debug)]

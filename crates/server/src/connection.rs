@@ -23,8 +23,8 @@ use crate::limits::{
 };
 use crate::rest::{Pending, Work};
 use crate::settings::Name;
-use crate::stream::Stream;
-use crate::weights::Weight;
+use perilune_net::stream::Stream;
+use perilune_net::weights::Weight;
 
 /// What becomes of a connection when it has been served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

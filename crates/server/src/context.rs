@@ -7,12 +7,12 @@ use std::sync::Arc;
 use perilune::{ErrorCode, Session, TransactionOptions};
 
 use crate::client::{Client, Parked};
-use crate::clock::clock;
 use crate::commit;
 use crate::effects::Effects;
 use crate::mailbox::{Later, Letter};
 use crate::rest::Work;
 use crate::server::Server;
+use perilune_net::clock::clock;
 
 /// What a command works with that is not about keys.
 pub(crate) struct Context<'c> {

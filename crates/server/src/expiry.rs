@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use perilune::{node, LockMode, Session};
 
-use crate::clock::clock;
 use crate::effects::Effects;
 use crate::limits::{PEERS_SWEPT, SWEPT_AT_ONCE};
 use crate::server::Server;
 use crate::tracking::broadcast;
 use crate::{commit, dispatch, keyspace};
+use perilune_net::clock::clock;
 
 /// Removes expired keys, as long as this process is the one that does: who holds the lock. When it dies
 /// the lock is free, and another server of the database gets it.

@@ -96,10 +96,6 @@ pub(crate) const ENTRY_DELAY: Duration = Duration::from_millis(250);
 pub(crate) const ENTRY_DELAY_MOST: Duration = Duration::from_secs(2);
 pub(crate) const ENTRIES: u32 = 10;
 
-/// Lines of the log a second, of each kind that anybody can cause who reaches the server, and letters of a name in them.
-pub(crate) const STRANGERS_LINES: u32 = 10;
-pub(crate) const STRANGERS_LETTERS: usize = 64;
-
 /// Numbers of clients that a server takes from the tree at a time.
 pub(crate) const CLIENT_NUMBERS: i64 = 256;
 

@@ -7,16 +7,13 @@
 //! - Who posts never waits: a mailbox takes everything, and is emptied before its loop sleeps.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-use mio::Waker;
+use std::sync::Arc;
 
 use crate::invalidation::{Changes, Notice, Place};
 use crate::question::Inquiry;
 use crate::redis::Redis;
-use crate::seat::Seat;
 use crate::topic::Message;
+use perilune_net::seat::Seat;
 
 /// What loops hand to each other: connections, for one. A mailbox carries it, in the order in which it came among all other
 /// letters, and does not look inside.
@@ -51,60 +48,7 @@ pub(crate) enum Letter {
 }
 
 /// Where other threads put letters for a loop.
-#[derive(Debug, Default)]
-pub(crate) struct Mailbox {
-    waker: OnceLock<Waker>,
-    letters: Mutex<Vec<Letter>>,
-    /// There are letters, and the loop knows or has been woken.
-    waiting: AtomicBool,
-    /// Connections that the thread has, or is about to.
-    pub(crate) load: AtomicUsize,
-    /// Nanoseconds that the loop has used of a processor, as far as it has said so.
-    pub(crate) used: AtomicU64,
-}
-
-impl Mailbox {
-    /// Says how its loop is woken.
-    pub(crate) fn attend(&self, waker: Waker) {
-        let _ = self.waker.set(waker);
-    }
-
-    /// Puts a letter in, and wakes the loop.
-    pub(crate) fn post(&self, letter: Letter) {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
-        if !self.waiting.swap(true, Ordering::AcqRel) {
-            self.wake();
-        }
-    }
-
-    /// The same for letters of the loop's own thread, which looks before it sleeps.
-    pub(crate) fn keep(&self, letter: Letter) {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner).push(letter);
-        self.waiting.store(true, Ordering::Release);
-    }
-
-    /// Wakes the loop to look around.
-    pub(crate) fn wake(&self) {
-        if let Some(waker) = self.waker.get() {
-            // A loop that cannot be woken looks around within a second.
-            let _ = waker.wake();
-        }
-    }
-
-    /// Whether there are letters.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire)
-    }
-
-    /// Takes all letters out.
-    pub(crate) fn empty(&self) -> Vec<Letter> {
-        // A loop looks at each round: the exchange only where there is something.
-        if !self.is_waiting() || !self.waiting.swap(false, Ordering::AcqRel) {
-            return Vec::new();
-        }
-        std::mem::take(&mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) type Mailbox = perilune_net::mailbox::Mailbox<Letter>;
 
 /// The right, and the duty, to answer a command whose connection is parked. It may be used on any thread.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::seat::Seat;
+use perilune_net::seat::Seat;
 
 /// Who they are; asked before each command, so that without any it costs one load.
 #[derive(Debug, Default)]

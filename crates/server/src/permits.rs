@@ -5,12 +5,12 @@ use std::time::Instant;
 use perilune_resp::Arguments;
 
 use crate::acl::{Denied, Entry};
-use crate::clock::clock;
 use crate::command::{Command, ADMITTED};
 use crate::context::Context;
-use crate::journal::{cut, Level};
 use crate::refusals::{full_name, pattern_denied};
 use crate::settings::Name;
+use perilune_net::clock::clock;
+use perilune_net::journal::{cut, Level};
 
 impl Context<'_> {
     /// Whether the client's user may run this; `place` is where: toplevel, multi or lua. Refusals are kept for

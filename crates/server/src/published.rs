@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use perilune::{Durability, Session, TransactionOptions};
 
-use crate::journal::Level;
 use crate::peers;
 use crate::server::Server;
 use crate::statistics::{Looks, Traffic};
+use perilune_net::journal::Level;
 
 /// One server's figures, or the sum of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use perilune_resp::ArgumentsBuf;
 
-use crate::seat::Seat;
+use perilune_net::seat::Seat;
 
 /// What the loops have answered so far.
 #[derive(Debug, Default)]

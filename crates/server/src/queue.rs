@@ -20,7 +20,6 @@ use std::sync::Arc;
 use perilune::{Cursor, Node, NodeRef, Session, ValueRef};
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, Protocol, Replies, RequestParser};
 
-use crate::clock::clock;
 use crate::effects::Effects;
 use crate::failure::{text_of, Result};
 use crate::keyspace::{Keys, Kind};
@@ -30,8 +29,9 @@ use crate::name;
 use crate::name::NAME;
 use crate::peers;
 use crate::redis::Redis;
-use crate::seat::Seat;
 use crate::server::Server;
+use perilune_net::clock::clock;
+use perilune_net::seat::Seat;
 
 /// What a client waits for. Which commands wait, and how each takes what it wants, the commands say.
 pub(crate) trait Wanted<'a>: Sized {

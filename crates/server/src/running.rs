@@ -1,7 +1,7 @@
 //! How a server starts, runs and ends.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -9,18 +9,14 @@ use std::time::Instant;
 
 use perilune::{Database, Session};
 use perilune_luahost::sandbox::SCRIPT_STACK;
+use perilune_net::page;
 
 use crate::acl::{hashed, Acl};
 use crate::aside::{self, Loops, Vital};
-use crate::awake::Awake;
-use crate::away::Away;
-use crate::clock::clock;
 use crate::figures::Figures;
 use crate::follower::Follower;
 use crate::inquiry::Inquiries;
 use crate::invalidation::Switch;
-use crate::journal::{Journal, Level};
-use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
 use crate::memory::Memory;
 use crate::monitors::Monitors;
@@ -32,9 +28,14 @@ use crate::settings::{Live, Name, Settings};
 use crate::start_error::StartError;
 use crate::statistics::Statistics;
 use crate::tracking::broadcast;
-use crate::weights::Weights;
 use crate::worker::Worker;
-use crate::{commands, dispatch, expiry, metrics, peers, tls};
+use crate::{commands, dispatch, expiry, peers, sockets};
+use perilune_net::awake::Awake;
+use perilune_net::away::Away;
+use perilune_net::clock::clock;
+use perilune_net::journal::{Journal, Level};
+use perilune_net::listener::Listeners;
+use perilune_net::weights::Weights;
 
 /// A running server.
 #[derive(Debug)]
@@ -74,9 +75,9 @@ impl Running {
         if database.is_remote() {
             return Err(StartError::Remote { address: database.path().display().to_string() });
         }
-        let tls = tls::configuration(&settings).map_err(StartError::Setting)?;
+        let tls = sockets::tls(&settings).map_err(StartError::Setting)?;
         let journal = open_journal(&settings)?;
-        let metrics = metrics::listen(&settings)?;
+        let metrics = metrics_sockets(&settings)?;
         let (follower, follower_waker) = Follower::new(database.session()?)?;
         let (live, acl) = (Live::new(), Acl::new());
         let (number, mut post) = peers::enter(database)?;
@@ -135,7 +136,7 @@ impl Running {
         let mut threads = start_loops(&server, database, listeners)?;
         start_helpers(&server, database, follower, post, &mut threads)?;
         let metrics_at: Vec<_> = metrics.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-        let metrics_threads = metrics::serve(&server, metrics)?;
+        let metrics_threads = page::serve(&server, metrics)?;
         note_start(&server, &addresses);
         Ok(Running { server, addresses, metrics_at, threads, metrics_threads })
     }
@@ -172,7 +173,7 @@ impl Running {
         }
         self.server.aside.join();
         self.server.waiters.end();
-        metrics::wake(&self.metrics_at);
+        page::wake(&self.metrics_at);
         for thread in self.metrics_threads {
             let _ = thread.join();
         }
@@ -210,6 +211,15 @@ fn vital(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
     })
 }
 
+/// The sockets of `metrics-port` and `metrics-bind`; none if the port is 0.
+fn metrics_sockets(settings: &Settings) -> Result<Vec<TcpListener>, StartError> {
+    match settings.number(Name::MetricsPort) as u16 {
+        0 => Ok(Vec::new()),
+        port => page::listen(&settings.text(Name::MetricsBind), port)
+            .map_err(|error| StartError::of_listening(error, " (metrics)")),
+    }
+}
+
 /// The log that the settings name.
 fn open_journal(settings: &Settings) -> Result<Journal, StartError> {
     Journal::open(settings.path(Name::LogFile), settings.number(Name::LogFormat) == 1)
@@ -238,7 +248,7 @@ fn listen(
             peers::note_port(session, number, port)?;
         }
     }
-    let listeners = Listeners::open(settings, |port| peers::serve_port(session, number, port))?;
+    let listeners = sockets::open(settings, |port| peers::serve_port(session, number, port))?;
     let addresses = listeners.addresses()?;
     if settings.any_port {
         if let Some(address) = addresses.first() {

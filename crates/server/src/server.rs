@@ -12,14 +12,10 @@ use mio::Waker;
 use perilune::{Database, Limits};
 
 use crate::acl::{hashed, Acl};
-use crate::awake::Awake;
-use crate::away::Away;
-use crate::clock::clock;
 use crate::cursors::Cursors;
 use crate::figures::Figures;
 use crate::inquiry::Inquiries;
 use crate::invalidation::Switch;
-use crate::journal::{Journal, Level};
 use crate::mailbox::{Letter, Mailbox};
 use crate::memory::Memory;
 use crate::monitors::Monitors;
@@ -28,7 +24,11 @@ use crate::password::Password;
 use crate::redis::Redis;
 use crate::settings::{Live, Name, Settings};
 use crate::statistics::Statistics;
-use crate::weights::Weights;
+use perilune_net::awake::Awake;
+use perilune_net::away::Away;
+use perilune_net::clock::clock;
+use perilune_net::journal::{Journal, Level};
+use perilune_net::weights::Weights;
 
 /// The parts of a server that higher storeys know.
 pub(crate) trait Parts {

@@ -8,9 +8,9 @@ use perilune::{node, Cursor, Durability, Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::Client;
-use crate::clock::clock;
 use crate::command::Command;
 use crate::secrets::secret_from;
+use perilune_net::clock::clock;
 
 /// Arguments of a command that are kept, and bytes of each.
 const ARGUMENTS: usize = 32;

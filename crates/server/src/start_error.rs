@@ -1,7 +1,13 @@
 //! Why a server could not start.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::{fmt, io};
+
+use perilune_net::listener::ListenError;
+
+const NOTHING: &str =
+    "there is nothing to listen at: set `port` or `tls-port` with an address in `bind`, or `unixsocket`";
 
 /// Why a server could not start: the text says what to do.
 #[derive(Debug)]
@@ -68,6 +74,27 @@ impl std::error::Error for StartError {
             StartError::Remote { .. } | StartError::Taken { .. } => None,
             StartError::Users(_) | StartError::Setting(_) => None,
         }
+    }
+}
+
+impl StartError {
+    /// Why nobody can connect at `what`: clients, or who asks for metrics.
+    pub(crate) fn of_listening<E: Into<StartError>>(error: ListenError<E>, what: &str) -> StartError {
+        match error {
+            ListenError::Socket { place, source } => {
+                StartError::Listen { place: format!("{place}{what}"), source }
+            }
+            ListenError::Taken { address } => StartError::Taken { address },
+            ListenError::Nowhere => StartError::Setting(NOTHING.to_owned()),
+            ListenError::Io(error) => StartError::Io(error),
+            ListenError::Sharing(error) => error.into(),
+        }
+    }
+}
+
+impl From<Infallible> for StartError {
+    fn from(never: Infallible) -> StartError {
+        match never {}
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::clock::clock;
 use crate::command;
+use perilune_net::clock::clock;
 
 /// Powers of two of microseconds that are told apart.
 pub(crate) const STEPS: usize = 32;

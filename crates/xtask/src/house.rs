@@ -94,6 +94,13 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/net",
+        uses: &["mio", "rustix", "rustls", "socket2"],
+        tests_use: &[],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
         dir: "crates/luahost",
         uses: &["perilune-capi", "mlua", "mlua-sys"],
         tests_use: &["cc", "luajit-src"],
@@ -111,12 +118,11 @@ pub(crate) const ROOMS: &[Room] = &[
             "perilune",
             "perilune-resp",
             "perilune-luahost",
+            "perilune-net",
             "mio",
-            "rustix",
             "rustls",
             "sha1",
             "sha2",
-            "socket2",
         ],
         tests_use: &["cc", "proptest"],
         // Redis's library for scripts is C, which luahost is given a pointer to.
@@ -229,16 +235,11 @@ pub(crate) const ORDERS: &[Order] = &[
         "health" "lock" "transaction" "walk" "watch"
     ),
     order!("crates/luahost/src/": "error" "registration" "host" "sandbox"),
-    order!("crates/server/src/":
-        "limits" "random" "clock" "elsewhere" "pattern" "journal" "files" "processor" "awake" "away"
-        "stopwatch" "start_error" "password" "settings" "tls" "stream" "listener" "weights" "timers"
-        "redis" "failure" "numbers" "name" "cursors" "patience" "notify" "seat" "topic" "subscriptions" "rest"
-        "invalidation" "question" "command" "refusals" "acl" "secrets" "statistics" "figures" "memory"
-        "monitors" "mailbox" "inquiry" "nodes" "server" "peers" "published" "metrics" "follower" "effects"
-        "keyspace" "rdb" "waits" "watched" "queue" "subscribers" "client" "slowlog" "census" "tracking"
-        "commit" "context" "handler" "show" "held" "permits" "kept" "eviction" "briefly" "gate" "asking"
-        "dispatch" "expiry" "scripts" "desk" "connection" "commands" "table" "worker" "aside" "running"
+    order!("crates/net/src/":
+        "clock" "elsewhere" "files" "journal" "processor" "awake" "away" "seat" "timers" "weights" "mailbox" "tls"
+        "stream" "listener" "page"
     ),
+    Order { src: "crates/server/src/", modules: SERVER_MODULES },
     order!("crates/cli/src/":
         "failure" "chart" "inspect" "exchange" "import" "keep" "other_lua" "scratch" "serve" "upkeep"
         "arguments" "manual" "script" "collatz" "repl" "workloads"
@@ -255,6 +256,79 @@ pub(crate) const ORDERS: &[Order] = &[
         "comparison"
     ),
     Order { src: "crates/engine/src/", modules: ENGINE_MODULES },
+];
+
+/// The modules of the server.
+pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
+    ("limits", "every bound of the server"),
+    ("random", "chance, not for secrets"),
+    ("pattern", "names with `*` and `?`, as KEYS and ACL have them"),
+    ("stopwatch", "how long each call of a script takes, mostly without asking the clock"),
+    ("start_error", "why a server could not start"),
+    ("password", "what a start says of who may enter"),
+    ("settings", "the settings: their table, their kinds, the file, what all servers share"),
+    ("sockets", "what the settings say of sockets and of TLS"),
+    ("redis", "the name under which higher modules lend types to lower ones"),
+    ("failure", "why a command answers an error"),
+    ("numbers", "numbers in arguments"),
+    ("name", "names of nodes, and names of any length as subscripts"),
+    ("cursors", "where scans are"),
+    ("patience", "how long a command may take where it runs"),
+    ("notify", "classes of events of keys"),
+    ("topic", "what is subscribed to and published"),
+    ("subscriptions", "what the clients of a loop are subscribed to"),
+    ("rest", "what a command leaves to be done in slices"),
+    ("invalidation", "what clients choose with CLIENT TRACKING, and what they are told"),
+    ("question", "a question to all loops, and their answers"),
+    ("command", "commands as everybody sees them who does not run them; finding one by its name"),
+    ("refusals", "what is said to commands that do not run"),
+    ("acl", "users, their rules, what was refused"),
+    ("secrets", "which commands nobody is shown"),
+    ("statistics", "what commands have done: how often, how long, with which errors"),
+    ("figures", "counters of a server"),
+    ("memory", "what the database takes, and how its keys are used"),
+    ("monitors", "who sees all commands"),
+    ("mailbox", "what is said to a loop, and the duty to answer a parked connection"),
+    ("inquiry", "questions that are not answered yet"),
+    ("nodes", "what a connection has of PERILUNE.*, and the threads that wait for it"),
+    ("server", "what all threads of a server share"),
+    ("peers", "the servers of a database: their numbers, which of them live, how one is told"),
+    ("published", "figures of all servers, in the tree"),
+    ("metrics", "what GET /metrics answers"),
+    ("follower", "the thread that follows changes of settings and users"),
+    ("effects", "what a command does besides its reply and its nodes"),
+    ("keyspace", "Redis's keys as nodes"),
+    ("rdb", "files of Redis, read into a database"),
+    ("waits", "keys that clients of a loop wait for, watched"),
+    ("watched", "keys that must not have changed before EXEC"),
+    ("queue", "clients that wait for keys, over all servers"),
+    ("subscribers", "who is subscribed, over all servers"),
+    ("client", "what is remembered of a client between its commands"),
+    ("slowlog", "slow commands, in the tree"),
+    ("census", "what CLIENT LIST says, and whom KILL means"),
+    ("tracking", "which keys clients keep, and who is told that they have changed"),
+    ("commit", "what belongs into a transaction at its end"),
+    ("context", "what a command works with"),
+    ("handler", "what runs when a command is called, and how its row is written"),
+    ("show", "how MONITOR is shown a command"),
+    ("held", "commands that meet a page which another process holds"),
+    ("permits", "whether a client's user may run a command"),
+    ("kept", "what servers keep in the tree, and who reaches it by node"),
+    ("eviction", "`maxmemory`: room for what wants to be written"),
+    ("briefly", "brief transactions of one command, of EXEC, of a script"),
+    ("gate", "looks every command up, checks it and runs it"),
+    ("asking", "how all loops of all servers are asked"),
+    ("dispatch", "what other servers tell this one, handed to whom it concerns"),
+    ("expiry", "the thread that removes expired keys"),
+    ("scripts", "sandboxes, what is compiled, who looks after what runs"),
+    ("desk", "what a loop lends to the connection that it serves"),
+    ("connection", "a socket, what has arrived, what waits to be sent"),
+    ("commands", "what each command does"),
+    ("table", "the rows of all commands"),
+    ("worker", "an event loop over its connections"),
+    ("aside", "commands that take long, run while another thread has the loop"),
+    ("running", "how a server starts and ends"),
+    ("lib", "the public face"),
 ];
 
 /// The modules of the engine.

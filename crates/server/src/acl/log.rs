@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, Replies, RequestParser};
 
-use crate::clock::clock;
 use crate::question::Answer;
+use perilune_net::clock::clock;
 
 /// Within which time the same refusal counts up instead of being kept again.
 const SAME: Duration = Duration::from_secs(60);

@@ -12,11 +12,11 @@ use crate::asking;
 use crate::command::{commands, find};
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::files::replace;
 use crate::inquiry::Form;
 use crate::numbers::lower;
 use crate::refusals::{full_name, pattern_denied, wrong_number};
 use crate::settings::Name;
+use perilune_net::files::replace;
 
 const NO_FILE: &str =
     "ERR This server is not configured to use an ACL file: start it with `aclfile`. Users are kept in \

@@ -14,13 +14,13 @@ use perilune_resp::{parse_integer, Arguments, Replies};
 use super::lists::{self, Side};
 use super::{count_option, numbered, zsets};
 use crate::client::Queued;
-use crate::clock::clock;
 use crate::context::Context;
 use crate::failure::{refuse, Result, SYNTAX};
 use crate::keyspace::{Keys, Kind};
 use crate::numbers::{integer, lower};
 use crate::queue::{self, Waiter, Waits, Wanted as _};
 use crate::redis::Redis;
+use perilune_net::clock::clock;
 
 /// What is to be taken.
 #[derive(Clone, Copy, Debug)]

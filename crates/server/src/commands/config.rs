@@ -7,13 +7,13 @@ use perilune_resp::{Arguments, Replies};
 use crate::commands::acl::with_password;
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result};
-use crate::journal::Level;
 use crate::mailbox::Mailbox;
 use crate::numbers::lower;
 use crate::pattern;
 use crate::refusals::wrong_number;
 use crate::server::Server;
 use crate::settings::{find, fixed, rewrite, Name, Scope, Setting, FIXED, SETTINGS};
+use perilune_net::journal::Level;
 
 const HELP: &[&str] = &[
     "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

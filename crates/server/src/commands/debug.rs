@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{Arguments, Replies};
 
-use crate::clock::clock;
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, NO_KEY};
 use crate::keyspace::Keys;
 use crate::mailbox::{Letter, Mailbox};
 use crate::numbers::{double, integer, lower};
 use crate::refusals::wrong_number;
+use perilune_net::clock::clock;
 
 const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -6,7 +6,6 @@ use perilune::node;
 use perilune_resp::{parse_integer, Arguments, Replies};
 
 use super::info;
-use crate::clock::clock;
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::keyspace::Keys;
@@ -15,6 +14,7 @@ use crate::refusals::wrong_number;
 use crate::settings::Name;
 use crate::statistics::{Delays, STEPS};
 use crate::{command, slowlog};
+use perilune_net::clock::clock;
 
 const SLOWLOG_HELP: &[&str] = &[
     "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

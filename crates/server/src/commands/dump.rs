@@ -12,7 +12,6 @@ use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
 use sha2::{Digest, Sha256};
 
-use crate::clock::clock;
 use crate::context::Context;
 use crate::eviction::{self, Before};
 use crate::failure::{refuse, Result, SYNTAX};
@@ -20,6 +19,7 @@ use crate::keyspace::{Contents, Keys, Scored};
 use crate::limits::VALUE_BYTES;
 use crate::notify;
 use crate::numbers::{integer, lower};
+use perilune_net::clock::clock;
 
 const VERSION: u8 = 1;
 const CHECKSUM: usize = 8;

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use perilune::{node, Cursor};
 use perilune_resp::{Arguments, Replies};
 
-use crate::clock::clock;
 use crate::command;
 use crate::context::Context;
 use crate::failure::Result;
@@ -15,6 +14,7 @@ use crate::numbers::lower;
 use crate::published;
 use crate::published::Published;
 use crate::settings::Name;
+use perilune_net::clock::clock;
 
 type Fields = Vec<(String, String)>;
 

@@ -12,6 +12,8 @@ pub(crate) mod diagnosis;
 mod docs;
 pub(crate) mod dump;
 pub(crate) mod elements;
+#[cfg(test)]
+mod example;
 pub(crate) mod expiry;
 pub(crate) mod functions;
 pub(crate) mod hashes;

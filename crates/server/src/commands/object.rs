@@ -3,7 +3,6 @@
 use perilune::{TransactionOptions, ValueRef};
 use perilune_resp::{Arguments, Replies};
 
-use crate::clock::clock;
 use crate::context::Context;
 use crate::eviction;
 use crate::failure::{refuse, refuse_with, Result};
@@ -11,6 +10,7 @@ use crate::keyspace::{Keys, Kind};
 use crate::numbers::lower;
 use crate::refusals::wrong_number;
 use crate::server::Server;
+use perilune_net::clock::clock;
 
 const NO_LFU: &str =
     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \

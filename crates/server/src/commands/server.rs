@@ -4,11 +4,11 @@ use std::thread;
 
 use perilune_resp::{Arguments, Replies};
 
-use crate::clock::clock;
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
 use crate::numbers::lower;
 use crate::refusals::wrong_number;
+use perilune_net::clock::clock;
 
 pub(crate) fn time(_: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -10,7 +10,6 @@ use perilune::TransactionOptions;
 use perilune_luahost::sandbox::{Form, Outcome, Run};
 use perilune_resp::{Arguments, Replies};
 
-use crate::clock::clock;
 use crate::commands::{nodes, scripts};
 use crate::context::Context;
 use crate::failure::{refuse, Failure, Result};
@@ -18,6 +17,7 @@ use crate::scripts::calls::Caller;
 use crate::scripts::state::State;
 use crate::scripts::watch;
 use crate::settings::Name;
+use perilune_net::clock::clock;
 
 /// What errors call the function.
 const NAME: &str = "perilune.run";

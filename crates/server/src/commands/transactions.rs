@@ -7,11 +7,11 @@ use perilune::TransactionOptions;
 use perilune_resp::{Arguments, Replies};
 
 use crate::client::Queue;
-use crate::clock::clock;
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Failure, Result};
 use crate::refusals::wrong_number;
 use crate::watched::Watched;
+use perilune_net::clock::clock;
 
 pub(crate) fn multi(context: &mut Context<'_>, _: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
     if context.client.queue.is_some() {

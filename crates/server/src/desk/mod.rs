@@ -22,10 +22,10 @@ use crate::queue;
 use crate::server::Server;
 use crate::subscribers;
 use crate::subscriptions::{Change, Subscriptions};
-use crate::timers::{Clocks, Timers};
 use crate::tracking::audience::Audience;
 use crate::tracking::Tracker;
 use crate::waits::Waits;
+use perilune_net::timers::{Clocks, Timers};
 
 /// A thread's own things, but for its connections.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use perilune_resp::Arguments;
 
 use super::Desk;
 use crate::client::Client;
-use crate::clock::clock;
 use crate::command::{self, Command, POSTS, WRITE};
 use crate::scripts::{header, store};
+use perilune_net::clock::clock;
 
 impl Desk {
     /// Whether CLIENT PAUSE keeps this request of a client from being run now; then it is parked.

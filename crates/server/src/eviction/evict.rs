@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 
 use perilune::{Cursor, Node, Session, ValueRef};
 
-use crate::clock::clock;
 use crate::commit;
 use crate::effects::Effects;
 use crate::failure::Result;
@@ -22,6 +21,7 @@ use crate::notify;
 use crate::random;
 use crate::server::Server;
 use crate::settings::{Name, Policy};
+use perilune_net::clock::clock;
 
 /// Samples that find nothing to evict before it is given up.
 const TRIES: usize = 16;

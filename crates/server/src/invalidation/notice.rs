@@ -5,7 +5,7 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, Protocol, 
 
 use super::Names;
 use crate::limits::NOTICE_BYTES;
-use crate::seat::Seat;
+use perilune_net::seat::Seat;
 
 /// A client, anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

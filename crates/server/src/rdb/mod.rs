@@ -21,11 +21,11 @@ use perilune::{Batch, Database, Session};
 
 use self::compact::{intset, listpack, pairs, scores, ziplist, zipmap};
 use self::reader::{Reader, Wrong};
-use crate::clock::clock;
 use crate::effects::Effects;
 use crate::failure::{text_of, Failure};
 use crate::keyspace::{Contents, Keys, Scored};
 use crate::limits::DATABASES_MOST;
+use perilune_net::clock::clock;
 
 /// Bytes of nodes that are set at a time.
 const BATCH_BYTES: usize = 4 << 20;

@@ -19,7 +19,6 @@ use crate::context::Context;
 use crate::effects::Effects;
 use crate::eviction;
 use crate::failure;
-use crate::journal::Level;
 use crate::kept;
 use crate::scripts::nodes::Terms;
 use crate::scripts::redis::{Asked, NODES, REDIS};
@@ -28,6 +27,7 @@ use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
 use crate::stopwatch::Stopwatch;
+use perilune_net::journal::Level;
 
 /// Bytes of what a script says that its line of the log has.
 const LOGGED_BYTES: usize = 1 << 10;

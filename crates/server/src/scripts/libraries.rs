@@ -13,12 +13,12 @@ use std::time::Duration;
 use perilune::{node, NodeRef, Session, Subscript};
 use perilune_luahost::sandbox::{Code, Form, Outcome, Run};
 
-use crate::clock::clock;
 use crate::context::Context;
 use crate::scripts::calls::{Caller, Registered};
 use crate::scripts::header::{library, Flags};
 use crate::scripts::state::State;
 use crate::scripts::watch::Kind;
+use perilune_net::clock::clock;
 
 /// How long a library may take to define its functions.
 const LOADING: Duration = Duration::from_millis(500);

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::processor::thread_time;
+use perilune_net::processor::thread_time;
 
 /// So many times as long as the loop was held up.
 const TIMES: u32 = 128;

@@ -17,10 +17,10 @@ use perilune::{node, Cursor, LockMode, Node, Session, ValueRef};
 use perilune_luahost::sandbox::Stopper;
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
 
-use crate::clock::clock;
 use crate::limits::{SHOWN_ARGUMENTS, SHOWN_BYTES};
 use crate::server::{Server, Spares as _};
 use crate::settings::Name;
+use perilune_net::clock::clock;
 
 /// Why a run was stopped.
 pub(crate) const TIME: u8 = 1;

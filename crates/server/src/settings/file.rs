@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::fixed::{foreign, Foreign};
 use super::{find, known, SettingError, Settings};
-use crate::files::replace;
+use perilune_net::files::replace;
 
 /// Files that include one another at most.
 const DEPTH: usize = 16;

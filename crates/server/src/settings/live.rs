@@ -68,6 +68,18 @@ impl Live {
         [0, 1, 2].map(|part| self.outputs[class][part].load(Ordering::Relaxed))
     }
 
+    /// Bytes that all clients may take together; 0: any.
+    #[inline]
+    pub(crate) fn clients_bytes(&self) -> u64 {
+        match self.number(Name::MaxMemoryClients) {
+            // NB: below 0 it is percent of `maxmemory`, of which 0 is no limit.
+            part @ ..0 => {
+                (self.number(Name::MaxMemory).max(0) as u64 / 100).saturating_mul(part.unsigned_abs())
+            }
+            bytes => bytes as u64,
+        }
+    }
+
     /// The hard one of these, as replies are bounded by it.
     #[inline]
     pub(crate) fn hard_limit(&self, class: usize) -> usize {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::Told;
 use crate::invalidation::{Change, Changes, Names, Prefixes};
 use crate::limits::CHANGED_BYTES;
-use crate::seat::Seat;
+use perilune_net::seat::Seat;
 
 /// Who has chosen a prefix, and what keys with it have changed in this round, by whom; 0: by more than one, or none that knows.
 #[derive(Debug, Default)]

@@ -32,14 +32,14 @@ use perilune::{Node, Session, TransactionOptions, WatchId, WatchScope};
 use perilune_resp::{parse_integer, Arguments};
 
 use crate::client::Client;
-use crate::clock::clock;
 use crate::command::{self, LONG, READ, WRITE};
 use crate::figures::Figures;
 use crate::invalidation::Names;
 use crate::limits::{TRACKED_AT_ONCE, TRACKED_KEYS};
 use crate::name::NAME;
-use crate::seat::Seat;
 use crate::watched::{digest, Digest};
+use perilune_net::clock::clock;
+use perilune_net::seat::Seat;
 
 /// The tokens of these watches begin here, one for each database.
 pub(crate) const FIRST: usize = usize::MAX / 4;

@@ -10,13 +10,13 @@ use perilune::node;
 use super::{Handed, Worker};
 use crate::client::Client;
 use crate::connection::Connection;
-use crate::journal::Level;
 use crate::limits::CLIENT_NUMBERS;
 use crate::mailbox::Letter;
-use crate::seat::Seat;
 use crate::settings::Name;
-use crate::stream::Stream;
-use crate::tls::TlsStream;
+use perilune_net::journal::Level;
+use perilune_net::seat::Seat;
+use perilune_net::stream::Stream;
+use perilune_net::tls::TlsStream;
 
 const DENIED: &[u8] =
     b"-DENIED Perilune runs in protected mode: there is no password, so that only clients of this \

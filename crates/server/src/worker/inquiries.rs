@@ -12,7 +12,7 @@ use crate::desk::Desk;
 use crate::invalidation::Place;
 use crate::numbers::lower;
 use crate::question::{Answer, Inquiry};
-use crate::seat::Seat;
+use perilune_net::seat::Seat;
 
 impl Worker {
     /// Answers a question for the clients of this loop.

@@ -15,10 +15,10 @@ use mio::{Interest, Token};
 
 use super::rights::is_refused;
 use super::{Handed, Worker};
-use crate::awake::{Advice, Steward, Used};
 use crate::connection::Connection;
 use crate::mailbox::{Letter, Mailbox};
-use crate::processor::{idle_time, thread_time};
+use perilune_net::awake::{Advice, Steward, Used};
+use perilune_net::processor::{idle_time, thread_time};
 
 /// How often a loop says what it has used, and one at rest looks for clients that can leave.
 const TOLD: Duration = Duration::from_millis(20);

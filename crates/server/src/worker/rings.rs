@@ -8,9 +8,9 @@ use crate::connection::Connection;
 use crate::desk::Desk;
 use crate::invalidation::{self, published, pushed, redirected, Names, Notice, Place, Tracking};
 use crate::mailbox::Letter;
-use crate::seat::Seat;
 use crate::tracking::{notice, Told};
 use crate::waits;
+use perilune_net::seat::Seat;
 
 /// Whether a command of a client runs elsewhere: then it is not to be told anything.
 fn is_away(connections: &[Option<Connection>], seat: Seat) -> bool {

@@ -19,10 +19,10 @@ use crate::client::Client;
 use crate::commands::pubsub::{change, leave_some};
 use crate::connection::Connection;
 use crate::desk::Desk;
-use crate::elsewhere::drop_elsewhere;
 use crate::limits::{SUBSCRIBED_AT_ONCE, TURN};
 use crate::rest::{Pending, Rest, Work};
-use crate::seat::Seat;
+use perilune_net::elsewhere::drop_elsewhere;
+use perilune_net::seat::Seat;
 
 /// What waits for its next slice.
 #[derive(Debug, Default)]

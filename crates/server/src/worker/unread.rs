@@ -5,8 +5,8 @@
 use super::Worker;
 use crate::census::Holds;
 use crate::connection::Connection;
-use crate::journal::Level;
-use crate::seat::Seat;
+use perilune_net::journal::Level;
+use perilune_net::seat::Seat;
 
 impl Worker {
     /// Gives bytes to a client, or cuts it off if it lets too many wait.

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use super::Worker;
 use crate::census;
 use crate::connection::Connection;
-use crate::weights::{most, Weight};
+use perilune_net::weights::Weight;
 
 fn weigh(connection: &Connection) -> Weight {
     let client = &connection.client;
@@ -22,7 +22,7 @@ impl Worker {
     /// Counts anew what a connection takes.
     #[inline]
     pub(super) fn weigh(&mut self, token: usize) {
-        if most(&self.desk.server.live) > 0 {
+        if self.desk.server.live.clients_bytes() > 0 {
             self.weigh_one(token);
             self.relieve(true);
         }
@@ -39,7 +39,7 @@ impl Worker {
 
     /// Follows a change of the limit, and of what clients of other loops take.
     pub(super) fn balance(&mut self) {
-        let is_limited = most(&self.desk.server.live) > 0;
+        let is_limited = self.desk.server.live.clients_bytes() > 0;
         if is_limited != self.weighs {
             self.weighs = is_limited;
             for token in 0..self.connections.len() {
@@ -59,7 +59,7 @@ impl Worker {
     fn relieve(&mut self, mut wakes: bool) {
         loop {
             let server = &self.desk.server;
-            if server.weights.total() < most(&server.live).max(1) {
+            if server.weights.total() < server.live.clients_bytes().max(1) {
                 return;
             }
             let Some(class) = server.weights.largest() else { return };

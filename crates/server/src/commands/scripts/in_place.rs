@@ -17,9 +17,9 @@ use super::{run_briefly, script_work, split, Traits};
 use crate::command::Command;
 use crate::context::Context;
 use crate::eviction;
-use crate::processor::thread_time;
 use crate::scripts::rest::sampled_thread_time;
 use crate::scripts::watch::IN_PLACE;
+use perilune_net::processor::thread_time;
 
 /// Runs a script to its end; false: it is to run aside.
 pub(crate) fn attempt(

@@ -2,11 +2,11 @@
 
 /// Where a client is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Seat {
+pub struct Seat {
     /// Which event loop.
-    pub(crate) thread: usize,
+    pub thread: usize,
     /// Which of its connections; taken again by another client when this one is gone.
-    pub(crate) token: usize,
+    pub token: usize,
     /// The client's number.
-    pub(crate) client: i64,
+    pub client: i64,
 }

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use mio::net::TcpStream;
@@ -16,41 +16,82 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
 
-use crate::settings::{Name, Settings};
-
 /// Plain bytes that are taken for a record at a time.
 const RECORD: usize = 16 << 10;
 
-/// The configuration that `tls-...` settings make; none if `tls-port` is 0.
+/// What a server shows its clients, and wants to see of them. Files are in PEM, each with the name of the setting that names
+/// it, for messages.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The server's certificate, with those that it was signed by.
+    pub certificates: NamedFile,
+    /// Its key.
+    pub key: NamedFile,
+    /// Who may have signed the certificates of clients: a file.
+    pub authorities: Option<NamedFile>,
+    /// A directory of such files.
+    pub more_authorities: Option<NamedFile>,
+    /// Whether clients show a certificate.
+    pub clients: Clients,
+    /// Versions of TLS, by name; none: all.
+    pub versions: String,
+}
+
+/// A file, or a directory, and the setting that names it.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// The setting.
+    pub setting: &'static str,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Whether clients show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// They need not have any.
+    Unknown,
+    /// One that is shown must be good.
+    MayShow,
+    /// None is let in without.
+    MustShow,
+}
+
+/// What is wrong with TLS's files: a text for who starts the server, or that authorities are missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsError {
+    /// What cannot be read or used, with the setting that says so.
+    Wrong(String),
+    /// Clients are to show certificates, and nobody is known who may have signed them.
+    NoAuthority,
+}
+
+impl From<String> for TlsError {
+    fn from(text: String) -> TlsError {
+        TlsError::Wrong(text)
+    }
+}
+
+/// The configuration that these files make.
 ///
 /// # Errors
 /// What is missing or cannot be read, and which setting says so.
-pub(crate) fn configuration(settings: &Settings) -> Result<Option<Arc<ServerConfig>>, String> {
-    if settings.number(Name::TlsPort) == 0 {
-        return Ok(None);
-    }
-    let file = |name: Name| {
-        settings.path(name).ok_or_else(|| format!("`tls-port` needs `{}`: a file in PEM", name.row().name))
-    };
-    let chain = certificates(&file(Name::TlsCertFile)?, Name::TlsCertFile)?;
-    let key_file = file(Name::TlsKeyFile)?;
-    let key = PrivateKeyDer::from_pem_file(&key_file)
-        .map_err(|error| wrong(Name::TlsKeyFile, &key_file, &error))?;
+pub fn configuration(files: &TlsFiles) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = certificates(&files.certificates)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key.path).map_err(|error| wrong(&files.key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&versions(&settings.text(Name::TlsProtocols))?)
+        .with_protocol_versions(&versions(&files.versions)?)
         .map_err(|error| error.to_string())?;
-    let builder = match &*settings.text(Name::TlsAuthClients) {
-        "no" => builder.with_no_client_auth(),
+    let builder = match files.clients {
+        Clients::Unknown => builder.with_no_client_auth(),
         how => {
-            let roots = roots(settings)?;
+            let roots = roots(files)?;
             if roots.is_empty() {
-                return Err("`tls-port` needs `tls-ca-cert-file` or `tls-ca-cert-dir`, in PEM; or set \
-                            `tls-auth-clients no`: then passwords alone tell clients"
-                    .to_owned());
+                return Err(TlsError::NoAuthority);
             }
             let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            if how == "optional" {
+            if how == Clients::MayShow {
                 verifier = verifier.allow_unauthenticated();
             }
             builder.with_client_cert_verifier(verifier.build().map_err(|error| error.to_string())?)
@@ -58,10 +99,10 @@ pub(crate) fn configuration(settings: &Settings) -> Result<Option<Arc<ServerConf
     };
     let mut config = builder
         .with_single_cert(chain, key)
-        .map_err(|error| format!("`tls-cert-file` and `tls-key-file`: {error}"))?;
+        .map_err(|error| format!("`{}` and `{}`: {error}", files.certificates.setting, files.key.setting))?;
     // A client that comes again shows what it knows; one ticket is enough for it.
     config.send_tls13_tickets = 1;
-    Ok(Some(Arc::new(config)))
+    Ok(Arc::new(config))
 }
 
 /// The versions of TLS that `tls-protocols` names.
@@ -72,71 +113,73 @@ fn versions(words: &str) -> Result<Vec<&'static SupportedProtocolVersion>, Strin
         _ => Err(format!("`tls-protocols`: TLSv1.2 and TLSv1.3 are spoken, not {word}")),
     };
     let versions: Vec<_> = words.split_whitespace().map(version).collect::<Result<_, _>>()?;
-    // As in redis.conf: none are all.
+    // None named are all.
     Ok(if versions.is_empty() { vec![&TLS12, &TLS13] } else { versions })
 }
 
 /// Who may have signed the certificates of clients.
-fn roots(settings: &Settings) -> Result<RootCertStore, String> {
-    let mut files = Vec::new();
-    if let Some(path) = settings.path(Name::TlsCaCertFile) {
-        files.push((Name::TlsCaCertFile, path));
-    }
-    if let Some(directory) = settings.path(Name::TlsCaCertDir) {
-        let entries = fs::read_dir(&directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-        let entries = entries.map_err(|error| wrong(Name::TlsCaCertDir, &directory, &error))?;
+fn roots(files: &TlsFiles) -> Result<RootCertStore, String> {
+    let mut all: Vec<NamedFile> = files.authorities.iter().cloned().collect();
+    if let Some(directory) = &files.more_authorities {
+        let entries = fs::read_dir(&directory.path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let entries = entries.map_err(|error| wrong(directory, &error))?;
         let paths = entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_file());
-        files.extend(paths.map(|path| (Name::TlsCaCertDir, path)));
+        all.extend(paths.map(|path| NamedFile { setting: directory.setting, path }));
     }
     let mut roots = RootCertStore::empty();
-    for (name, path) in files {
-        for certificate in certificates(&path, name)? {
-            roots.add(certificate).map_err(|error| wrong(name, &path, &error))?;
+    for file in &all {
+        for certificate in certificates(file)? {
+            roots.add(certificate).map_err(|error| wrong(file, &error))?;
         }
     }
     Ok(roots)
 }
 
-fn wrong(name: Name, path: &Path, error: &dyn std::fmt::Display) -> String {
-    format!("`{}`: {}: {error}", name.row().name, path.display())
+fn wrong(file: &NamedFile, error: &dyn std::fmt::Display) -> String {
+    format!("`{}`: {}: {error}", file.setting, file.path.display())
 }
 
-fn certificates(path: &Path, name: Name) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+fn certificates(file: &NamedFile) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = CertificateDer::pem_file_iter(&file.path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match found {
-        Ok(found) if found.is_empty() => Err(wrong(name, path, &"no certificate in it")),
+        Ok(found) if found.is_empty() => Err(wrong(file, &"no certificate in it")),
         Ok(found) => Ok(found),
-        Err(error) => Err(wrong(name, path, &error)),
+        Err(error) => Err(wrong(file, &error)),
     }
 }
 
 /// A socket with TLS on it.
 #[derive(Debug)]
-pub(crate) struct TlsStream {
-    pub(crate) socket: TcpStream,
+pub struct TlsStream {
+    /// Below TLS.
+    pub socket: TcpStream,
     tls: ServerConnection,
     /// The client has ended its side.
     ended: bool,
 }
 
 impl TlsStream {
-    pub(crate) fn new(socket: TcpStream, config: &Arc<ServerConfig>) -> io::Result<TlsStream> {
+    /// A stream on a socket that was just accepted.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(socket: TcpStream, config: &Arc<ServerConfig>) -> io::Result<TlsStream> {
         let tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
         Ok(TlsStream { socket, tls, ended: false })
     }
 
     /// Whether bytes wait for the socket.
-    pub(crate) fn has_unsent(&self) -> bool {
+    pub fn has_unsent(&self) -> bool {
         self.tls.wants_write()
     }
 
     /// Whether the next read has something to say although the socket is empty: the end.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.ended
     }
 
     /// Sends what waits; `WouldBlock` if not all of it.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         while self.tls.wants_write() {
             if self.tls.write_tls(&mut self.socket)? == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
@@ -153,7 +196,11 @@ impl TlsStream {
         }
     }
 
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Fills the buffer, or has emptied the socket.
+    ///
+    /// # Errors
+    /// The system's, and of what no TLS is.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.tls.reader().read(&mut buffer[filled..]) {
@@ -190,7 +237,11 @@ impl TlsStream {
         Ok(filled)
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    /// Takes a record's worth at most, and sends what the socket takes.
+    ///
+    /// # Errors
+    /// The system's; `WouldBlock`: it has taken nothing.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.flush()?;
         let taken = self.tls.writer().write(&bytes[..bytes.len().min(RECORD)])?;
         self.flush_some()?;
@@ -198,7 +249,7 @@ impl TlsStream {
     }
 
     /// Says farewell.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.tls.send_close_notify();
         let _ = self.flush_some();
     }

@@ -11,18 +11,20 @@ const TOLD: Duration = Duration::from_millis(1);
 
 /// The timers of one loop.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
+pub struct Timers {
     /// When, whose connection by token, parked on which ticket.
     heap: BinaryHeap<Reverse<(Instant, usize, u64)>>,
 }
 
 impl Timers {
-    pub(crate) fn set(&mut self, at: Instant, token: usize, ticket: u64) {
+    /// Rings at this time for the connection with this token, if it is still parked on `ticket`.
+    pub fn set(&mut self, at: Instant, token: usize, ticket: u64) {
         self.heap.push(Reverse((at, token, ticket)));
     }
 
     /// The next one that is due, as token and ticket.
-    pub(crate) fn take_due(&mut self) -> Option<(usize, u64)> {
+    #[inline]
+    pub fn take_due(&mut self) -> Option<(usize, u64)> {
         let Reverse((at, ..)) = self.heap.peek()?;
         if *at > Instant::now() {
             return None;
@@ -31,7 +33,8 @@ impl Timers {
     }
 
     /// How long a loop may sleep, `most` at most.
-    pub(crate) fn sleep(&self, most: Duration) -> Duration {
+    #[inline]
+    pub fn sleep(&self, most: Duration) -> Duration {
         match self.heap.peek() {
             None => most,
             Some(Reverse((at, ..))) => at.saturating_duration_since(Instant::now()).min(most),
@@ -41,26 +44,27 @@ impl Timers {
 
 /// Both clocks, for the price of one: the day's is read anew after a millisecond, so that nobody notices when it is set.
 #[derive(Debug)]
-pub(crate) struct Clocks {
+pub struct Clocks {
     at: Instant,
     /// Since 1970.
     then: Duration,
 }
 
 impl Clocks {
-    pub(crate) fn new() -> Clocks {
+    /// Read for the first time now.
+    pub fn new() -> Clocks {
         Clocks { at: Instant::now(), then: since_1970() }
     }
 
     /// A time that has changed when a millisecond has gone by between two readings.
     #[inline]
-    pub(crate) fn tick(&self) -> Instant {
+    pub fn tick(&self) -> Instant {
         self.at
     }
 
     /// The time, and milliseconds since 1970.
     #[inline]
-    pub(crate) fn read(&mut self) -> (Instant, i64) {
+    pub fn read(&mut self) -> (Instant, i64) {
         let now = Instant::now();
         let mut since = now.saturating_duration_since(self.at);
         if since >= TOLD {

@@ -4,10 +4,10 @@
 use std::thread;
 
 /// Pieces that are freed at once.
-pub(crate) const FEW: usize = 1_000;
+pub const FEW: usize = 1_000;
 
 /// Lets go of what may take long to be let go of, on a thread of its own. Where there is none for it, here.
 #[cold]
-pub(crate) fn drop_elsewhere<T: Send + 'static>(what: T) {
+pub fn drop_elsewhere<T: Send + 'static>(what: T) {
     let _ = thread::Builder::new().name("serve-drop".to_owned()).spawn(move || drop(what));
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use rustix::time::{clock_gettime, ClockId};
 
 /// The processor's time that the calling thread has taken; the clock takes a system call.
-pub(crate) fn thread_time() -> Duration {
+pub fn thread_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// How long processors of the machine have been idle since it was started, all together, to ten milliseconds; none
 /// where the system does not tell.
-pub(crate) fn idle_time() -> Option<Duration> {
+pub fn idle_time() -> Option<Duration> {
     idle_of(&fs::read_to_string("/proc/stat").ok()?)
 }
 

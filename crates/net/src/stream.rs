@@ -12,15 +12,18 @@ use crate::tls::TlsStream;
 
 /// Any kind of socket.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
+    /// Plain.
     Tcp(TcpStream),
+    /// Of this machine.
     Unix(UnixStream),
+    /// With TLS on it.
     Tls(Box<TlsStream>),
 }
 
 impl Stream {
     /// Replies go at once, and a peer that has been silent for `keepalive` seconds is asked whether it is there.
-    pub(crate) fn prepare(&self, keepalive: u64) {
+    pub fn prepare(&self, keepalive: u64) {
         let stream = match self {
             Stream::Tcp(stream) => stream,
             Stream::Tls(stream) => &stream.socket,
@@ -35,17 +38,20 @@ impl Stream {
     }
 
     /// Whether bytes that it has taken wait for the kernel.
-    pub(crate) fn has_unsent(&self) -> bool {
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
         matches!(self, Stream::Tls(stream) if stream.has_unsent())
     }
 
     /// Whether a read would tell the end of it, though no event will say so.
-    pub(crate) fn has_ended(&self) -> bool {
+    #[inline]
+    pub fn has_ended(&self) -> bool {
         matches!(self, Stream::Tls(stream) if stream.has_ended())
     }
 
     /// Sends what it has taken.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    #[inline]
+    pub fn flush(&mut self) -> io::Result<()> {
         match self {
             Stream::Tls(stream) => stream.flush(),
             _ => Ok(()),
@@ -53,7 +59,7 @@ impl Stream {
     }
 
     /// Where a TCP connection has arrived.
-    pub(crate) fn local_address(&self) -> String {
+    pub fn local_address(&self) -> String {
         match self {
             Stream::Tcp(stream) => stream.local_addr(),
             Stream::Tls(stream) => stream.socket.local_addr(),
@@ -62,7 +68,8 @@ impl Stream {
         .map_or_else(|_| String::new(), |address| address.to_string())
     }
 
-    pub(crate) fn descriptor(&self) -> i32 {
+    /// Its number in this process.
+    pub fn descriptor(&self) -> i32 {
         match self {
             Stream::Tcp(stream) => stream.as_raw_fd(),
             Stream::Unix(stream) => stream.as_raw_fd(),
@@ -70,7 +77,8 @@ impl Stream {
         }
     }
 
-    pub(crate) fn source(&mut self) -> &mut dyn Source {
+    /// What a poll registers.
+    pub fn source(&mut self) -> &mut dyn Source {
         match self {
             Stream::Tcp(stream) => stream,
             Stream::Unix(stream) => stream,
@@ -78,7 +86,12 @@ impl Stream {
         }
     }
 
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Reads what there is, as far as it fits.
+    ///
+    /// # Errors
+    /// The system's, or TLS's.
+    #[inline]
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
             Stream::Unix(stream) => stream.read(buffer),
@@ -86,7 +99,12 @@ impl Stream {
         }
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    /// Writes what it takes at once.
+    ///
+    /// # Errors
+    /// The system's, or TLS's.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.write(bytes),
             Stream::Unix(stream) => stream.write(bytes),

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often is looked whether a loop is busy.
-pub(crate) const LOOKED: Duration = Duration::from_millis(100);
+pub const LOOKED: Duration = Duration::from_millis(100);
 /// A loop is busy when it uses so much of a processor.
 const BUSY: f64 = 0.85;
 /// For so many looks in a row before another wakes.
@@ -35,7 +35,7 @@ const CROWDED: f64 = 1.1;
 
 /// How many loops are awake, for all threads.
 #[derive(Debug)]
-pub(crate) struct Awake {
+pub struct Awake {
     count: AtomicUsize,
     all: usize,
     /// Nobody decides but the setting, or who has said so by DEBUG.
@@ -44,43 +44,45 @@ pub(crate) struct Awake {
 
 impl Awake {
     /// Of `all` loops: one, or all of them for good.
-    pub(crate) fn new(all: usize, always: bool) -> Awake {
+    pub fn new(all: usize, always: bool) -> Awake {
         let count = if always { all } else { 1 };
         Awake { count: AtomicUsize::new(count), all, fixed: AtomicBool::new(always || all < 2) }
     }
 
-    pub(crate) fn count(&self) -> usize {
+    /// How many are awake.
+    #[inline]
+    pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
     /// Whether the loop has clients but for those that cannot be moved.
     #[inline]
-    pub(crate) fn has(&self, thread: usize) -> bool {
+    pub fn has(&self, thread: usize) -> bool {
         thread < self.count()
     }
 
     /// Whether that follows what they do.
     #[inline]
-    pub(crate) fn follows(&self) -> bool {
+    pub fn follows(&self) -> bool {
         !self.fixed.load(Ordering::Relaxed)
     }
 
     /// One more.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         let _ = self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
             (count < self.all).then_some(count + 1)
         });
     }
 
     /// One less.
-    pub(crate) fn rest(&self) {
+    pub fn rest(&self) {
         let _ = self
             .count
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count > 1).then_some(count - 1));
     }
 
     /// So many from now on, whatever they do. Those that were awake before are answered.
-    pub(crate) fn fix(&self, count: usize) -> usize {
+    pub fn fix(&self, count: usize) -> usize {
         self.fixed.store(true, Ordering::Relaxed);
         self.count.swap(count.clamp(1, self.all), Ordering::AcqRel)
     }
@@ -88,15 +90,17 @@ impl Awake {
 
 /// What a loop says of itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Used {
+pub struct Used {
     /// Of a processor, since it began.
-    pub(crate) time: Duration,
-    pub(crate) clients: usize,
+    pub time: Duration,
+    /// Connections that it has.
+    pub clients: usize,
 }
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Advice {
+pub enum Advice {
+    /// As many loops go on.
     Stay,
     /// One more loop wakes, and gets half of the clients of this one.
     Share(usize),
@@ -113,7 +117,7 @@ struct Mark<T> {
 
 /// Who decides.
 #[derive(Debug)]
-pub(crate) struct Steward {
+pub struct Steward {
     looked: Mark<Vec<Used>>,
     /// Looks in a row that found one busy, and how long processors had been idle at the first of them.
     busy: u32,
@@ -133,7 +137,8 @@ fn total(used: &[Used]) -> Duration {
 }
 
 impl Steward {
-    pub(crate) fn new(now: Instant, loops: usize) -> Steward {
+    /// One that begins to look now, at so many loops.
+    pub fn new(now: Instant, loops: usize) -> Steward {
         Steward {
             looked: Mark { at: now, used: vec![Used::default(); loops] },
             busy: 0,
@@ -145,12 +150,12 @@ impl Steward {
 
     /// Whether it is time to ask.
     #[inline]
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    pub fn is_due(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.looked.at) >= LOOKED
     }
 
     /// What is to be done with `awake` loops that have used so much. `idle` tells how long processors have been idle.
-    pub(crate) fn advise(
+    pub fn advise(
         &mut self,
         now: Instant,
         awake: usize,

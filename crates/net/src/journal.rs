@@ -17,14 +17,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::limits::{STRANGERS_LETTERS, STRANGERS_LINES};
+/// Lines of the log a second, of each kind that anybody can cause who reaches the server, and letters of a name in them.
+const STRANGERS_LINES: u32 = 10;
+const STRANGERS_LETTERS: usize = 64;
 
 /// How much an event matters; the setting `loglevel` names the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub enum Level {
+    /// For who looks for a mistake.
     Debug = 0,
+    /// What clients do.
     Verbose = 1,
+    /// What an operator wants to know.
     Notice = 2,
+    /// What an operator should see to.
     Warning = 3,
 }
 
@@ -46,7 +52,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// The log.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     path: Option<PathBuf>,
     /// None: standard error.
     file: Mutex<Option<File>>,
@@ -68,18 +74,18 @@ struct Flood {
 
 impl Journal {
     /// Opens the file at `path`, to append.
-    pub(crate) fn open(path: Option<PathBuf>, json: bool) -> io::Result<Journal> {
+    pub fn open(path: Option<PathBuf>, json: bool) -> io::Result<Journal> {
         let file = path.as_deref().map(open).transpose()?;
         Ok(Journal { path, file: Mutex::new(file), json, floods: Mutex::default() })
     }
 
     /// Whether it goes to a file of its own.
-    pub(crate) fn is_file(&self) -> bool {
+    pub fn is_file(&self) -> bool {
         self.path.is_some()
     }
 
     /// Opens the file again, which was moved away; if that fails the old one stays.
-    pub(crate) fn reopen(&self) -> io::Result<()> {
+    pub fn reopen(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = open(path)?;
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
@@ -87,7 +93,7 @@ impl Journal {
     }
 
     /// Writes an event with what is known of it.
-    pub(crate) fn write(&self, level: Level, event: &str, details: &[(&str, &str)]) {
+    pub fn write(&self, level: Level, event: &str, details: &[(&str, &str)]) {
         let line = if self.json { json(level, event, details) } else { logfmt(level, event, details) };
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = match &mut *file {
@@ -97,7 +103,7 @@ impl Journal {
     }
 
     /// Writes an event that anybody can cause, unless there were many of its kind in this second.
-    pub(crate) fn write_some(&self, level: Level, event: &'static str, details: &[(&str, &str)]) {
+    pub fn write_some(&self, level: Level, event: &'static str, details: &[(&str, &str)]) {
         let (mut floods, now) = (self.floods(), Instant::now());
         let flood = floods.entry(event).or_insert(Flood { level, since: now, lines: 0, more: 0 });
         if flood.is_over(now) {
@@ -112,7 +118,7 @@ impl Journal {
     }
 
     /// Writes how many events were left out, of the seconds that are over. Called each second.
-    pub(crate) fn tell_floods(&self) {
+    pub fn tell_floods(&self) {
         let now = Instant::now();
         for (event, flood) in
             self.floods().iter_mut().filter(|(_, flood)| flood.more > 0 && flood.is_over(now))
@@ -141,7 +147,7 @@ impl Flood {
 }
 
 /// What a client calls something, as far as a line shows it.
-pub(crate) fn cut(name: &str) -> Cow<'_, str> {
+pub fn cut(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(STRANGERS_LETTERS) {
         None => Cow::Borrowed(name),
         Some((end, _)) => Cow::Owned(format!("{}...", &name[..end])),

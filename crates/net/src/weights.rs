@@ -1,4 +1,4 @@
-//! What the clients of this server take, for `maxmemory-clients`: all together, and by powers of two, as in Redis, so that
+//! What the clients of a server take: all together, and by powers of two, so that
 //! the largest are found without an order of all.
 //!
 //! Invariants
@@ -7,29 +7,28 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::settings::{Live, Name};
-
 /// Classes of sizes: below 32 KiB, 64 KiB, ..., and the rest.
 const CLASSES: usize = 20;
 const FIRST_BITS: u32 = 15;
 
 /// What a connection counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weight {
+pub struct Weight {
     bytes: usize,
     /// Of its size; none if it may not be cut off.
     class: Option<usize>,
 }
 
 impl Weight {
-    pub(crate) fn new(bytes: usize, may_go: bool) -> Weight {
+    /// What so many bytes count as; whether the connection may be cut off.
+    pub fn new(bytes: usize, may_go: bool) -> Weight {
         let class =
             ((usize::BITS - bytes.leading_zeros()).saturating_sub(FIRST_BITS) as usize).min(CLASSES - 1);
         Weight { bytes, class: may_go.then_some(class) }
     }
 
     /// Whether it is of the class of sizes `class`.
-    pub(crate) fn is_of(self, class: usize) -> bool {
+    pub fn is_of(self, class: usize) -> bool {
         self.class == Some(class)
     }
 }
@@ -37,7 +36,7 @@ impl Weight {
 /// The sums, in lines of the cache of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Weights {
+pub struct Weights {
     total: AtomicU64,
     /// Connections that may go, by class.
     counts: [AtomicUsize; CLASSES],
@@ -45,7 +44,7 @@ pub(crate) struct Weights {
 
 impl Weights {
     /// Counts `new` in place of `old`.
-    pub(crate) fn change(&self, old: Option<Weight>, new: Option<Weight>) {
+    pub fn change(&self, old: Option<Weight>, new: Option<Weight>) {
         let (less, more) = (old.map_or(0, |old| old.bytes as u64), new.map_or(0, |new| new.bytes as u64));
         self.total.fetch_add(more.wrapping_sub(less), Ordering::Relaxed);
         if let Some(class) = new.and_then(|new| new.class) {
@@ -57,23 +56,13 @@ impl Weights {
     }
 
     /// Bytes of all.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
     /// The class of the largest that may go, if any may.
-    pub(crate) fn largest(&self) -> Option<usize> {
+    pub fn largest(&self) -> Option<usize> {
         self.counts.iter().rposition(|count| count.load(Ordering::Relaxed) > 0)
-    }
-}
-
-/// What all clients may take together; 0: any.
-#[inline]
-pub(crate) fn most(live: &Live) -> u64 {
-    match live.number(Name::MaxMemoryClients) {
-        // NB: below 0 it is percent of `maxmemory`, of which 0 is no limit.
-        part @ ..0 => (live.number(Name::MaxMemory).max(0) as u64 / 100).saturating_mul(part.unsigned_abs()),
-        bytes => bytes as u64,
     }
 }
 

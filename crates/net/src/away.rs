@@ -7,32 +7,32 @@ const AWAY: usize = 64;
 
 /// The count of them.
 #[derive(Debug, Default)]
-pub(crate) struct Away(AtomicUsize);
+pub struct Away(AtomicUsize);
 
 impl Away {
     /// A thread leaves its loop.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A thread is back.
-    pub(crate) fn come_back(&self) {
+    pub fn come_back(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether any is away.
-    pub(crate) fn has_any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 
     /// Whether as many threads are away as may be.
     #[inline]
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= AWAY
     }
 
     /// Whether more are away than may be.
-    pub(crate) fn is_overfull(&self) -> bool {
+    pub fn is_overfull(&self) -> bool {
         self.0.load(Ordering::Relaxed) > AWAY
     }
 }
