@@ -9,7 +9,6 @@ use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::Client;
 use crate::command::Command;
-use crate::secrets::secret_from;
 use perilune_net::clock::clock;
 
 /// Arguments of a command that are kept, and bytes of each.
@@ -27,7 +26,7 @@ pub(crate) fn keep(
     took: Duration,
     most: i64,
 ) -> perilune::Result<()> {
-    if matches!(command.name, "auth" | "hello") || most == 0 {
+    if command.is_all_secret() || most == 0 {
         return Ok(());
     }
     // A loop must not wait for the disk because of it.
@@ -61,7 +60,7 @@ fn entry(
     replies.integer(i64::try_from(took.as_micros()).unwrap_or(i64::MAX));
     let shown = arguments.len().min(ARGUMENTS);
     replies.array(shown);
-    let secret = secret_from(command, arguments);
+    let secret = command.secret_from(arguments);
     for (index, argument) in arguments.iter().take(shown).enumerate() {
         if index == ARGUMENTS - 1 && arguments.len() > ARGUMENTS {
             let rest = arguments.len() - ARGUMENTS + 1;

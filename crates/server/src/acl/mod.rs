@@ -11,7 +11,7 @@
 //! Deliberately absent: the log of refusals in the tree, so that a stranger cannot make a server write; who asks
 //! for it asks all servers.
 
-mod access;
+mod categories;
 mod log;
 mod selector;
 mod user;
@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use perilune::{node, Session, Subscript, TransactionOptions};
 
-pub(crate) use self::access::{access, special_words, Access, CATEGORIES, READS, WRITES};
+pub(crate) use self::categories::CATEGORIES;
 pub(crate) use self::log::{reply as reply_log, Entry, Log};
 pub(crate) use self::selector::{Denied, Selector};
 pub(crate) use self::user::{hashed, User};

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use perilune_resp::Arguments;
 
-use super::access::{access, special_words, unnamed_keys, Access, CATEGORIES, READS, WRITES};
+use super::categories::CATEGORIES;
+use crate::command::access::{Access, READS, WRITES};
+use crate::command::Channels;
 use crate::command::{commands, find, Command, PUBSUB};
 use crate::limits::ACL_RULES;
 use crate::pattern;
@@ -240,7 +242,7 @@ impl Selector {
                 self.decide(command, allowed);
                 continue;
             }
-            let (special, words) = special_words(command.name);
+            let (special, words) = (command.special_categories, command.special_words);
             if special.contains(&category) {
                 words.iter().for_each(|word| self.decide_word(command, word, allowed));
             }
@@ -287,21 +289,21 @@ impl Selector {
             // A command whose keys cannot be told fails for its own reason.
             for (index, place) in command.key_places(arguments).unwrap_or_default().into_iter().enumerate() {
                 let key = arguments.get(place).unwrap_or_default();
-                if !self.allows_key(key, access(command, arguments, index)) {
+                if !self.allows_key(key, command.access(arguments, index)) {
                     return Err(Denied::Key(place));
                 }
             }
             let reads_all = || self.keys.iter().any(|(access, key)| access & READS != 0 && key == "*");
-            if let Some(place) = unnamed_keys(command, arguments).filter(|_| !reads_all()) {
+            if let Some(place) = command.unnamed_keys(arguments).filter(|_| !reads_all()) {
                 return Err(Denied::Pattern(place));
             }
         }
         if !self.all_channels && command.is(PUBSUB) {
-            let (channels, is_pattern) = match command.name {
-                "publish" | "spublish" => (1..2.min(arguments.len()), false),
-                "subscribe" | "ssubscribe" => (1..arguments.len(), false),
-                "psubscribe" => (1..arguments.len(), true),
-                _ => (0..0, false),
+            let (channels, is_pattern) = match command.channels {
+                Channels::First => (1..2.min(arguments.len()), false),
+                Channels::All => (1..arguments.len(), false),
+                Channels::Patterns => (1..arguments.len(), true),
+                Channels::None => (0..0, false),
             };
             for place in channels {
                 if !self.allows_channel(arguments.get(place).unwrap_or_default(), is_pattern) {

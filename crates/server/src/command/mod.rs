@@ -8,6 +8,7 @@
 //!   never is named in `absent`, for a clear error.
 
 mod absent;
+pub(crate) mod access;
 mod facts;
 mod row;
 

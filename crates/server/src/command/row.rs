@@ -2,6 +2,7 @@
 
 use perilune_resp::Arguments;
 
+use super::access::{Access, Accesses, READS, WRITES};
 use super::Runs;
 use crate::limits::{ASIDE_BYTES, FEW_ARGUMENTS};
 use crate::redis::Redis;
@@ -68,6 +69,22 @@ const FLAG_NAMES: [(u32, &str); 12] = [
 
 /// Which of the arguments are keys; none if they are wrong.
 pub(crate) type KeyFinder = fn(Arguments<'_>) -> Option<Vec<usize>>;
+/// Where the first pattern of keys is that are read and not named.
+pub(crate) type PatternFinder = fn(Arguments<'_>) -> Option<usize>;
+
+/// Which of the arguments of a command are channels that its user must be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channels {
+    /// None is.
+    None,
+    /// The first one.
+    First,
+    /// All.
+    All,
+    /// All, as patterns.
+    Patterns,
+}
+
 /// Where the first and the last key are (negative: from the end), and their distance; 0: no keys.
 pub(crate) type Places = (i64, i64, i64);
 
@@ -88,6 +105,18 @@ pub(crate) struct Command {
     pub(crate) runs: <Redis as Runs>::Handlers,
     /// The words that may follow it, if it is a container of commands.
     pub(crate) words: &'static [&'static str],
+    /// Those of them that belong to categories the container does not, and to which: for operators, or because they change
+    /// what is kept.
+    pub(crate) special_words: &'static [&'static str],
+    pub(crate) special_categories: &'static [&'static str],
+    /// What it does with each of its keys; none: what its flags say.
+    accesses: Option<Accesses>,
+    /// Which of its arguments are channels that it is about.
+    pub(crate) channels: Channels,
+    /// From which argument on it may have passwords; 0: it has none.
+    secrets: usize,
+    /// The place of the first pattern by which it reads keys that it does not name.
+    patterns: Option<PatternFinder>,
     /// Its place in the index: the same as long as the program runs, and below `NUMBERS`; and the number of the first of
     /// its words.
     pub(super) number: usize,
@@ -177,6 +206,77 @@ impl Command {
         Some((first..=last).step_by(step.max(1) as usize).map(|place| place as usize).collect())
     }
 
+    /// What it does with the key that is number `index` of its keys.
+    pub(crate) fn access(&self, arguments: Arguments<'_>, index: usize) -> Access {
+        match self.accesses {
+            Some(accesses) => accesses(arguments, index),
+            None if self.is(WRITE) => WRITES,
+            None if self.is(READ) => READS,
+            None => 0,
+        }
+    }
+
+    /// The place of the first pattern by which it reads keys that it does not name, if it does.
+    pub(crate) fn unnamed_keys(&self, arguments: Arguments<'_>) -> Option<usize> {
+        self.patterns.and_then(|patterns| patterns(arguments))
+    }
+
+    /// Whether it is called with a word for operators, which the container itself is not for.
+    pub(crate) fn is_called_for_operators(&self, arguments: Arguments<'_>) -> bool {
+        let is_called =
+            |word: &&str| arguments.get(1).is_some_and(|given| given.eq_ignore_ascii_case(word.as_bytes()));
+        self.special_categories.contains(&"admin") && self.special_words.iter().any(is_called)
+    }
+
+    /// Where its secrets may be: from which argument on; none: it has none.
+    pub(crate) fn secret_from(&self, arguments: Arguments<'_>) -> Option<usize> {
+        let has_any = self.special_words.is_empty() || self.is_called_for_operators(arguments);
+        (self.secrets > 0 && has_any).then_some(self.secrets)
+    }
+
+    /// Whether all of its arguments may be secrets.
+    pub(crate) fn is_all_secret(&self) -> bool {
+        self.secrets == 1
+    }
+
+    /// What it does with each of its keys, where that is not what its flags say.
+    pub(crate) const fn accesses(mut self, accesses: Accesses) -> Command {
+        self.accesses = Some(accesses);
+        self
+    }
+
+    /// Words that are for operators, which the container is not.
+    pub(crate) const fn for_operators(mut self, words: &'static [&'static str]) -> Command {
+        self.special_words = words;
+        self.special_categories = &["admin", "dangerous"];
+        self
+    }
+
+    /// Words that change what is kept.
+    pub(crate) const fn writing(mut self, words: &'static [&'static str]) -> Command {
+        self.special_words = words;
+        self.special_categories = &["write"];
+        self
+    }
+
+    /// From this argument on it may have passwords; of a container with words for operators, with these.
+    pub(crate) const fn secrets(mut self, from: usize) -> Command {
+        self.secrets = from;
+        self
+    }
+
+    /// Which of its arguments are channels.
+    pub(crate) const fn channels(mut self, channels: Channels) -> Command {
+        self.channels = channels;
+        self
+    }
+
+    /// It reads keys by patterns.
+    pub(crate) const fn reads_by_patterns(mut self, finder: PatternFinder) -> Command {
+        self.patterns = Some(finder);
+        self
+    }
+
     /// The words that may follow it.
     pub(crate) const fn with(mut self, words: &'static [&'static str]) -> Command {
         self.words = words;
@@ -229,6 +329,12 @@ impl Command {
             summary,
             runs,
             words: &[],
+            special_words: &[],
+            special_categories: &[],
+            accesses: None,
+            channels: Channels::None,
+            secrets: 0,
+            patterns: None,
             number: 0,
             ends: (0, 0),
             is_plain: false,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
-use crate::acl::{reply_log, special_words, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
+use crate::acl::{reply_log, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::asking;
 use crate::command::{commands, find};
 use crate::context::Context;
@@ -238,7 +238,7 @@ fn categories(rest: Arguments<'_>, replies: &mut Replies<'_>) -> Result<()> {
             names.extend(command.words.iter().map(|word| format!("{}|{word}", command.name)));
             continue;
         }
-        let (special, words) = special_words(command.name);
+        let (special, words) = (command.special_categories, command.special_words);
         if special.contains(&&*wanted) {
             names.extend(words.iter().map(|word| format!("{}|{word}", command.name)));
         }

@@ -2,7 +2,7 @@
 
 use perilune_resp::{Arguments, ArgumentsBuf, Replies};
 
-use crate::acl::{access, special_words, Access, READS, WRITES};
+use crate::command::access::{Access, READS, WRITES};
 use crate::command::{self, Command, Facts, MOVABLE};
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
@@ -104,7 +104,7 @@ impl Entry {
 
     /// The categories that its container does not belong to.
     fn own_categories(self) -> &'static [&'static str] {
-        let (special, words) = special_words(self.command.name);
+        let (special, words) = (self.command.special_categories, self.command.special_words);
         if self.word.is_some_and(|word| words.contains(&word)) {
             special
         } else {
@@ -166,7 +166,7 @@ fn infos(entries: impl ExactSizeIterator<Item = Option<Entry>>, replies: &mut Re
 /// them, and a number of keys that says itself how many.
 fn write_keys(command: &Command, replies: &mut Replies<'_>) {
     let plain = ArgumentsBuf::from_iter([command.name.as_bytes()]);
-    let uses = |index| access(command, plain.as_arguments(), index);
+    let uses = |index| command.access(plain.as_arguments(), index);
     let (first, last, step) = command.keys;
     // The last key of a range is told from its first on, unless it is told from the end.
     let relative = |from: i64| if last < 0 { last } else { last - from };
@@ -305,7 +305,7 @@ fn keys(arguments: Arguments<'_>, flags: bool, replies: &mut Replies<'_>) -> Res
             replies.bulk(arguments.get(place).unwrap_or_default());
             continue;
         }
-        let told = told(access(command, arguments, index));
+        let told = told(command.access(arguments, index));
         replies.array(2);
         replies.bulk(arguments.get(place).unwrap_or_default());
         replies.set(told.len());

@@ -1,5 +1,6 @@
 //! Rows of the server and its databases.
 
+use crate::command::access;
 use crate::command::*;
 use crate::commands::{acl, clients, config, debug, diagnosis, info, keys, listing, server};
 use crate::handler::{on_connection, on_keys};
@@ -7,13 +8,15 @@ use crate::handler::{on_connection, on_keys};
 #[rustfmt::skip]
 pub(super) const ROWS: &[Command] = &[
     on_connection("acl", -2, NOSCRIPT, "server", acl::acl, "Says and changes who may do what")
-        .with(&["cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser", "users", "whoami"]),
+        .with(&["cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log", "save", "setuser", "users", "whoami"])
+        .for_operators(&["deluser", "dryrun", "getuser", "list", "load", "log", "save", "setuser", "users"]).secrets(2),
     on_connection("bgrewriteaof", 1, ADMIN | NOSCRIPT, "server", server::save_behind, "Takes a checkpoint, without waiting for it"),
     on_connection("bgsave", -1, ADMIN | NOSCRIPT, "server", server::save_behind, "Takes a checkpoint, without waiting for it"),
     on_connection("command", -1, 0, "server", listing::command, "Says which commands there are")
         .with(&["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"]),
     on_connection("config", -2, ADMIN | NOSCRIPT, "server", config::config, "Says and changes what is configured")
-        .with(&["get", "help", "resetstat", "rewrite", "set"]),
+        .with(&["get", "help", "resetstat", "rewrite", "set"])
+        .secrets(2),
     on_keys("dbsize", 1, READ | FAST | KEYSPACE, NONE, "server", keys::dbsize, "Counts the keys of the database, a page at a time")
         .quick(keys::keys_quick),
     on_connection("debug", -2, ADMIN | NOSCRIPT, "server", debug::debug, "What suites of tests ask for")
@@ -29,7 +32,8 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("lolwut", -1, READ | FAST, "server", server::lolwut, "Draws something, and says the version"),
     on_connection("memory", -2, READ, "server", diagnosis::memory, "Says what memory is used for")
         .finder(|arguments| Some(if arguments[1].eq_ignore_ascii_case(b"usage") { vec![2] } else { Vec::new() }))
-        .with(&["doctor", "help", "malloc-stats", "purge", "stats", "usage"]),
+        .with(&["doctor", "help", "malloc-stats", "purge", "stats", "usage"])
+        .accesses(access::nothing),
     on_connection("role", 1, ADMIN | NOSCRIPT | FAST, "server", server::role, "Says that this server is a master"),
     on_connection("save", 1, ADMIN | NOSCRIPT | NO_MULTI, "server", server::save, "Takes a checkpoint"),
     on_connection("shutdown", -1, ADMIN | NOSCRIPT | NO_MULTI, "server", server::shutdown, "Ends this server"),

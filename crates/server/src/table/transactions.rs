@@ -1,5 +1,6 @@
 //! Rows of transactions.
 
+use crate::command::access;
 use crate::command::*;
 use crate::commands::transactions;
 use crate::handler::on_connection;
@@ -10,5 +11,6 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("exec", 1, NOSCRIPT | IMMEDIATE, "transactions", transactions::exec, "Runs what MULTI has queued, as one transaction"),
     on_connection("multi", 1, NOSCRIPT | FAST | IMMEDIATE, "transactions", transactions::multi, "Queues commands for EXEC"),
     on_connection("unwatch", 1, NOSCRIPT | FAST, "transactions", transactions::unwatch, "Forgets the keys of WATCH"),
-    on_connection("watch", -2, NOSCRIPT | FAST | IMMEDIATE, "transactions", transactions::watch, "Makes EXEC depend on keys").at(ALL),
+    on_connection("watch", -2, NOSCRIPT | FAST | IMMEDIATE, "transactions", transactions::watch, "Makes EXEC depend on keys").at(ALL)
+        .accesses(access::nothing),
 ];
