@@ -22,7 +22,6 @@ use crate::failure;
 use crate::kept;
 use crate::scripts::nodes::Terms;
 use crate::scripts::redis::{Asked, NODES, REDIS};
-use crate::stopwatch::Stopwatch;
 use crate::scripts::{header, nodes, shipped, store};
 use crate::server::Server;
 use crate::settings::Name;
