@@ -1,4 +1,4 @@
-//! Relative links in documents lead to a file, a directory or a heading that exists.
+//! Relative links in documents lead to a file, a directory or a heading that exists, and so do paths in backticks.
 //!
 //! Links to other sites are not followed: a check must not need the network.
 
@@ -6,6 +6,9 @@ use crate::finding::Finding;
 use crate::sources::Sources;
 
 const RULE: &str = "dead-link";
+/// How a path from the root begins.
+const ROOTS: &[&str] =
+    &[".ci/", "bench/", "bindings/", "crates/", "docs/", "examples/", "include/", "packaging/"];
 
 pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -14,6 +17,19 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
             if let Some(message) = judge(sources, path, target) {
                 findings.push(Finding::new(path, line, RULE, message));
             }
+        }
+        // A recorded run names what there was when it ran.
+        if !path.starts_with("bench/runs/") {
+            let missing = quoted_paths(text).into_iter().filter(|(_, named)| !sources.exists(named));
+            let finding = |(line, named)| {
+                Finding::new(
+                    path,
+                    line,
+                    "dead-path",
+                    format!("`{named}`: there is no such file or directory"),
+                )
+            };
+            findings.extend(missing.map(finding));
         }
     }
     findings
@@ -82,6 +98,34 @@ fn links(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
+/// Paths from the root that stand in backticks, `{a,b}` written out, with their lines.
+fn quoted_paths(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in prose(text) {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            let is_path = ROOTS.iter().any(|root| quoted.starts_with(root));
+            if is_path
+                && !quoted.contains([' ', '*', '<', ':', '#'])
+                && !quoted.contains("NNNN")
+                && !quoted.contains("DATE")
+            {
+                let named = alternatives(quoted).into_iter();
+                found.extend(named.map(|path| (number, path.trim_end_matches('/').to_string())));
+            }
+        }
+    }
+    found
+}
+
+/// `a/{b,c}/d` as `a/b/d` and `a/c/d`.
+fn alternatives(path: &str) -> Vec<String> {
+    let parts = path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (inside, behind))) = parts else {
+        return vec![path.to_string()];
+    };
+    inside.split(',').flat_map(|one| alternatives(&format!("{before}{one}{behind}"))).collect()
+}
+
 /// The anchors of the headings, as the common renderers make them.
 fn anchors(text: &str) -> Vec<String> {
     let heading = |(_, line): (usize, &str)| {
@@ -117,6 +161,14 @@ mod tests {
         ]);
         let lines = [2, 3, 4, 5, 6].map(|line| format!("docs/a.md:{line}"));
         assert_eq!(places(check(&bad)), lines);
+    }
+
+    #[test]
+    fn paths_that_lead_nowhere_are_found() {
+        let text =
+            "`crates/key/a.rs`\n`crates/key/{a,b}.rs`, `crates/x/`\n`other/c`, `crates/*/src`, `docs/a b`\n";
+        let bad = project(&[("docs/a.md", text), ("crates/key/a.rs", ""), ("bench/runs/r.md", text)]);
+        assert_eq!(places(check(&bad)), ["docs/a.md:2", "docs/a.md:2"]);
     }
 
     #[test]

@@ -1,9 +1,19 @@
-//! Nothing unfinished is left in the sources, and a library prints nothing.
+//! Nothing unfinished is left in the sources; a library prints nothing, and keeps nothing in thread-local memory.
 
 use crate::finding::Finding;
 use crate::house::{room_of, BANNED_CODE, BANNED_NOTES};
 use crate::lexer::{self, line_at, Lexed};
 use crate::sources::Sources;
+
+/// Whoever holds a session or transaction of these may use it on another thread, as ARCHITECTURE.md says.
+const HANDLES_ONLY: &[&str] = &[
+    "crates/key/src/",
+    "crates/shm/src/",
+    "crates/disk/src/",
+    "crates/store/src/",
+    "crates/engine/src/",
+    "crates/perilune/src/",
+];
 
 const PRINTS: &[&str] = &["println!", "print!", "eprintln!", "eprint!"];
 
@@ -16,6 +26,9 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
         notes(path, &lexed.code, &mut findings);
         if is_library(path) {
             prints(path, &lexed.code, &mut findings);
+        }
+        if HANDLES_ONLY.iter().any(|dir| path.starts_with(dir)) {
+            thread_locals(path, &lexed.code, &mut findings);
         }
     }
     for (path, text) in sources.texts(&["c", "h", "cc", "lua", "sh", "py", "toml"]) {
@@ -45,6 +58,21 @@ fn notes(path: &str, text: &str, findings: &mut Vec<Finding>) {
         for at in lexer::words(text, note) {
             let message = format!("`{note}`: do it now, or open an issue");
             findings.push(Finding::new(path, line_at(text, at), "notes", message));
+        }
+    }
+}
+
+/// Memory of one thread, outside tests.
+fn thread_locals(path: &str, code: &str, findings: &mut Vec<Finding>) {
+    let lines: Vec<&str> = code.lines().collect();
+    let tests = lexer::test_lines(code);
+    for (at, _) in code.match_indices("thread_local!") {
+        let line = line_at(code, at);
+        let is_marked = line > 1 && lines[line - 2].trim() == "#[cfg(test)]";
+        let in_tests = tests.iter().any(|(first, last)| (*first..=*last).contains(&line));
+        if !is_marked && !in_tests {
+            let message = "`thread_local!`: keep it in the session, which may move to another thread";
+            findings.push(Finding::new(path, line, "thread-local", message));
         }
     }
 }
@@ -108,6 +136,13 @@ mod tests {
         let text = "fn f() { println!(); }\n#[cfg(test)]\nmod tests {\n fn g() { println!(); }\n}\n";
         let bad = project(&[("crates/key/src/a.rs", text), ("crates/xtask/src/a.rs", text)]);
         assert_eq!(places(check(&bad)), ["crates/key/src/a.rs:1"]);
+    }
+
+    #[test]
+    fn memory_of_a_thread_is_found() {
+        let text = "thread_local! {}\n#[cfg(test)]\nthread_local! {}\n";
+        let bad = project(&[("crates/engine/src/a.rs", text), ("crates/capi/src/a.rs", text)]);
+        assert_eq!(places(check(&bad)), ["crates/engine/src/a.rs:1"]);
     }
 
     #[test]
