@@ -1,4 +1,4 @@
-//! The disk itself, beside those who wait for it: how often it can make 4 KiB durable in a second.
+//! The disk itself, as the bound of all databases that wait for it: how often it can make 4 KiB durable in a second.
 //!
 //! `disk-append` writes behind the end of a growing file, so that its size is made durable too;
 //! `disk-again` writes what has been written before, as logs do whose files are made beforehand.

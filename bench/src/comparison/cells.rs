@@ -1,4 +1,4 @@
-//! The cells of the comparison: what a side is asked to do in one round, and what counts of it.
+//! The cells of the comparison: what a side does in one round, and which of its results count.
 //!
 //! Invariants
 //! - A round starts on a fresh directory, warms up for a tenth of its time where it is bounded by time,

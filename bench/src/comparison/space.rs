@@ -49,7 +49,8 @@ fn disk_bytes(directory: &std::path::Path) -> Result<u64> {
     Ok(sum)
 }
 
-/// The time until a player has opened what is there and read a value: after a good end, and after a kill.
+/// The time until a player has opened the database and read a value: after it was closed, and after its processes
+/// were killed.
 pub(crate) fn open(side: &Side, play: Play, amount: &Amount) -> Result<Played> {
     let (mut play, nodes) = (play, amount.nodes);
     let site = play.site.clone();

@@ -1,8 +1,8 @@
 //! A limit on the time of a play: when it is over, all its processes are killed.
 //!
 //! Invariants
-//! - What is killed is what was added, never a process that got its number later: the kernel's handles are
-//!   kept, not numbers.
+//! - Only processes that were added are killed, never one that got the number of such a one later: the watch keeps
+//!   the kernel's handles, not numbers.
 //! - A watch that is dropped fires no more.
 
 use std::os::fd::OwnedFd;

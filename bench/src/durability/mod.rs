@@ -52,7 +52,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("load", load::run),
 ];
 
-/// Measures what is wished for.
+/// Measures the sections that were asked for.
 ///
 /// # Errors
 /// No section has such a name; the directory cannot be used. What goes wrong in a section is a problem in

@@ -1,8 +1,8 @@
 //! Recovery from a long log: writers at the level `periodic` fill it, are killed, `-shm` goes as the machine's
 //! memory would, what the kernel keeps of the files is dropped, and the database is opened.
 //!
-//! A checkpoint is taken when the log has grown to 512 MiB, and what is committed until that is on disk stays
-//! in the log. So there may be more of it, but not as much as one likes: rows say how much there was.
+//! A checkpoint is taken when the log has grown to 512 MiB, and commits stay in the log until the checkpoint is on
+//! disk. So the log can become a little longer than that, but not as long as one likes: rows say how long it was.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

@@ -172,7 +172,8 @@ impl Table {
         }
     }
 
-    /// Runs `body`, again where another was in the way of what is no transaction of ours.
+    /// Runs `body`; outside a transaction again as long as it ends in a deadlock. Inside one, the whole transaction
+    /// must begin again.
     fn insist(&self, body: impl Fn() -> c_int) -> c_int {
         loop {
             let code = body();

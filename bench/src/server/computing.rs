@@ -1,4 +1,5 @@
-//! What a script costs that only computes: in the servers, and what our way to stop runaways takes of it.
+//! What a script costs that only computes, in both servers, and how much of it is the price of our way to stop
+//! runaways.
 //!
 //! Our LuaJIT is built so that compiled loops look whether they are to stop (design note 0022). Beside it
 //! the system's `luajit` is started with the same program, which cannot be stopped so, and with `-joff`, which is

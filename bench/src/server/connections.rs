@@ -26,7 +26,7 @@ pub(super) const CONNECT: &str = "connecting";
 /// Levels of one server process, and of several.
 const LEVELS: [usize; 15] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 19_000];
 const QUICK: [usize; 4] = [1, 10, 100, 400];
-/// Levels up to here have so many rounds at most; of those above, whose neighbours show the noise, one is drawn.
+/// Levels up to here have so many rounds at most; a level above has one round, since its neighbours show the noise.
 const SHORT: usize = 1_000;
 const ROUNDS: usize = 3;
 const BEYOND: [usize; 2] = [32_000, 64_000];

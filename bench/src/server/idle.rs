@@ -16,7 +16,8 @@ pub(super) const SECTION: &str = "idle";
 pub(super) const PLAIN: &str = "memory of a plain connection";
 pub(super) const TLS: &str = "memory of a TLS connection";
 
-/// Connections that come before the first look: what is made once is no connection's.
+/// Connections made before the first measurement, so that memory which a server takes only once is not counted as
+/// theirs.
 const BEFORE: usize = 100;
 /// A connection of these has no limit that its measuring program would enforce.
 const NO_LIMIT: &str = "100000";

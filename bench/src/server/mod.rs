@@ -115,7 +115,7 @@ pub(crate) fn facts() -> Facts {
     sides::facts()
 }
 
-/// Measures what is wished for.
+/// Measures the sections that were asked for.
 ///
 /// # Errors
 /// No section has such a name; the directory cannot be used. What goes wrong in a section is a problem in

@@ -8,7 +8,8 @@ use super::sides::Side;
 /// The percentiles of a row's latencies.
 pub(crate) const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-/// A word that lasts: one of the program's, or one of a run that was read again, of which there are few.
+/// A word with static lifetime: one of the program's, or one read from a recorded run, which is leaked, as there are
+/// few.
 pub(crate) type Word = &'static str;
 
 fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {

@@ -109,7 +109,7 @@ impl Figures<'_> {
             .collect()
     }
 
-    /// The median in few figures, of what is not nothing.
+    /// The median, rounded to a few digits; `-` where all values are 0.
     fn median(&self, value: fn(&Row) -> f64) -> String {
         let values = self.of(self.backend, value);
         match values.iter().all(|value| *value == 0.0) {

@@ -1,4 +1,4 @@
-//! What an operator asks: what there is, and whether it is sound.
+//! For operators: figures, a checkpoint, the handler of SIGBUS, and whether the database is sound.
 
 use std::ffi::c_int;
 use std::fmt::Write;

@@ -2,7 +2,8 @@
 //!
 //! Invariants
 //! - Positive codes are answers, negative ones errors; a code never changes its meaning.
-//! - A failure whose text is fixed allocates nothing, since asking for a buffer's size is one.
+//! - A failure with a fixed text allocates nothing: a call that asks how large a buffer must be ends in such a
+//!   failure.
 
 use std::borrow::Cow;
 use std::ffi::{c_int, CStr, CString};

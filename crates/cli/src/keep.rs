@@ -1,7 +1,7 @@
 //! `keep`: stays attached, so that a database is flushed and checkpointed while nobody else has it open.
 //!
 //! Invariants
-//! - It ends by SIGTERM, SIGINT or SIGHUP as by an end of its own: the database is closed.
+//! - SIGTERM, SIGINT and SIGHUP end it in good order: the database is closed.
 //! - It has no session and writes nothing.
 
 use std::io::{self, Write};

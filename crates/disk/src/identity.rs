@@ -1,11 +1,11 @@
-//! Which file a name leads to, and files made so that they are nobody else's.
+//! Which file a name leads to, and making files that nobody else can open before they have their owner and mode.
 //!
-//! A name says nothing: it may lead to another file by now, or through a symbolic link that somebody has put
-//! there. Device and inode of an *opened* file say which one it is, as long as whoever compares keeps that inode in
-//! use, by a mapping say, so that no other file gets its number.
+//! A name says nothing: it may lead to another file by now, or through a symbolic link that somebody has put there.
+//! Device and inode of an *opened* file identify it, as long as the comparer keeps the inode in use (by a mapping,
+//! say): else another file may get its number.
 //!
 //! Invariants
-//! - What is opened or made here is what the name leads to itself: a symbolic link is an error.
+//! - No symbolic link is followed: a name that is one is an error.
 //! - A new file is its owner's alone until it has its group, and then gets its mode.
 
 use std::fs::{self, File, Metadata, Permissions};

@@ -5,7 +5,7 @@
 //! - No latch is held while waiting, and none is left when a function here returns or panics.
 //! - Each operation is atomic: its effect is that of one published record.
 //!
-//! Deliberately absent: transactions; which process or thread this is.
+//! Deliberately absent: transactions; processes and threads, which `handle` knows.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Acquire;

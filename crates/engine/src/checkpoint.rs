@@ -327,8 +327,8 @@ fn write_meta(image: &Image, file: &dyn DiskFile, slot: usize, meta: Meta) -> Re
     sync(image, file)?;
     image.shm.word(STAMP).store(meta.stamp, Release);
     image.control(control::NAMED_SEQUENCE).store(meta.log_segment, Release);
-    // Should one copy be damaged, the other says the same. When it comes to the disk, if at all, does not matter, nor
-    // what becomes of it on the way: this one counts, and is there.
+    // Should one copy be damaged, the other says the same. It does not matter when that copy gets to the disk, or
+    // whether it is torn: the copy that counts is on disk already.
     let _ = meta::put(file, &image.path, 1 - slot, &meta);
     Ok(())
 }

@@ -82,7 +82,8 @@ fn wait_applied(image: &Arc<Image>, frozen: &[(Seat, u64, u64)], but: u16, limit
     Ok(())
 }
 
-/// Gives those who have published before they were frozen a moment to apply it; who is stopped there is not waited for.
+/// Gives sessions that published before the freeze a moment to apply their records. One that is stopped there is not
+/// waited for.
 ///
 /// What is not applied then is latched, wholly, since before it was published: nobody sees a part of it, and it is
 /// told from what comes later by the control word that was stored before the freeze.

@@ -1,4 +1,4 @@
-//! Long sleep, while nothing is written, of a thread that must not miss the next write.
+//! How the threads of upkeep sleep for long while nothing is written, and still miss no write.
 //!
 //! While something is written, the threads that every process has for upkeep look every 25 to 50 ms. When
 //! nothing has been for a second, the one that flushes raises the flag IDLE, looks once more, and sleeps

@@ -519,7 +519,7 @@ impl Party {
         })
     }
 
-    /// What of an operation of party `number` is noted in its session at this moment; 0 between two.
+    /// How much the session of party `number` has noted of its operation at this moment; 0 between two operations.
     pub fn signature(&self, number: u16) -> u64 {
         Self::signature_of(&Seat::new(self.image().clone(), number + 1))
     }

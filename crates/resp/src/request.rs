@@ -169,7 +169,8 @@ impl RequestParser {
         }
     }
 
-    /// A request as nearly all are: it has come as a whole, and has few and short arguments. None says nothing.
+    /// Reads a request of the usual kind: it has come as a whole, and has few and short arguments. None: the general
+    /// reader decides.
     #[inline]
     fn whole(&mut self, bytes: &[u8], trusted: bool) -> Option<Progress> {
         let (count, mut at) = bytes.first().filter(|byte| **byte == b'*').and_then(|_| small(bytes, 1))?;

@@ -3,7 +3,8 @@
 //! Invariants
 //! - A cursor counts itself in its session, whose memory therefore stays; the session inside may be
 //!   closed, which a cursor finds out at its next step.
-//! - What a cursor gave lies in the cursor, so that other calls of the session leave it alone.
+//! - The entries that a cursor returned lie in the cursor's own memory, so other calls of the session do not
+//!   overwrite them.
 
 pub mod entries;
 

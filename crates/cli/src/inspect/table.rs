@@ -1,4 +1,4 @@
-//! Tables for people: the first column to the left, the others as told; and what they are written with.
+//! Tables for people, columns aligned as their headings say; and how figures are written in them.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

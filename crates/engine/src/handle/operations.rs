@@ -315,7 +315,7 @@ impl StoreSession for Session {
             return pairs.iter().try_for_each(|(key, value)| self.set(key, value));
         }
         self.here_to_write()?;
-        // NB: what precedes a pair that cannot be set is set all the same.
+        // NB: the pairs before one that cannot be set are set.
         let good = |(key, value): &(&[u8], &[u8])| check_key(key).and_then(|()| check_value(value));
         let bad = pairs.iter().position(|pair| good(pair).is_err());
         self.access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;

@@ -1,5 +1,5 @@
-//! What the kernel is told of the mapping: whether its pages stay in memory, and so how many of them it may
-//! read and write at once.
+//! Telling the kernel whether the file fits in memory, and so how many pages around a missing one it may read, and
+//! write back, at once.
 //!
 //! A page that is missing is read with what lies around it, by the device's readahead: up to megabytes, which
 //! fill the memory at once, and the first gets of a database that fits it pay for all later ones. A file that

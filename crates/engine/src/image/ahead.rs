@@ -2,8 +2,8 @@
 //! and emptying his ring into the log.
 //!
 //! Invariants
-//! - Nothing here is needed: whoever finds it not done does it himself, and what is done twice is done once.
-//! - State of this process alone: nobody's death leaves anything of it.
+//! - All of it is optional: a writer that finds the work undone does it itself, and doing it twice does no harm.
+//! - The state is memory of one process: its death leaves nothing behind.
 //!
 //! Deliberately absent: the thread (`upkeep`), the emptying itself (`log`).
 

@@ -66,7 +66,8 @@ pub(crate) fn first_component(key: &[u8]) -> &[u8] {
     &key[..end]
 }
 
-/// Buckets in whose masks a stem is noted: by so many of them who watches nothing is seldom taken for one who does.
+/// In how many buckets' masks a stem is noted. With three, a process that watches nothing is seldom taken for one
+/// that does.
 const GATES: usize = 3;
 
 /// A stem, or what stands for all stems, hashed.
@@ -221,7 +222,8 @@ fn mask_word(image: &Image, bucket: usize, index: usize) -> &AtomicU64 {
     image.shm.word(WATCH_BUCKETS_AT + bucket * WATCH_BUCKET_BYTES + 8 + index * 8)
 }
 
-/// Bumps what watches `key`; with `below`, everything (a removal of a subtree may touch any of it).
+/// Raises the buckets of `key` and its prefixes and rings their processes; with `below` all buckets, since the
+/// removal of a subtree may touch any watch.
 pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
     let filter = image.control(control::FILTER).load(Acquire) & FILTER_BITS;
     let (first, second) = stem_ends(key);

@@ -1,6 +1,6 @@
 //! What a process keeps to compare pages with their sums; see `proof`.
 //!
-//! State of this process alone: nobody's death leaves anything of it, and nothing of it must be kept.
+//! This is memory of one process: its death leaves nothing behind, and losing it costs only time.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

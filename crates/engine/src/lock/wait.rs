@@ -112,7 +112,7 @@ struct Waiter<'a> {
     queued: bool,
     /// It may hold locks already.
     holds_some: bool,
-    /// Those holders of whom it is known that waiting for them closes no circle.
+    /// Holders that were followed already: waiting for them closes no circle.
     known: BTreeSet<Holder>,
 }
 

@@ -247,7 +247,7 @@ fn note(image: &Arc<Image>, error: &Error, flags: u64) {
     }
 }
 
-/// Sees to it that the last part of a segment is left to what frees space, if there is no other to go on in. At
+/// Keeps the last part of a segment for operations that free space, if there is no other segment to go on in. At
 /// `periodic` the thread that flushes has looked when half of it was used.
 fn keep_reserve(image: &Arc<Image>) {
     let left = slots::left(image);
@@ -323,8 +323,8 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
     Ok(if is_quiet { None } else { Some(pause) })
 }
 
-/// Writes and syncs what waits for a log that could not be written: that there is a file to go on in says nothing of
-/// whether this disk takes what is to be written. False: somebody else is at it.
+/// Writes and syncs what waits for a log that could not be written: only a write shows whether the disk takes data
+/// again, even if there is a file to go on in. False: another thread is trying.
 fn try_again(image: &Arc<Image>) -> Result<bool> {
     match duty::try_take(image, control::SYNC_OWNER) {
         Some(duty) => lead_for_all(image, duty).map(|()| true),

@@ -1,9 +1,9 @@
-//! Durability levels of a database, and the log's begin and end.
+//! Durability levels of a database, and how a log begins and ends with them.
 //!
-//! The level is a part of the FLAGS word and changes by the handshake: whoever publishes knows whether
-//! there is a log. A log that begins covers what is published from then on; the checkpoint taken after
-//! that makes it good for all. Who changes the level sees to that checkpoint; until it is there the log is
-//! *unnamed*, and nothing that is in it counts as durable.
+//! The level is a part of the FLAGS word and changes by the handshake: whoever publishes knows whether there is a
+//! log. A log that begins covers what is published from then on; the checkpoint taken after that makes it good for
+//! all. Whoever changes the level takes that checkpoint. Until it is complete, meta does not name the log: the log is
+//! *unnamed*, and nothing in it counts as durable.
 //!
 //! What if we are killed? Level stored, log not begun: records are logged behind an interval that ends
 //! earlier. Meta says that no log belongs to the database until the checkpoint, which is taken by whoever is the

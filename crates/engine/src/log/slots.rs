@@ -108,7 +108,7 @@ pub(super) fn provide(image: &Arc<Image>) -> Result<u32> {
     }
 }
 
-/// Sees to it likewise, but does not wait for somebody who is making one.
+/// Sees to it that there is a spare segment, or that somebody is making one, for whom it does not wait.
 ///
 /// # Errors
 /// As [`provide`].

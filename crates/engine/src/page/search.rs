@@ -72,8 +72,8 @@ pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     }
 }
 
-/// Finds `key` by record `at` of a leaf: if it is that one, or lies between that and what is beside it, be it a fence. So the
-/// leaf covers it, which need not be known. None: search.
+/// Finds `key` beside record `at` of a leaf: if it is that record's key, or lies between it and its neighbour (or the
+/// fence). That also proves that the leaf covers the key. None: search.
 #[inline]
 pub(crate) fn place_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     let slots = count::<LeafSlots>(page);
@@ -123,7 +123,7 @@ pub(crate) fn lines_near(page: &Page, index: usize) -> Lines {
     [stem::base(page).0, record(index), record(index.saturating_sub(1))].map(|at| (at / LINE) as u8)
 }
 
-/// Asks for what is read where a place in a leaf is looked at, and changed there, which was about here.
+/// Prefetches the lines that will be read and written at about this place of a leaf.
 #[inline]
 pub(crate) fn prefetch_near(page: &Page, index: usize, [base, next, before]: Lines) {
     let slot = PAGE_HEAD + index * LeafSlots::SIZE;

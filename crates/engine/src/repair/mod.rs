@@ -78,8 +78,8 @@ pub(crate) fn dead_process(image: &Arc<Image>, slot: usize) -> Result<()> {
             seat.set_limit(Limit::of(REPAIR_WAIT));
             match session(&seat) {
                 Err(Error::Busy { .. }) => {
-                    // NB: not to be told to whoever came by: he waits for the same page, or for none. All that was done is
-                    // as good done by the next.
+                    // NB: no error for the caller, who waits for the same page anyway, or for none. The next repairer
+                    // goes on from here.
                     word.store(ProcessState::Live { incarnation }.to_word(), Release);
                     return Ok(());
                 }

@@ -1,8 +1,8 @@
-//! How long a session waits for another one that is at the same pages, and what it is told then.
+//! How long a session waits for another one that holds a page which it needs, and the error after that.
 //!
-//! A process may be stopped anywhere (SIGSTOP, a debugger, a paused container), also with pages latched. Nobody can go on
-//! for it, since it may come back at any instruction; so who meets such a page waits as long as it wants to, and is
-//! told by name whom for.
+//! A process may be stopped anywhere (SIGSTOP, a debugger, a paused container), also with pages latched. Nobody can
+//! go on for it, since it may come back at any instruction. So whoever needs such a page waits up to its own limit,
+//! and the error names the process that it waited for.
 //!
 //! Deliberately absent: the waiting itself (`repair::patience`).
 
@@ -20,7 +20,7 @@ use crate::limits::SESSIONS;
 /// Who is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whom {
-    /// Whoever changes what is read: another each time.
+    /// Writers that change what is being read: a different one each time.
     Anybody,
     /// The session with this number, which holds a latch, a step or the lease.
     Session(u16),

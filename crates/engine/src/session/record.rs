@@ -153,8 +153,8 @@ impl Seat {
         len
     }
 
-    /// Writes all of it but the heading, which is all that others have a say in: mostly before any page is latched. Answers
-    /// the bytes that it takes in the ring.
+    /// Writes the record but for its heading, as a rule before any page is latched: only the heading depends on what
+    /// others do. Answers the bytes that the record takes in the ring.
     pub(crate) fn write_body(&self, ops: &[Op<'_>], runs: &[Run]) -> u64 {
         if runs.is_empty() {
             return self.write_ops(ops);

@@ -117,9 +117,9 @@ fn settle(seat: &Seat, op: &Op<'_>, generation: u32) {
 /// Writes bytes over parts of a long value: first what they take the place of is noted for freeing, then they are
 /// written where no older generation has pages, then the list of runs changes, if it does.
 ///
-/// What if we are killed? All of it is done again. Before the list has changed the old one is still there, and tells the
-/// same stretches to be freed; after that nothing of them is left to be told but what has been noted. The bytes are
-/// written once more, the same at the same places; nobody has read them, for the leaf is latched.
+/// What if we are killed? All of it is done again. Before the list has changed, the old one still says which
+/// stretches are to be freed. After that only the notes say it, and they are complete. The bytes are written again,
+/// the same at the same places; nobody has read them, for the leaf is latched.
 fn write_over(seat: &Seat, number: u32, found: Found, op: &Op<'_>, generation: u32) {
     let (page, image) = (seat.image.page(number), &seat.image);
     let mut before = Vec::new();

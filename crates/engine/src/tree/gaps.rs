@@ -1,13 +1,13 @@
-//! Remembers where keys stood whose neighbours were asked for: who comes again for the head of a subtree, or for its end,
-//! finds it without a search, though others have written meanwhile.
+//! Remembers the places of keys whose neighbours were asked for. Each command on a hash asks for the first key of the
+//! hash; with its place remembered it is found without a search, even if others have written meanwhile.
 //!
 //! Invariants
-//! - What is remembered is a guess: the leaf's own records and fences say whether it still holds, under the word that
-//!   the answer is checked with.
+//! - A place is a guess. The leaf's own records and fences say whether it still holds, and the answer is checked by
+//!   the leaf's word like any other.
 //! - A guess of another key in the same slot is told by its tag, without a look at its leaf. Where others have moved a
 //!   place it is looked for in its leaf; a guess whose leaf no longer covers the key is forgotten.
-//! - Who is about to find several keys takes aim at all of them first: what will be read of each leaf comes from memory
-//!   meanwhile, all of it at once, instead of line by line as one leads to the next.
+//! - Who is about to find several keys prefetches the cache lines of all of them first: they come from memory at
+//!   once, instead of one after the other.
 //!
 //! Deliberately absent: keys that are read or written themselves, which come at random; `Fingers` has the last ones.
 

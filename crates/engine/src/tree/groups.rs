@@ -1,9 +1,10 @@
-//! Counting groups of keys that begin alike: the children of a node, whatever lies below them. An attempt for each leaf.
+//! Counting groups of keys that begin alike: the children of a node, each counted once, however much lies below it.
+//! Each leaf is an attempt of its own.
 //!
 //! Invariants
-//! - A leaf counts as it was at one moment, each at another: writers are not waited for, nor made to wait, and what is in
-//!   the span all the time is counted once.
-//! - Of a group its first key is looked at; what else it has is jumped over, however many leaves it takes.
+//! - The answer is not of one moment: each leaf counts as it was when it was read. So writers do not wait and are not
+//!   waited for. A group that exists all the time is counted once.
+//! - Only the first key of a group is looked at; the rest of the group is jumped over, however many leaves it has.
 //! - Each attempt begins beyond the one before: a count ends even in a damaged tree.
 //!
 //! Deliberately absent: what makes keys a group, which the caller says; an answer of one moment (`count`).

@@ -1,6 +1,7 @@
-//! Meeting the leaf of a key and its place there, to be latched with the word under which that was found.
+//! Finding the leaf of a key and the key's place in it, before the leaf is latched. Who latches it with the word
+//! noted here knows that the place is still right.
 //!
-//! Deliberately absent: the check of the word. Until the leaf is latched with it, what is told may be of torn bytes.
+//! Deliberately absent: the check of the word. Until the leaf is latched with it, an answer may come from torn bytes.
 
 use perilune_store::{Look, Probe};
 

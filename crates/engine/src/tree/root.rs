@@ -1,4 +1,5 @@
-//! A digest of the root page, of each session's own: its separators' heads behind what they begin with in common.
+//! Each session's own digest of the root page: the heads of its separators, taken behind the bytes with which all of
+//! them begin.
 //!
 //! Nothing bounds the keys below the root, so it has no common prefix to leave out: the heads of its slots are all alike
 //! when all keys are of one name, and a search compares whole keys, as long as the rest of the descent together.

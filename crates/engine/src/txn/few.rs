@@ -1,11 +1,12 @@
-//! Few keys changed at once as a function of what lies around them says, which looks under the latches.
+//! Up to eight keys changed in one operation by a function of the records around them, which runs while their leaves
+//! are latched.
 //!
-//! What a transaction reads and has to check again at its end is asked here of leaves that nobody else can change. So
-//! nothing is checked again, and whoever writes beside it in the same leaves makes it wait, not fail.
+//! A transaction reads, and must check at its end that what it read still holds. Here the leaves are latched before
+//! they are read, so nothing is checked again: whoever writes to the same leaves makes this wait, not fail.
 //!
 //! Invariants
 //! - All leaves are met before one is latched, each with the word under which it was met: the places found are true.
-//! - What is told is proved by a latched leaf, else it is told that nobody knows.
+//! - What the function is told is proved by a latched leaf; else it is told that nobody knows.
 //! - What is written lies in a latched leaf.
 //! - Who only looks latches nothing, and checks the words at the end.
 //!

@@ -1,15 +1,18 @@
 //! What a transaction has read, kept beyond its end, for others to rest on.
 //!
-//! Whoever has read many keys, and wants to hear from each later transaction that they are as they were, would have to read
-//! them all again each time. The read set of the transaction that has read them tells it by a look at the words of
-//! its leaves; only what lies in leaves that others have written to is asked again.
+//! The server's WATCH needs this: each command of a client must know that the watched keys are as they were. To read
+//! them all again each time is slow where they are many. So the read set of the transaction that read them is kept,
+//! and a later transaction looks only at the words of its leaves; it asks again only what lies in leaves that others
+//! have written to.
 //!
 //! Invariants
-//! - A word of kept reads is noted under which all that rests on the leaf was so, at the last good pass.
-//! - A transaction that rests on kept reads has, when it commits or says so itself, a moment at which all that it has read and all that
-//!   is kept were so: the words of the kept leaves have not changed from before the pass over its own to after it.
+//! - The word that is kept of a leaf is the one under which all answers that rest on the leaf held, at the last good
+//!   pass.
+//! - When a transaction that rests on kept reads commits, or checks itself, all that it has read and all that is kept
+//!   held at one moment: the words of the kept leaves have not changed from before the pass over its own leaves to
+//!   after it.
 //!
-//! Nothing of it is shared memory: what if we are killed does not arise.
+//! What if we are killed? Nothing of this is in shared memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

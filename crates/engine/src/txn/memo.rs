@@ -1,5 +1,5 @@
-//! The last questions of a transaction for the first key within a bound, and what was answered: whoever works with an element
-//! of something asks each time what that is.
+//! The last questions of a transaction for the first key within a bound, with their answers. A script that adds a
+//! thousand members to a set asks a thousand times what kind of key the set is.
 //!
 //! An answer may be given again without asking the tree: what a transaction has read stays so for it (the question is noted
 //! among its reads, which the next pass and the commit compare), and so stands beside all else it has read in one state.

@@ -1,8 +1,8 @@
 //! What a transaction has written over parts of long values, level by level.
 //!
 //! Invariants
-//! - A key that a level patches it writes in no other way: a value that it sets takes the place of the patches, and one that is
-//!   set is patched in memory.
+//! - A level either patches a key or sets it. A set drops the patches of that level; a patch of a value that the
+//!   level has set changes that value in memory.
 //! - Patches of an outer level come before those of an inner one.
 
 use std::collections::BTreeMap;

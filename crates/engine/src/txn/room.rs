@@ -1,8 +1,8 @@
 //! Leaves made ready for a commit: copied where they are of an earlier generation, split where they have no room.
 //!
-//! A commit that is short of room in one leaf, or finds one of an earlier generation, is likely to be so in many: all that
-//! its operations will meet from there on are seen to in one pass, so that a commit of many operations takes time in
-//! proportion to them and not to their number times that of the splits.
+//! A commit that finds one leaf without room, or of an earlier generation, will probably find many. So one pass
+//! prepares all leaves that its operations will meet from there on. Else the commit would begin again for each, and
+//! take time in proportion to operations times splits.
 //!
 //! Deliberately absent: any promise. Others may change what was made ready; the commit looks again.
 

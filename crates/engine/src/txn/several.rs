@@ -1,4 +1,5 @@
-//! Several values set at once where each may stand: what needs no body, since all it asks can be asked under the latches.
+//! Several values set in one operation, each under a condition on its own place: no transaction is needed, since all
+//! conditions can be checked while the leaves are latched.
 //!
 //! All leaves and places are found before the first leaf is latched, and are true if it is latched with the word under
 //! which it was met. So latches are held only while the record is applied, and whoever writes beside it in the same leaves

@@ -1,6 +1,6 @@
-//! What the reads of a brief transaction have told of the places of keys, so that writing there needs no search.
+//! Where the reads of a brief transaction have found keys, so that a write to the same key needs no search.
 //!
-//! Invariant: a place is true of its leaf as it was read, and of no other.
+//! Invariant: a place holds for its leaf under the word with which it was read, and for no later one.
 
 use std::ops::Range;
 

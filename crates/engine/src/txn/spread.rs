@@ -1,7 +1,7 @@
-//! A hasher for what is a number already: digests of keys, numbers of pages.
+//! A hasher for keys of tables that are numbers already: digests of keys, numbers of pages.
 //!
-//! Invariant: which of them share a place of a table differs from process to process, so that nobody can choose keys whose
-//! digests do.
+//! Invariant: which numbers collide differs from process to process, so nobody can choose keys that make a table
+//! slow.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,4 +1,5 @@
-//! Few keys changed at once by a function that looks at them: what it sees is true, and nothing comes between.
+//! Up to eight keys changed in one operation by a function of them: what the function sees is true, and no other
+//! write comes between.
 
 use std::collections::BTreeMap;
 

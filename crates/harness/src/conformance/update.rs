@@ -1,4 +1,4 @@
-//! Changes of one value by a function of it: what the function sees, and that nothing comes between.
+//! Changes of one value by a function of it: what the function sees, and that no other write comes between.
 
 use perilune_store::{Decision, Error, Session, Store};
 

@@ -78,8 +78,8 @@ pub(crate) fn apply_to_bytes(patches: &[Patch<'_>], value: &mut Vec<u8>) {
     }
 }
 
-/// The value of an operation that patches, as it lies in a ring: `{list, count u64, runs u64 x count, patches}`, the list being
-/// that of the value as it will be, and the runs those of it that are new.
+/// The value of an operation that patches, as it lies in a ring: `{list, count u64, runs u64 x count, patches}`,
+/// where the list is the new one, and the runs are those in it that the old list had not.
 pub(crate) struct Parts<'a> {
     pub(crate) list: &'a [u8],
     pub(crate) fresh: Vec<Run>,

@@ -1,8 +1,9 @@
-//! Writes of a brief transaction to keys that have a value, or nothing behind them that begins with them.
+//! Writes of a brief transaction to one node, if the node is there or nothing lies below it.
 //!
-//! What has been read of such a key just before tells its place, and then there is nothing to be looked for.
+//! The server writes elements of collections so: HSET may set a field if it has a value or no other node begins with
+//! its key. A read of the key just before has told its place, so the write needs no search.
 //!
-//! Invariant: what is answered no to is not noted.
+//! Invariant: where the answer is false, no write is noted.
 
 use perilune_store::{Change, Decision, Result, UpdateBuffer};
 
@@ -13,7 +14,8 @@ use crate::session::record::Kind;
 use crate::tree::Neighbour;
 
 impl Brief {
-    /// Notes `value` if the key has one, its own writes being seen, or no key lies between it and `end`. `scratch`: memory.
+    /// Notes `value` as the key's, if the key has one (this transaction's own writes count) or no key lies between it
+    /// and `end`; false: nothing is noted. `scratch`: memory.
     #[inline]
     pub(crate) fn set_if_alone(
         &mut self,

@@ -1,13 +1,13 @@
 //! A brief transaction: one that reads and writes few leaves, tried once.
 //!
-//! Most transactions are like that, and the general way costs several times what they do: copies of
-//! questions and digests of answers, a map of writes, waiting in order. Here a read is the leaf and its word, a
-//! write some bytes in a buffer; at the end the words must be what they were. Whatever is not plain, or in
-//! somebody's way, makes it fail, and the caller runs a [`super::Transaction`] instead.
+//! Most transactions are like that, and the general way costs several times what they do: copies of questions and
+//! digests of answers, a map of writes, waiting in order. Here a read is noted as the leaf and its word, a write as
+//! some bytes in a buffer; at the end the words must be what they were. Whatever else is asked for, or meets somebody
+//! else's work, makes it fail, and the caller runs a [`super::Transaction`] instead.
 //!
 //! Invariants
 //! - Nothing shared is written before the end; a failed one has done nothing.
-//! - What the body has seen need not have been one state until the end, or a check before it, says so.
+//! - The body may have seen halves of two states, until the end, or a check before it, says that it has not.
 //! - Latches are only tried, never waited for. What a read waits for in vain makes it fail, whatever the body does about it.
 //! - A leaf without room is split by itself, without a latch of ours; what was read from it is true of its halves.
 //!
@@ -423,7 +423,8 @@ impl Brief {
 enum Refusal {
     /// Somebody was faster, or is in the way.
     Changed,
-    /// There is to be done before what a brief transaction does not do: a leaf is to be copied, writers wait.
+    /// Something must be done first that a brief transaction does not do: copy a leaf, or wait for whoever keeps
+    /// writers out.
     Barred,
     /// The leaf of write `at` has no room for it and those before it there; `beside`: there is one.
     Short { at: usize, beside: bool },

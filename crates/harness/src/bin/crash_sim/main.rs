@@ -199,7 +199,7 @@ fn show(done: u64, all: u64) -> io::Result<()> {
     io::stdout().flush()
 }
 
-/// Tells what has come of it; true if anything is wrong.
+/// Prints the results; true if anything is wrong.
 fn summary(arguments: &Arguments, outcomes: &[Outcome], begun: Instant) -> bool {
     let sum = |of: fn(&Outcome) -> u64| outcomes.iter().map(of).sum::<u64>();
     let mut is_wrong = false;

@@ -1,9 +1,9 @@
 //! What a power loss leaves of the files.
 //!
-//! What was written and synced since is there. What was written and not synced is there, or not, or half, or
-//! its sectors hold anything. A page stored through the mapping is there if the last durable checkpoint needs
-//! it: a sync came after it; all other pages hold anything. Names of files are as the directory was synced, or
-//! as they have become since.
+//! What was written and synced since is there. What was written and not synced is there, or not, or half, or its
+//! sectors hold anything. A page stored through the mapping is there if the last durable checkpoint needs it, since a
+//! sync came after it; every other page may hold anything. Names of files are as the directory was synced, or as they
+//! have become since.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! The table of promises in README.md: each cell is a test.
 //!
-//! A commit is a transaction that sets the next number; so what is there after a power loss is a count, and
-//! anything but the first so many is wrong.
+//! A commit is a transaction that sets the next number; so after a power loss the numbers 1 to n must be there, and
+//! no others; the cell says how large n is at least.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -56,7 +56,7 @@ pub(crate) const NAMES: &[&str] = &[
 
 type Act = Box<dyn FnOnce() -> Result<()>>;
 
-/// Plays one of them.
+/// Plays one case.
 pub(crate) fn play(name: &str, pace: &Pace) -> Report {
     Report::of(|report| {
         let directory = Directory::new().map_err(broken)?;

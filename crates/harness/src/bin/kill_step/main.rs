@@ -36,7 +36,8 @@ use play::{Pace, Report};
 /// Instructions between two kills of a quick run.
 const QUICK: u64 = 7;
 
-/// Cases that a quick run leaves out, by how their names begin; each has a shorter one of its kind.
+/// Cases that a quick run leaves out, by how their names begin: long ones, of which there is a shorter case of the
+/// same kind.
 const LONG: &[&str] = &[
     "repair-of-repair-of-",
     "repair-of-",

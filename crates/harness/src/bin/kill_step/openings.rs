@@ -40,7 +40,7 @@ fn open(path: &Path) -> Result<Database> {
     Database::open(path, &records::options(None))
 }
 
-/// Plays one of them.
+/// Plays one case.
 pub(crate) fn play(name: &str, pace: &Pace) -> Report {
     Report::of(|report| {
         let directory = Directory::new().map_err(broken)?;

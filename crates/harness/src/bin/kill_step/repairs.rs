@@ -52,7 +52,7 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     once.chain(REPAIRED_TWICE.iter().map(|name| format!("{TWICE}{name}")))
 }
 
-/// Plays one of them.
+/// Plays one case.
 pub(crate) fn play(name: &str, pace: &Pace) -> Report {
     let (base, twice) = match name.strip_prefix(TWICE) {
         Some(base) => (base, true),
@@ -80,7 +80,7 @@ fn thin(stages: Vec<u64>, most: usize) -> Vec<u64> {
     stages.into_iter().rev().step_by(every).collect()
 }
 
-/// A scene on which the operation, and after it repairers, have been killed after so many instructions.
+/// A scene on which the operation was killed after so many instructions, and then one repairer after the other.
 fn killed(case: &Case, deaths: &[u64]) -> Result<(Scene, Plan)> {
     let mut scene = Scene::new()?;
     let plan = (case.build)(&mut scene)?;

@@ -1,4 +1,5 @@
-//! What a case plays on: a place with known content, one party that acts, and what is to come of it.
+//! What a case plays on: a database with known content, one party that acts, and the content that is expected
+//! afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
