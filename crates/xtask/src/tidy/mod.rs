@@ -8,6 +8,7 @@ mod imports;
 mod includes;
 mod layout;
 mod links;
+mod named;
 mod names;
 mod notes;
 mod prose;
@@ -34,6 +35,7 @@ const RULES: &[(&str, Rule)] = &[
     ("sizes of files and functions", sizes::check),
     ("encoding, columns, white space, module heads", layout::check),
     ("relative links in documents lead somewhere", links::check),
+    ("targets and variables that documents name", named::check),
     ("design notes and crates are listed", notes::check),
     ("prose that a stranger can read", prose::check),
     ("recorded runs are text and few, pictures are small", runs::check),
