@@ -1,4 +1,22 @@
 //! Perilune's native back end: one B+tree in a file that every process maps.
+//!
+//! The problem: many processes read and write one ordered, transactional map at the speed of memory. No server stands
+//! between them, and any of them may be killed at any instruction.
+//!
+//! The idea: everything that is shared lies in two mapped files, pages in `x.db`, latches, sessions and control words in
+//! `x.db-shm`. A writer latches the pages that it changes; a reader latches nothing, and checks afterwards that versions
+//! have not changed. A writer first puts what it is about to do into its session's ring, as a record, and publishes that
+//! by one compare-and-swap: from then on it has happened. Whoever meets a page of a dead writer completes its record, or
+//! takes back what was not published. Checkpoints and a log make all of it durable.
+//!
+//! Example: how a set works, step by step, is told in ARCHITECTURE.md; the tree has a README.md of its own.
+//!
+//! Invariants
+//! - For every write to shared memory there is an answer to "and if we are killed here?", in the head of its module.
+//! - Modules stand in one order (`crates/xtask/src/house.rs`); each uses only those above it.
+//! - Bytes that come from a file or from shared memory are checked before they are used.
+//!
+//! Deliberately absent: names, subscripts and typed values (`perilune`); networks; unsafe code (`perilune-shm`).
 
 #![forbid(unsafe_code)]
 // Regions are std atomics in every build; under loom only mirrors of this code run (`tests/loom_*`).

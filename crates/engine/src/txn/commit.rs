@@ -1,4 +1,19 @@
 //! The commit: latch, check, publish, apply, release.
+//!
+//! 1. Long values are written to runs of pages, which nobody can reach yet.
+//! 2. The leaves of all writes are latched, in the order of their keys. A leaf of an earlier generation is copied, one
+//!    without room is split: for that all latches are released, and the commit begins again.
+//! 3. The reads are checked once more. If one has changed, the transaction has failed, and its body runs again.
+//! 4. One record with all writes is published by one compare-and-swap: now it has happened, for all to see.
+//! 5. The record is applied, leaf by leaf; then all latches are released.
+//!
+//! Invariant: every leaf of the record is latched from before its publication until after its application, so nobody
+//! sees a part of it.
+//!
+//! What if we are killed? Before step 4 nothing has happened: repair releases the latches and frees the runs. After it
+//! repair applies the whole record again.
+//!
+//! Deliberately absent: reads (`reads`), writes that are not committed yet (`overlay`), brief transactions (`brief`).
 
 use std::time::{Duration, Instant};
 

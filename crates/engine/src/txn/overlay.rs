@@ -1,5 +1,9 @@
 //! A transaction's own writes, level by level, and what they hide of the trees.
 //!
+//! Nothing of a transaction is shared before its commit, yet its reads must see its writes. So writes go here, and each
+//! read looks here first. Example: `^a(1)` is set at level 1 and removed at level 2. A read at level 2 finds nothing;
+//! after a rollback of level 2 it finds the value of level 1; after one of level 1, what the tree has.
+//!
 //! Invariant: an inner level hides an outer one, the outermost hides the trees.
 
 use std::ops::Bound;
