@@ -4,7 +4,7 @@ use std::path::Path;
 
 use perilune::{
     Batch, Cursor, Database as Store, Durability, KeyMark, LockMode, Neighbour, Node, OpenOptions,
-    Session as StoreSession, Subscript, TransactionOptions,
+    Session as StoreSession, TransactionOptions,
 };
 
 use crate::data::essence;
@@ -95,15 +95,6 @@ impl Open {
     }
 }
 
-/// The number that is the subscript.
-#[inline]
-fn number(subscript: &Subscript<'_>) -> Result<u64> {
-    match subscript.as_i64() {
-        Some(number) => Ok(number as u64),
-        None => Err("a subscript is no integer".into()),
-    }
-}
-
 impl Session for Open {
     #[inline]
     fn get(&mut self, tree: Tree, number: u64) -> Result<Option<i64>> {
@@ -174,9 +165,9 @@ impl Session for Open {
         let mut cursor = Cursor::children(self.parent(tree));
         while passage.entries < limit && cursor.next(&mut self.session)? {
             passage.entries += 1;
-            passage.numbers = passage.numbers.wrapping_add(number(&cursor.subscript()?)?);
-            let value = cursor.value()?.and_then(|value| value.as_i64());
-            let value = value.ok_or("a value is no integer")?;
+            let number = cursor.integer().ok_or("a subscript is no integer")?;
+            passage.numbers = passage.numbers.wrapping_add(number as u64);
+            let value = cursor.integer_value().ok_or("a value is no integer")?;
             passage.values = passage.values.wrapping_add(essence(value));
         }
         Ok(passage)

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 use perilune_shm::latch::{self, LatchWord};
-use perilune_store::{Change, Error, Presence, Result, Span};
+use perilune_store::{Change, Entries, Error, Presence, Result, Scan, Span};
 
 use crate::control::{holds_lease, take_lease, wait_lease, Lease};
 use crate::error::{Attempt, Stop};
@@ -24,7 +24,8 @@ use crate::log;
 use crate::repair::{self, Patience};
 use crate::session::{lease_session, Counter, Limit, Seat, Whom};
 use crate::tree::{
-    self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Seen, Visit, Wanted, Which,
+    self, Action, Draft, Fingers, Groups, Merge, Neighbour, Outcome, Progress, Read, Seen, Visit, Wanted,
+    Which,
 };
 
 /// Rounds after which a reader that is overtaken again and again asks for exclusive mode for one try.
@@ -193,6 +194,23 @@ impl Access {
         self.read(|| {
             let value = value.as_mut().map(Wanted::again);
             tree::neighbour(&self.seat.image, &self.fingers, which, from, side, bound, 0, key, value, visit)
+        })
+    }
+
+    /// Reads the entries of one leaf that `scan` asks for.
+    ///
+    /// # Errors
+    /// I/O and damage only.
+    pub(crate) fn entries(
+        &self,
+        which: Which,
+        scan: &Scan<'_>,
+        out: &mut Entries,
+        visit: &mut impl Visit,
+    ) -> Result<Read> {
+        self.read(|| {
+            out.clear();
+            tree::entries(&self.seat.image, &self.fingers, which, scan, 0, out, visit)
         })
     }
 

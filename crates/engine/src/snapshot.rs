@@ -12,7 +12,8 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use perilune_store::{copy_pieces, Error, Presence, Result};
+use perilune_shm::latch::{LatchWord, State};
+use perilune_store::{copy_pieces, Entries, Error, Presence, Result, Scan};
 
 use crate::image::Image;
 use crate::limits::HEIGHT_MAX;
@@ -20,7 +21,7 @@ use crate::page::{self, contains, find, find_child, leaf_count, Page, INNER, LEA
 use crate::pin::Pin;
 use crate::proof;
 use crate::session::extent;
-use crate::tree::{place, Neighbour, Wanted};
+use crate::tree::{copy_entries, index_after, place, side_of, Neighbour, Read, Seen, Wanted};
 
 /// A snapshot, and where its reader was last.
 pub(crate) struct Snapshot {
@@ -194,6 +195,43 @@ impl Snapshot {
             let slots = leaf_count(leaf);
             let index = if side == Neighbour::Previous { slots.checked_sub(1) } else { Some(0) };
             at = index.filter(|index| *index < slots).map(|index| (number, index));
+        }
+        Err(self.damaged(self.leaf.get(), "its leaves go round in a circle"))
+    }
+
+    /// Reads the entries of one leaf that `scan` asks for.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn entries(&self, scan: &Scan<'_>, out: &mut Entries) -> Result<Read> {
+        out.clear();
+        let side = side_of(scan);
+        if side.ends_before(scan.from, scan.bound) {
+            return Ok(Read::None);
+        }
+        let (mut number, mut index) = match scan.after.place as u32 {
+            0 => {
+                let (number, leaf) = self.leaf_of(scan.from)?;
+                (number, place(leaf, scan.from, side))
+            }
+            number => (number, index_after(self.image().page(number), scan.backwards, scan.after.next)),
+        };
+        self.leaf.set(number);
+        let mut scratch = Vec::new();
+        // Each leaf passed is another one, so this ends even in a damaged tree.
+        for _ in 0..self.image().npages() {
+            if let Some(index) = index {
+                // Its word is looked at by nobody.
+                let leaf = Seen { number, word: LatchWord::unlocked(State::Tree, 0) };
+                return Ok(copy_entries(self.image().page(number), leaf, index, scan, out));
+            }
+            let Some((beside, leaf)) = self.beyond(side, &mut scratch)? else { return Ok(Read::None) };
+            if !side.is_within(&scratch, scan.bound) {
+                return Ok(Read::None);
+            }
+            let slots = leaf_count(leaf);
+            number = beside;
+            index = if scan.backwards { slots.checked_sub(1) } else { (slots > 0).then_some(0) };
         }
         Err(self.damaged(self.leaf.get(), "its leaves go round in a circle"))
     }

@@ -176,8 +176,15 @@ fn unit(tag: u8, length: usize, negative: bool, stored: &[u8]) -> Result<u64, Ke
     if length == 0 {
         return Ok(u64::from(if negative { NEGATIVE_SMALL - tag } else { tag - POSITIVE_SMALL }));
     }
-    // Shifting in a few bytes beats a copy of variable length and a load behind it.
-    let raw = stored.iter().fold(0, |unit, byte| unit << 8 | u64::from(*byte));
+    // Loads of constant size that overlap beat a copy of variable length.
+    let raw = match (stored.first_chunk::<4>(), stored.last_chunk::<4>(), stored) {
+        (Some(first), Some(last), _) => {
+            let low = u64::from(u32::from_be_bytes(*last));
+            u64::from(u32::from_be_bytes(*first)) << (8 * (length - 4)) | low
+        }
+        (_, _, [a, b, c]) => u64::from(*a) << 16 | u64::from(*b) << 8 | u64::from(*c),
+        _ => stored.iter().fold(0, |unit, byte| unit << 8 | u64::from(*byte)),
+    };
     let mask = u64::MAX >> (64 - 8 * length);
     let (unit, small) =
         if negative { (!raw & mask, NEGATIVE_SMALL_COUNT) } else { (raw, POSITIVE_SMALL_COUNT) };

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use perilune_key::ArithmeticError;
 use perilune_store::{
-    Change, ChannelOptions, CommitHook, Error as StoreError, FewChange, Figure, KeptReads, Limits, LockOwner,
-    LockReport, LockRequest, Locks, Message, Messages, Presence, Probe, ProcessReport, Result as StoreResult,
-    Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId, WatchRequest,
+    Change, ChannelOptions, CommitHook, Entries, Error as StoreError, FewChange, Figure, KeptReads, Limits,
+    LockOwner, LockReport, LockRequest, Locks, Message, Messages, Presence, Probe, ProcessReport,
+    Result as StoreResult, Scan, Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId,
+    WatchRequest,
 };
 
 use crate::remote::{is_address, Glance, RemoteDatabase, RemoteSession};
@@ -237,6 +238,26 @@ impl BackendSession {
         }
     }
 
+    /// [`StoreSession::entries`] for a caller that looks at so much of the keys: to a server it matters.
+    #[inline]
+    pub(crate) fn glance_entries(
+        &mut self,
+        scan: &Scan<'_>,
+        glance: Glance,
+        out: &mut Entries,
+    ) -> StoreResult<bool> {
+        let session = match self {
+            BackendSession::File(session) => return session.entries(scan, out),
+            BackendSession::Server(session) => session,
+        };
+        let (key, value) = out.single();
+        let value = scan.values.then_some(value);
+        if scan.backwards {
+            return session.glance_previous((scan.from, scan.bound), glance, key, value);
+        }
+        session.glance_next((scan.from, scan.inclusive, scan.bound), glance, key, value)
+    }
+
     /// The value of a child that a step back has come to by a key below it.
     pub(crate) fn own_value(&mut self, child: &[u8], value: (&mut Vec<u8>, bool)) -> StoreResult<bool> {
         match self {
@@ -282,6 +303,7 @@ impl StoreSession for BackendSession {
         fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
         #[inline]
         fn previous_within(&mut self, from: &[u8], begin: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
+        fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> StoreResult<bool>;
         fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> StoreResult<u64>;
         fn count_groups(
             &mut self, span: &Span<'_>, group: &dyn Fn(&[u8]) -> usize, key: &mut Vec<u8>
@@ -356,6 +378,14 @@ impl StoreSession for BackendSession {
         match self {
             BackendSession::File(session) => session.is_beyond(bytes),
             BackendSession::Server(session) => session.is_beyond(bytes),
+        }
+    }
+
+    #[inline]
+    fn are_current(&self, entries: &Entries) -> bool {
+        match self {
+            BackendSession::File(session) => session.are_current(entries),
+            BackendSession::Server(session) => session.are_current(entries),
         }
     }
 

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod entries;
 mod error;
 mod few;
 mod lock;
@@ -24,6 +25,7 @@ mod session;
 mod transaction;
 mod watch;
 
+pub use entries::{Ends, Entries, Origin, Scan};
 pub use error::{write_lost, Error, Holder, Result};
 pub use few::{Few, FewChange, Look, Probe, Sight};
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};

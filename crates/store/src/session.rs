@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::{
-    CommitHook, Error, FewChange, Figure, KeptReads, LockReport, Probe, ProcessReport, Result,
+    CommitHook, Entries, Error, FewChange, Figure, KeptReads, LockReport, Probe, ProcessReport, Result, Scan,
     TransactionOptions,
 };
 
@@ -204,6 +204,26 @@ pub trait Session: Send {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         Ok(self.previous(from, key, value)? && key.as_slice() >= begin)
+    }
+
+    /// Reads the entries that `scan` asks for into `out`, as many of them as lie in one place of the store, all of one moment,
+    /// and steps to the first one; false when there is none. In a transaction all of them count as read.
+    ///
+    /// # Errors
+    /// As [`Session::get`]; `out` may hold anything.
+    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
+        let (key, value) = out.single();
+        let value = scan.values.then_some(value);
+        if scan.backwards {
+            return self.previous_within(scan.from, scan.bound, key, value);
+        }
+        self.next_within(scan.from, scan.inclusive, scan.bound, key, value)
+    }
+
+    /// Whether reading these entries now would answer the same.
+    #[inline]
+    fn are_current(&self, _entries: &Entries) -> bool {
+        false
     }
 
     /// Counts the keys of `span`. If there are as many as are counted at most, the last one counted is copied into

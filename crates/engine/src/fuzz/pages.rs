@@ -3,10 +3,10 @@
 use super::{any_page, run, NUMBER};
 use crate::limits::{KEY_MAX, PAGE};
 use crate::page::{
-    append_value, check, child, compacted, contains, content_bytes, find, find_child, find_far, find_near,
-    flags, has_hi_fence, has_lo_fence, hi_fence, inner_count, is_gap, key_into, kind, leads, leaf_count,
-    leaf_free, leaf_key, level, lines_near, lo_fence, next_is, place_near, prefetch_near, prefix_len,
-    previous_is, self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
+    append_value, check, child, compacted, contains, content_bytes, copy_records, find, find_child, find_far,
+    find_near, flags, has_hi_fence, has_lo_fence, hi_fence, inner_count, is_gap, key_into, kind, leads,
+    leaf_count, leaf_free, leaf_key, level, lines_near, lo_fence, next_is, place_near, prefetch_near,
+    prefix_len, previous_is, self_number, split, value_place, InnerSlots, LeafSlots, Page, INNER,
 };
 
 /// Calls everything that reads a page. Answers whether `check` is content.
@@ -47,7 +47,25 @@ fn read_everything(page: &Page, key: &[u8]) -> bool {
         assert!(out.len() <= PAGE && value_place(page, index).1 <= PAGE);
         child(page, index);
     }
+    for (values, most) in [(false, slots), (true, slots), (true, PAGE)] {
+        copy_all(page, most, values);
+    }
     check(page, NUMBER).is_ok()
+}
+
+/// Copies the first records, forwards and backwards. As many bytes as the ends say are there, and not many more than may be.
+fn copy_all(page: &Page, most: usize, values: bool) {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    let copied = copy_records(page, 0..most, values, &mut bytes, &mut ends);
+    assert!(copied <= most && ends.len() == copied);
+    let more = copy_records(page, (0..most).rev(), values, &mut bytes, &mut ends);
+    assert_eq!(ends.len(), copied + more);
+    let (mut end, most) = (0, 2 * (32 << 10) + 8 * PAGE);
+    for ends in ends {
+        assert!(end <= ends.key && ends.key <= ends.value);
+        end = ends.value;
+    }
+    assert!(end as usize <= bytes.len() && end as usize <= most);
 }
 
 #[test]

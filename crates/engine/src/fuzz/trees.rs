@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use perilune_shm::latch::{self, State};
 use perilune_shm::words;
-use perilune_store::{Error, Span};
+use perilune_store::{Entries, Error, Origin, Scan, Span};
 
 use super::{any_page, good_inner, good_leaf, run, Random};
 use crate::error::{Attempt, Stop};
@@ -113,6 +113,9 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
             answered += u64::from(attempt.is_ok());
         }
     }
+    for backwards in [false, true] {
+        answered += walk(image, fingers, which, (from, backwards));
+    }
     let span = Span { low: from, high: &[0xff], backwards: false, most: u64::MAX };
     let mut groups = tree::Groups::new(which, &span, &|key| key.len() / 2);
     let attempt = loop {
@@ -123,6 +126,24 @@ fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 
     };
     assert!(is_end(&attempt), "{attempt:?}");
     answered + u64::from(attempt.is_ok())
+}
+
+/// Some readings of many entries, each from where the one before has ended.
+fn walk(image: &Image, fingers: &Fingers, which: Which, (from, backwards): (&[u8], bool)) -> u64 {
+    let (mut from, mut after, mut answered) = (from.to_vec(), Origin::default(), 0);
+    let bound: &[u8] = if backwards { &[1] } else { &[0xff] };
+    for most in [1, 3, usize::MAX] {
+        let (mut entries, mut seen) = (Entries::default(), Vec::new());
+        let scan = Scan { from: &from, inclusive: most == 1, bound, backwards, values: true, most, after };
+        let attempt = tree::entries(image, fingers, which, &scan, 0, &mut entries, &mut seen);
+        assert!(is_end(&attempt), "{attempt:?}");
+        assert!(seen.len() <= PAGES * HEIGHT_MAX, "an answer rests on {} leaves", seen.len());
+        let Ok(tree::Read::Some(leaf, next)) = attempt else { break };
+        after = Origin { place: leaf.number.into(), version: leaf.word.raw(), next, ..after };
+        entries.last_key().clone_into(&mut from);
+        answered += 1;
+    }
+    answered
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod damaged_log_tests;
 mod database;
 #[cfg(test)]
 mod durability_tests;
+mod entries;
 mod facilities;
 #[cfg(test)]
 mod foreign_tests;
@@ -65,6 +66,10 @@ struct Running {
 /// One thread's access to a database; see [`perilune_store::Session`].
 pub struct Session {
     mark: ForkMark,
+    /// Which session of the process this is.
+    number: u64,
+    /// Changes whenever what it would read may, but for what others do.
+    moment: u64,
     access: Access,
     running: Option<Box<Running>>,
     /// The memory of the last transaction, for the next.
@@ -113,6 +118,8 @@ impl Session {
             durability: attachment.durability(),
             attachment,
             mark: ForkMark::current(),
+            number: entries::new_number(),
+            moment: 0,
             access: Access::new(seat),
             running: None,
             spare: None,
@@ -159,6 +166,7 @@ impl Session {
 
     #[cold]
     fn after_fork(&mut self) -> Result<()> {
+        self.moment += 1;
         if self.snapshot.as_ref().is_some_and(|snapshot| !snapshot.pin().is_ours()) {
             // It goes with its process: the child has to take one of its own.
             self.disown();
@@ -247,6 +255,10 @@ impl Session {
     #[inline(always)]
     fn here_to_write(&mut self) -> Result<()> {
         self.here()?;
+        // NB: by itself a write changes the word of its leaf, which says enough.
+        if self.running.is_some() || self.brief.is_open() {
+            self.moment += 1;
+        }
         if self.access.seat.image.read_only || self.snapshot.is_some() {
             return Err(Error::ReadOnly);
         }

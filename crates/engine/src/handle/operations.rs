@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    count_by_steps, Change, CommitHook, Decision, Error, FewChange, KeptReads, Presence, Probe, Result,
-    Session as StoreSession, Span, TransactionOptions, UpdateBuffer,
+    count_by_steps, Change, CommitHook, Decision, Entries, Error, FewChange, KeptReads, Presence, Probe,
+    Result, Scan, Session as StoreSession, Span, TransactionOptions, UpdateBuffer,
 };
 
 use super::Session;
@@ -87,7 +87,7 @@ impl Session {
         Ok(Presence { value, descendants })
     }
 
-    fn neighbour(
+    pub(super) fn neighbour(
         &mut self,
         from: &[u8],
         side: Neighbour,
@@ -242,6 +242,15 @@ impl StoreSession for Session {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         self.neighbour(from, Neighbour::Previous, begin, key, value.map(Wanted::whole))
+    }
+
+    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
+        self.read_entries(scan, out)
+    }
+
+    #[inline]
+    fn are_current(&self, entries: &Entries) -> bool {
+        self.holds(entries)
     }
 
     fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
@@ -480,6 +489,7 @@ impl StoreSession for Session {
 
     fn begin_brief(&mut self) -> Result<bool> {
         self.here()?;
+        self.moment += 1;
         let plain = self.is_plain() && self.snapshot.is_none() && !self.access.seat.image.read_only;
         if plain {
             self.brief.begin();
@@ -494,6 +504,7 @@ impl StoreSession for Session {
             return Ok(false);
         }
         self.brief.end();
+        self.moment += 1;
         self.here()?;
         let kept = self.access.end_brief(&mut self.brief, keep)?;
         if kept && keep {

@@ -20,6 +20,7 @@ const CLOCK_EVERY: u32 = 32;
 impl Session {
     /// Opens a level.
     pub(super) fn begin_level(&mut self, options: &TransactionOptions) -> Result<()> {
+        self.moment += 1;
         self.here()?;
         if self.brief.is_open() {
             return self.brief.fail();
@@ -72,6 +73,7 @@ impl Session {
 
     /// Ends the innermost level for good.
     pub(super) fn commit_level(&mut self) -> Result<()> {
+        self.moment += 1;
         self.here()?;
         let Some(running) = &mut self.running else {
             return Err(Error::TransactionState("there is no transaction to commit: begin one first"));
@@ -113,6 +115,7 @@ impl Session {
 
     /// Drops the innermost level.
     pub(super) fn rollback_level(&mut self) -> Result<()> {
+        self.moment += 1;
         if !self.mark.is_same_process() {
             self.disown();
         }

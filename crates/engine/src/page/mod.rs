@@ -18,6 +18,7 @@ mod build;
 mod builder;
 mod check;
 mod edit;
+mod entries;
 mod search;
 mod stem;
 
@@ -33,6 +34,7 @@ pub(crate) use edit::{
     inner_insert, inner_remove, inner_room, inner_set_child, leaf_append, leaf_insert, leaf_remove,
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
+pub(crate) use entries::copy_records;
 pub(crate) use search::{
     contains, find, find_child, find_far, find_near, gap_near, is_key, leads, lines_near, next_is,
     place_near, prefetch_near, previous_is, Found, Lines,

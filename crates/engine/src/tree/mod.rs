@@ -9,6 +9,7 @@
 
 mod apply;
 mod count;
+mod entries;
 mod gaps;
 mod groups;
 mod probe;
@@ -37,6 +38,7 @@ use crate::proof;
 
 pub(crate) use apply::{apply, apply_found, apply_removal_to, apply_to, own_runs, removal_end};
 pub(crate) use count::count;
+pub(crate) use entries::{copy_entries, entries, index_after, side_of, Read};
 pub(crate) use gaps::Aim;
 pub(crate) use groups::Groups;
 pub(crate) use probe::{aim_probe, meet_beside, meet_probe};

@@ -432,7 +432,7 @@ pub(crate) fn place(page: &Page, from: &[u8], side: Neighbour) -> Option<usize> 
 }
 
 /// The leaf beside `leaf`, or None at the edge of the tree or the bound. `scratch` is overwritten.
-fn beyond(
+pub(super) fn beyond(
     image: &Image,
     leaf: Seen,
     (side, bound): (Neighbour, &[u8]),
@@ -478,7 +478,7 @@ pub(super) fn key_beyond(
 
 /// The wanted record, if it stands beside the one that was answered last, or where it stood when it was asked for before.
 #[inline]
-fn recalled(
+pub(super) fn recalled(
     image: &Image,
     fingers: &Fingers,
     which: Which,

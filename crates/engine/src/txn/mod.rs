@@ -18,6 +18,7 @@ mod brief;
 mod brief_tests;
 mod commit;
 mod count;
+mod entries;
 mod few;
 mod kept;
 mod latched;

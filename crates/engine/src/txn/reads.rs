@@ -11,14 +11,15 @@
 use std::ops::Range;
 
 use perilune_shm::latch::{self, LatchWord};
-use perilune_store::{Error, Result, Span};
+use perilune_store::{Entries, Error, Origin, Result, Scan, Span};
 
 use super::spread::Numbered;
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
+use crate::image::Image;
 use crate::repair::Patience;
 use crate::session::{head_of_session, sessions_ever};
-use crate::tree::{self, Neighbour, Seen, Wanted, Which};
+use crate::tree::{self, Fingers, Neighbour, Read, Seen, Wanted, Which};
 
 /// Beyond so many leaves or queries they are looked up by a hash table.
 const LINEAR: usize = 16;
@@ -39,6 +40,8 @@ pub(crate) enum Ask {
         backwards: bool,
         most: u64,
     },
+    /// All entries between a key and another, with their values or without.
+    Entries(Neighbour, bool),
 }
 
 #[derive(Debug)]
@@ -62,6 +65,7 @@ fn place_of(ask: Ask, which: Which, keys: [&[u8]; 2]) -> u64 {
         Ask::KeyAndValue(side, most) => (8 + side as u64, most as u64),
         Ask::Piece(from, to) => (16, (from as u64) << 32 ^ to as u64),
         Ask::Count { backwards, most } => (14 + u64::from(backwards), most),
+        Ask::Entries(side, values) => (18 + side as u64, values.into()),
     };
     digest(true, keys)
         ^ (kind << 1 | which as u64).wrapping_add(most << 6).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -97,6 +101,25 @@ pub(crate) fn digest(found: bool, parts: [&[u8]; 2]) -> u64 {
         add(chunks.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
     }
     hash
+}
+
+/// A digest of many entries: one of their bytes, and one of where they end, each in turns that the processor takes at once.
+pub(crate) fn entries_digest(entries: &Entries) -> u64 {
+    let add = |hash: u64, word: u64| {
+        let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f_u128;
+        (product as u64 ^ (product >> 64) as u64).wrapping_add(0xe703_7ed1_a0b4_28db)
+    };
+    let (bytes, ends) = entries.all();
+    let (mut even, mut odd, mut places) = (0x9e37_79b9_7f4a_7c15, 1, 2);
+    let (pairs, rest) = bytes.as_chunks::<16>();
+    for pair in pairs {
+        let pair = u128::from_le_bytes(*pair);
+        (even, odd) = (add(even, pair as u64), add(odd, (pair >> 64) as u64));
+    }
+    for end in ends {
+        places = add(places, u64::from(end.key) << 32 | u64::from(end.value));
+    }
+    digest(true, [rest, &[even, odd, places].map(u64::to_le_bytes).concat()])
 }
 
 /// A digest of the answer to a count.
@@ -419,6 +442,9 @@ fn ask(
                 let bytes = tree::pieces(image, fingers, (which, key), me, pieces, &mut value, &mut visited)?;
                 return Ok(piece_digest(bytes, &value));
             }
+            Ask::Entries(side, values) => {
+                return ask_entries(image, fingers, which, (side, values), [key, bound], me, &mut visited);
+            }
             Ask::Count { backwards, most } => {
                 let span = Span { low: key, high: bound, backwards, most };
                 let count = tree::count(image, which, &span, me, &mut found_key, &mut visited)?;
@@ -433,6 +459,33 @@ fn ask(
     };
     let digest = if me == 0 { access.read(attempt)? } else { read_holding(access, attempt)? };
     Ok((digest, visited))
+}
+
+/// Reads all entries between two keys, in as many leaves as they lie in by now.
+fn ask_entries(
+    image: &Image,
+    fingers: &Fingers,
+    which: Which,
+    (side, values): (Neighbour, bool),
+    [key, bound]: [&[u8]; 2],
+    me: u16,
+    visited: &mut Vec<Seen>,
+) -> Attempt<u64> {
+    let (mut entries, mut from) = (Entries::default(), key.to_vec());
+    let (backwards, mut inclusive) = (side == Neighbour::Previous, side == Neighbour::AtOrNext);
+    loop {
+        let after = Origin::default();
+        let scan = Scan { from: &from, inclusive, bound, backwards, values, most: usize::MAX, after };
+        match tree::entries(image, fingers, which, &scan, me, &mut entries, visited)? {
+            Read::Some(..) => entries.last_key().clone_into(&mut from),
+            Read::None => break,
+            // There was no long value among them.
+            Read::Single => return Ok(digest(false, [&[], &[]])),
+        }
+        inclusive = false;
+    }
+    visited.iter().try_for_each(|leaf| leaf.check(image))?;
+    Ok(entries_digest(&entries))
 }
 
 /// Repeats a reading attempt while latches are held: waits only for a moment.

@@ -3,7 +3,7 @@
 //! Invariant: both have the same number of open levels, so that rolling one level back takes back
 //! what it wrote to either.
 
-use perilune_store::{Result, Session as StoreSession, TransactionOptions};
+use perilune_store::{Entries, Result, Scan, Session as StoreSession, TransactionOptions};
 
 use crate::backend::BackendSession;
 use crate::local::LocalTrees;
@@ -56,6 +56,26 @@ impl Trees {
             return self.local.previous_within(from, begin, key, value);
         }
         self.database.glance_previous((from, begin), glance, key, value)
+    }
+
+    /// [`StoreSession::entries`] for a caller that looks at so much of the keys.
+    pub(crate) fn glance_entries(
+        &mut self,
+        local: bool,
+        scan: &Scan<'_>,
+        glance: Glance,
+        out: &mut Entries,
+    ) -> Result<bool> {
+        if local {
+            return self.local.entries(scan, out);
+        }
+        self.database.glance_entries(scan, glance, out)
+    }
+
+    /// [`StoreSession::are_current`].
+    #[inline]
+    pub(crate) fn are_current(&self, local: bool, entries: &Entries) -> bool {
+        !local && self.database.are_current(entries)
     }
 
     /// The value of the child that a step back has come to by a key below it: a server has told it with the step. Copied

@@ -21,9 +21,10 @@ mod alone;
 use std::ops::Range;
 
 use perilune_shm::latch;
-use perilune_store::{Error, Result, Span};
+use perilune_store::{Entries, Error, Result, Scan, Span};
 
 use super::count::count_around;
+use super::entries::span_of;
 use super::latched::Latched;
 use super::spots::Spots;
 use crate::access::Access;
@@ -32,7 +33,7 @@ use crate::limits::{BRIEF_COUNTED, BRIEF_LEAVES, BRIEF_SPLITS, BRIEF_WRITES, INL
 use crate::page::{self, Found};
 use crate::session::record::{op_bytes, Kind, Op, HEADING};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Halves, Neighbour, Seen, Visit, Wanted, Which};
+use crate::tree::{self, Halves, Neighbour, Read, Seen, Visit, Wanted, Which};
 
 struct Write {
     kind: Kind,
@@ -291,6 +292,19 @@ impl Brief {
             value.put(&self.bytes[own.value.clone()]);
         }
         Ok(true)
+    }
+
+    /// As [`Access::entries`]; where it has written itself, the next entry is to be read by itself.
+    pub(crate) fn entries(&mut self, access: &Access, scan: &Scan<'_>, out: &mut Entries) -> Result<Read> {
+        if !self.writes.is_empty() {
+            let (low, high) = span_of(scan);
+            if self.written_within(&low, &high).next().is_some() {
+                return Ok(Read::Single);
+            }
+        }
+        let read = access.entries(Which::Main, scan, out, self);
+        let read = read.inspect_err(|error| self.failed |= fails(error))?;
+        self.checked(read)
     }
 
     /// As [`Access::count`]; its own writes are seen.
