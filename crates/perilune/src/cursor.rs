@@ -43,6 +43,8 @@ use crate::{Data, Error, IntoSubscript, Node, NodeRef, Result, Session};
 pub struct Cursor {
     local: bool,
     over: Over,
+    /// What a step looks at of the key that it finds.
+    glance: Glance,
     with_values: bool,
     /// The least key of the range.
     low: Vec<u8>,
@@ -71,17 +73,6 @@ enum Over {
     Children(Vec<u8>),
     /// Nodes with a value.
     Valued,
-}
-
-impl Over {
-    /// What a step looks at of the key that it finds.
-    #[inline]
-    fn glance(&self) -> Glance {
-        match self {
-            Over::Children(parent) => Glance::Entry(parent.len()),
-            Over::Valued => Glance::Whole,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,6 +234,14 @@ impl Cursor {
         self
     }
 
+    /// Does not tell either which children have values.
+    pub(crate) fn counting(mut self) -> Cursor {
+        if let Over::Children(parent) = &self.over {
+            self.glance = Glance::Child(parent.len());
+        }
+        self.without_values()
+    }
+
     /// Puts the cursor back to where it began.
     pub fn rewind(&mut self) {
         self.place = Place::Fresh;
@@ -355,7 +354,7 @@ impl Cursor {
         let bound = if backwards { &self.low } else { &self.high };
         let scan =
             Scan { from: &self.seek, inclusive, bound, backwards, values: self.with_values, most, after };
-        Ok(session.trees.glance_entries(self.local, &scan, self.over.glance(), &mut self.spare)?)
+        Ok(session.trees.glance_entries(self.local, &scan, self.glance, &mut self.spare)?)
     }
 
     /// Makes the key sought that from which the next step leads, and tells whether it counts itself.
@@ -617,9 +616,14 @@ impl Cursor {
     }
 
     fn over(local: bool, over: Over, low: Vec<u8>, high: Vec<u8>) -> Cursor {
+        let glance = match &over {
+            Over::Children(parent) => Glance::Entry(parent.len()),
+            Over::Valued => Glance::Whole,
+        };
         Cursor {
             local,
             over,
+            glance,
             with_values: true,
             low,
             high,

@@ -3,8 +3,7 @@
 use perilune_key::range;
 use perilune_store::Span;
 
-use crate::remote::Glance;
-use crate::{Error, NodeRef, Result, Session};
+use crate::{Cursor, Error, NodeRef, Result, Session};
 
 impl Session {
     /// Replaces the subtree of `to` by a copy of the subtree of `from`: values and descendants. One
@@ -33,20 +32,9 @@ impl Session {
     pub fn count_children<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<u64> {
         let node = node.into();
         self.at_one_moment(node.is_local(), |session| {
+            let mut cursor = Cursor::children(node).counting();
             let mut count = 0;
-            let parent = node.encoded();
-            let (mut at, mut found, mut end) = (parent.to_vec(), Vec::new(), Vec::new());
-            range::subtree_end(parent, &mut end);
-            let glance = Glance::Child(parent.len());
-            loop {
-                let range = (&at[..], count > 0, &end[..]);
-                if !session.trees.glance_next(node.is_local(), range, glance, &mut found, None)? {
-                    break;
-                }
-                match range::child_of(parent, &found)? {
-                    Some(child) => range::after_child(child, &mut at),
-                    None => break,
-                }
+            while cursor.next(session)? {
                 count += 1;
             }
             Ok(count)
