@@ -48,10 +48,18 @@ function checks.integer(x)
   end
 end
 
-local function remove(path)
-  os.remove(path)
-  os.remove(path .. '-shm')
-  os.remove(path .. '-wal.1')
+-- All files of the specs lie in one directory, which a shell removes when this process ends, however it does: then the
+-- shell's input ends. Its signals from the terminal are not for it.
+local made = assert(io.popen 'mktemp -d "${TMPDIR:-/tmp}/perilune-specs-XXXXXX"')
+local place = assert(made:read '*l', 'mktemp makes a directory')
+made:close()
+local remover = assert(io.popen("trap '' INT; cat >/dev/null; rm -rf -- '" .. place .. "'", 'w'))
+local files = 0
+
+-- A path in it that nobody else has.
+function checks.new_path()
+  files = files + 1
+  return place .. '/' .. files
 end
 
 -- With $PERILUNE_SPEC_SERVER, the address of a server: its database, emptied, in place of a new file.
@@ -68,9 +76,7 @@ end
 
 -- A new database, what it is opened by again, and a path for files of the test.
 local function new_database()
-  local file = os.tmpname()
-  os.remove(file)
-  file = file .. '.db'
+  local file = checks.new_path() .. '.db'
   if server then
     local db = perilune.open(server)
     empty(db)
@@ -88,7 +94,7 @@ local function run(name, f)
     return tostring(e) .. '\n' .. debug.traceback('', 2)
   end)
   pcall(db.close, db)
-  remove(file)
+  os.execute("rm -rf -- '" .. file .. "'*")
   if good then
     passed = passed + 1
   else
@@ -105,5 +111,6 @@ end
 
 local version = rawget(_G, 'jit') and jit.version or _VERSION
 io.write(version, ': ', passed, ' passed, ', failed, ' failed\n')
+remover:close()
 -- The state is closed, so that what is not freed then is a leak (test-asan).
 os.exit(failed == 0 and passed > 0 and 0 or 1, true)

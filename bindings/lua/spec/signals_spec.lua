@@ -9,8 +9,8 @@ end
 
 return function(spec)
   -- How many calls of each name while the Lua that runs this runs `code`.
-  local function calls(code)
-    local script, trace = os.tmpname(), os.tmpname()
+  local function calls(t, code)
+    local script, trace = t.new_path(), t.new_path()
     local file = assert(io.open(script, 'w'))
     file:write(code)
     file:close()
@@ -35,8 +35,8 @@ return function(spec)
   end
 
   spec('no handler is set and no signal blocked', function(db, t)
-    local bare = calls('')
-    local used = calls(string.format([[
+    local bare = calls(t, '')
+    local used = calls(t, string.format([[
       local perilune = require 'perilune'
       local db = perilune.open('%s')
       local n = db.node('^n')
@@ -54,8 +54,8 @@ return function(spec)
   end)
 
   -- What a child of this interpreter says that loses a page of its database, which somebody cuts.
-  local function loses_a_page(path, prelude)
-    local script, said = os.tmpname(), os.tmpname()
+  local function loses_a_page(t, path, prelude)
+    local script, said = t.new_path(), t.new_path()
     local file = assert(io.open(script, 'w'))
     file:write(string.format([[
       local perilune = require 'perilune'
@@ -80,11 +80,11 @@ return function(spec)
     local path = t.path .. '.cut'
     local escaped = path:gsub('%p', '%%%0')
     local message = 'perilune: ' .. escaped .. ': byte %d+ cannot be had: the file was cut to 16384 bytes'
-    local said = loses_a_page(path, 'perilune.install_sigbus() perilune.install_sigbus()')
+    local said = loses_a_page(t, path, 'perilune.install_sigbus() perilune.install_sigbus()')
     assert(said:find(message), said)
     os.remove(path)
     os.remove(path .. '-shm')
-    said = loses_a_page(path, '')
+    said = loses_a_page(t, path, '')
     assert(not said:find('cannot be had', 1, true), said)
     os.remove(path)
     os.remove(path .. '-shm')

@@ -4,6 +4,9 @@
 //! program (a guard process kills its process group); stdin is empty, so that nothing waits for a
 //! terminal; the last line is `N passed, N failed`.
 //!
+//! Each stage has a temporary directory of its own (`$TMPDIR`). What it has left there is a failure, by name: a test removes
+//! what it made. Then the directory is removed, so that a failed stage leaves nothing either.
+//!
 //! Everything a stage prints goes to `target/test-logs/STAGE.log`; the end of it is shown only
 //! when the stage fails.
 
@@ -66,7 +69,10 @@ fn run_stage(root: &Path, logs: &Path, stage: &Stage, deadline: Instant) -> Tota
     let start = Instant::now();
     let path = logs.join(format!("{}.log", stage.name));
     let end = deadline.min(start + Duration::from_secs(stage.seconds_max));
-    let outcome = run_commands(root, &path, stage, end);
+    let outcome = Scratch::new(stage.name).and_then(|scratch| {
+        run_commands(root, &path, stage, &scratch.path, end)?;
+        scratch.check()
+    });
     let log = fs::read(&path).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let totals = count(stage.kind, &log, outcome.is_ok());
@@ -108,16 +114,55 @@ fn show_end(log: &str, path: &Path) {
     println!("----");
 }
 
-fn run_commands(root: &Path, log: &Path, stage: &Stage, end: Instant) -> Result<(), String> {
+/// The temporary directory of a stage, removed with this value. Its path is short, since sockets lie in it.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(stage: &str) -> Result<Scratch, String> {
+        let path = std::env::temp_dir().join(format!("xtask-{}-{stage}", std::process::id()));
+        fs::create_dir(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+        Ok(Scratch { path })
+    }
+
+    /// That nothing lies there.
+    fn check(&self) -> Result<(), String> {
+        let entries = fs::read_dir(&self.path).map_err(|error| format!("has lost its $TMPDIR: {error}"))?;
+        let mut left: Vec<_> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        left.sort();
+        match &left[..] {
+            [] => Ok(()),
+            _ => Err(format!("has left in its $TMPDIR what a test of it has made: {}", left.join(" "))),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed lies where temporary files lie.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn run_commands(root: &Path, log: &Path, stage: &Stage, scratch: &Path, end: Instant) -> Result<(), String> {
     let file = File::create(log).map_err(|error| format!("cannot create its log: {error}"))?;
     for command in stage.commands {
-        run_command(root, &file, stage, command, end)
+        run_command(root, &file, stage, scratch, command, end)
             .map_err(|message| format!("`{}` {message}", command.join(" ")))?;
     }
     Ok(())
 }
 
-fn run_command(root: &Path, log: &File, stage: &Stage, command: &[&str], end: Instant) -> Result<(), String> {
+fn run_command(
+    root: &Path,
+    log: &File,
+    stage: &Stage,
+    scratch: &Path,
+    command: &[&str],
+    end: Instant,
+) -> Result<(), String> {
     let (program, arguments) = command.split_first().ok_or("has no program")?;
     let output = || log.try_clone().map_err(|error| format!("has no log: {error}"));
     let mut child = Command::new(program)
@@ -125,6 +170,7 @@ fn run_command(root: &Path, log: &File, stage: &Stage, command: &[&str], end: In
         .envs(stage.variables.iter().copied())
         .env("CARGO_TERM_COLOR", "never")
         .env("TERM", "dumb")
+        .env("TMPDIR", scratch)
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(output()?)
@@ -208,7 +254,10 @@ mod tests {
     fn outcome(stage: &Stage, name: &str) -> (Result<(), String>, String) {
         let log = std::env::temp_dir().join(format!("xtask-{}-{name}.log", std::process::id()));
         let end = Instant::now() + Duration::from_secs(stage.seconds_max);
-        let outcome = run_commands(Path::new("/"), &log, stage, end);
+        let outcome = Scratch::new(name).and_then(|scratch| {
+            run_commands(Path::new("/"), &log, stage, &scratch.path, end)?;
+            scratch.check()
+        });
         let text = fs::read_to_string(&log).unwrap_or_default();
         let _ = fs::remove_file(&log);
         (outcome, text)
@@ -237,6 +286,21 @@ mod tests {
         let (outcome, log) = outcome(&fails, "fails");
         assert!(outcome.unwrap_err().contains("exit status: 1"));
         assert_eq!(log, "a7\n");
+    }
+
+    #[test]
+    fn what_is_left_in_the_temporary_directory_is_a_failure() {
+        let tidy = stage(Kind::Check, &[&["sh", "-c", "file=$(mktemp) && echo $TMPDIR && rm $file"]]);
+        let (tidied, log) = outcome(&tidy, "tidy");
+        assert_eq!(tidied, Ok(()));
+        assert!(log.contains("xtask-") && !Path::new(log.trim()).exists(), "{log}");
+        let leaves = stage(
+            Kind::Check,
+            &[&["sh", "-c", "mkdir $TMPDIR/some && touch $TMPDIR/some/file $TMPDIR/other; pwd"]],
+        );
+        let (left, _) = outcome(&leaves, "leaves");
+        assert!(left.unwrap_err().ends_with(": other some"));
+        assert!(!std::env::temp_dir().join(format!("xtask-{}-leaves", std::process::id())).exists());
     }
 
     #[test]
