@@ -120,7 +120,8 @@ impl Ahead {
     /// Decides how many entries to ask for.
     fn decide(&mut self, backwards: bool, outcome: Outcome) {
         match outcome {
-            Outcome::Begun => *self = Ahead { backwards, most: 1, ..Ahead::default() },
+            // NB: whoever wants two entries would pay more for the memory of many than for a second search.
+            Outcome::Begun => *self = Ahead { backwards, most: 1, singles: 1, ..Ahead::default() },
             Outcome::Vain => (self.most, self.singles) = (1, SINGLES),
             Outcome::Used if self.singles > 0 => self.singles -= 1,
             Outcome::Used => self.most = (self.most * AHEAD_GROWTH).min(AHEAD_MOST),
