@@ -47,8 +47,6 @@ text ask(sandbox *S, lua_State *L, int library, int function, size_t count)
 
 void room_for_spans(sandbox *S, lua_State *L, size_t count)
 {
-    if (count <= S->span_room)
-        return;
     count_in_or_raise(S, L, (count - S->span_room) * sizeof *S->spans);
     span *spans = realloc(S->spans, count * sizeof *spans);
     if (spans == NULL) {
@@ -63,7 +61,8 @@ void room_for_spans(sandbox *S, lua_State *L, size_t count)
 int collect(sandbox *S, lua_State *L, int first, int last)
 {
     int count = last < first ? 0 : last - first + 1;
-    room_for_spans(S, L, (size_t)count);
+    if ((size_t)count > S->span_room)
+        room_for_spans(S, L, (size_t)count);
     S->words.length = 0;
     buffer_room(S, L, &S->words, NUMBER_BYTES * (size_t)count);
     char *bytes = S->words.bytes;

@@ -11,7 +11,7 @@ void forget_answer(sandbox *S);
 /* Makes first..last of the stack the arguments of a question, numbers as texts; 0 if one is neither a string nor a
  * number. */
 int collect(sandbox *S, lua_State *L, int first, int last);
-/* Makes room for so many spans. */
+/* Makes room for so many spans, which are more than there is room for. */
 void room_for_spans(sandbox *S, lua_State *L, size_t count);
 
 #endif

@@ -47,13 +47,10 @@ void buffer_byte(sandbox *S, lua_State *L, buffer *b, char byte)
     b->length++;
 }
 
-void shrink(sandbox *S, buffer *b)
+void release(sandbox *S, buffer *b)
 {
-    b->length = 0;
-    if (b->room > SCRATCH_KEPT) {
-        count_out(S, b->room);
-        free(b->bytes);
-        b->bytes = NULL;
-        b->room = 0;
-    }
+    count_out(S, b->room);
+    free(b->bytes);
+    b->bytes = NULL;
+    b->room = 0;
 }

@@ -58,11 +58,6 @@ int count_in(sandbox *S, size_t more)
     return 1;
 }
 
-void count_out(sandbox *S, size_t less)
-{
-    S->used -= less;
-}
-
 void count_taken(sandbox *S, size_t more)
 {
     S->used += more;

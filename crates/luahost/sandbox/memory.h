@@ -8,7 +8,10 @@
 void *counted(void *ud, void *block, size_t old_size, size_t new_size);
 /* Counts so many bytes more; 0 if the script may not have them. */
 int count_in(sandbox *S, size_t more);
-void count_out(sandbox *S, size_t less);
+static inline void count_out(sandbox *S, size_t less)
+{
+    S->used -= less;
+}
 /* Counts what the host has taken, within the room that it was told. */
 void count_taken(sandbox *S, size_t more);
 /* Counts so many bytes more, if need be when what is no longer wanted has been given back; raises if the script may not

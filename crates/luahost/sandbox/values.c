@@ -172,7 +172,8 @@ static int put_scalar(sandbox *S, lua_State *L, buffer *b, int index)
 int collect_values(sandbox *S, lua_State *L, int first, int last)
 {
     int count = last < first ? 0 : last - first + 1;
-    room_for_spans(S, L, (size_t)count);
+    if ((size_t)count > S->span_room)
+        room_for_spans(S, L, (size_t)count);
     S->words.length = 0;
     for (int i = 0; i < count; i++) {
         S->spans[i][0] = S->words.length;
