@@ -4,7 +4,7 @@
 use std::thread;
 
 /// Pieces that are freed at once.
-pub const FEW: usize = 1_000;
+pub const FREED_AT_ONCE: usize = 1_000;
 
 /// Lets go of what may take long to be let go of, on a thread of its own. Where there is none for it, here.
 #[cold]

@@ -7,7 +7,7 @@
 //! thread; the one that has lost it answers by a letter, and is a spare itself from then on.
 //!
 //! Invariants
-//! - A loop is with one thread, in its slot, or among the orphans; nobody else can reach its connections.
+//! - A loop is with one thread, in its slot, or among those without a thread; nobody else can reach its connections.
 //! - The connection is parked, so that its replies keep their order. The command has a client of its own,
 //!   lent by the connection's, and a session of its own.
 //! - At most 64 threads (`away`) are away from loops; beyond, such commands are refused.
@@ -47,7 +47,7 @@ struct Left {
 
 /// Loops without a thread, and threads without a loop.
 #[derive(Debug, Default)]
-struct Orphans {
+struct Unattended {
     loops: Vec<Left>,
     spares: usize,
 }
@@ -56,7 +56,7 @@ struct Orphans {
 #[derive(Debug)]
 pub(crate) struct Loops {
     slots: Vec<Mutex<Option<Left>>>,
-    orphans: Mutex<Orphans>,
+    unattended: Mutex<Unattended>,
     bell: Condvar,
     threads: Mutex<Vec<JoinHandle<()>>>,
     #[allow(clippy::vec_box, reason = "they go from hand to hand, and are large")]
@@ -71,7 +71,7 @@ impl Loops {
     pub(crate) fn new(count: usize) -> Loops {
         Loops {
             slots: (0..count).map(|_| Mutex::default()).collect(),
-            orphans: Mutex::default(),
+            unattended: Mutex::default(),
             bell: Condvar::new(),
             threads: Mutex::default(),
             sessions: Mutex::default(),
@@ -95,10 +95,10 @@ impl Loops {
 
     /// Waits for a loop that has no thread; none when the server ends, or nothing happens for long.
     fn adopt(&self, server: &Server) -> Option<Box<Worker>> {
-        let mut orphans = lock(&self.orphans);
+        let mut unattended = lock(&self.unattended);
         let until = Instant::now() + BOREDOM;
         loop {
-            if let Some(mut left) = orphans.loops.pop() {
+            if let Some(mut left) = unattended.loops.pop() {
                 left.worker.flush(left.token);
                 return Some(left.worker);
             }
@@ -106,9 +106,9 @@ impl Loops {
             if server.is_stopping() || rest.is_zero() {
                 return None;
             }
-            orphans.spares += 1;
-            orphans = self.bell.wait_timeout(orphans, rest).unwrap_or_else(PoisonError::into_inner).0;
-            orphans.spares -= 1;
+            unattended.spares += 1;
+            unattended = self.bell.wait_timeout(unattended, rest).unwrap_or_else(PoisonError::into_inner).0;
+            unattended.spares -= 1;
         }
     }
 
@@ -138,10 +138,10 @@ impl Spares for Loops {
                 slot.take()
             };
             let Some(left) = left else { continue };
-            let mut orphans = lock(&self.orphans);
-            orphans.loops.push(left);
-            if orphans.loops.len() > orphans.spares {
-                drop(orphans);
+            let mut unattended = lock(&self.unattended);
+            unattended.loops.push(left);
+            if unattended.loops.len() > unattended.spares {
+                drop(unattended);
                 self.hire(server);
             } else {
                 self.bell.notify_one();
@@ -150,7 +150,7 @@ impl Spares for Loops {
     }
 
     fn stop(&self) {
-        let _orphans = lock(&self.orphans);
+        let _orphans = lock(&self.unattended);
         self.bell.notify_all();
     }
 }

@@ -15,7 +15,7 @@ use crate::subscriptions::Topics;
 use crate::watched::own::Own;
 use crate::watched::Watched;
 use perilune_net::clock::clock;
-use perilune_net::elsewhere::{drop_elsewhere, FEW};
+use perilune_net::elsewhere::{drop_elsewhere, FREED_AT_ONCE};
 use perilune_net::seat::Seat;
 
 /// One client.
@@ -154,7 +154,7 @@ pub(crate) struct Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        if self.commands.len() > FEW {
+        if self.commands.len() > FREED_AT_ONCE {
             drop_elsewhere(std::mem::take(&mut self.commands));
         }
     }

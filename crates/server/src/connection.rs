@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::{Progress, Replies, RequestParser};
 
-use crate::census::Holds;
 use crate::client::{Client, Parked, ReplyMode};
-use crate::desk::{Desk, Lent};
+use crate::client_list::Holds;
 use crate::limits::{
     PENDING_BYTES, READ_BYTES, ROOM_BYTES, SAID, SAID_BYTES, SUBSCRIBED_AT_ONCE, TURN, TURNS,
 };
+use crate::loop_state::{Buffers, LoopState};
 use crate::rest::{Pending, Work};
 use crate::settings::Name;
 use perilune_net::stream::Stream;
@@ -105,10 +105,10 @@ impl Connection {
     }
 
     /// Reads, runs and answers as much as there is, for a while.
-    pub(crate) fn serve(&mut self, desk: &mut Desk) -> Outcome {
+    pub(crate) fn serve(&mut self, loop_state: &mut LoopState) -> Outcome {
         self.spent = Duration::ZERO;
         for _ in 0..TURNS {
-            match self.turn(desk) {
+            match self.turn(loop_state) {
                 Ok(Outcome::Again) if self.spent < TURN => {}
                 Ok(outcome) => return outcome,
                 Err(_) => return Outcome::Ended,
@@ -117,12 +117,12 @@ impl Connection {
         Outcome::Again
     }
 
-    fn turn(&mut self, desk: &mut Desk) -> io::Result<Outcome> {
+    fn turn(&mut self, loop_state: &mut LoopState) -> io::Result<Outcome> {
         if self.held.is_some() {
             // The loop knows of it already.
             return Ok(Outcome::Waits);
         }
-        self.bound(desk);
+        self.bound(loop_state);
         if self.output.len() >= self.client.replies_end {
             return Ok(Outcome::Cut);
         }
@@ -146,7 +146,7 @@ impl Connection {
             (bytes, end)
         } else if self.readable {
             let kept = std::mem::take(&mut self.input);
-            match self.receive(kept, &mut desk.lent)? {
+            match self.receive(kept, &mut loop_state.lent)? {
                 Some(received) => received,
                 None => return Ok(if self.client.closing { Outcome::Again } else { Outcome::Waits }),
             }
@@ -154,13 +154,13 @@ impl Connection {
             return Ok(Outcome::Waits);
         };
         let said = self.output.len();
-        let used = self.run(desk, &bytes[..end]);
-        self.keep(&mut bytes, used..end, &mut desk.lent);
-        let most = desk.server.live.number(Name::ClientQueryBufferLimit) as usize;
+        let used = self.run(loop_state, &bytes[..end]);
+        self.keep(&mut bytes, used..end, &mut loop_state.lent);
+        let most = loop_state.server.live.number(Name::ClientQueryBufferLimit) as usize;
         if self.output.len() >= self.client.replies_end || self.input.len() > most {
             return Ok(Outcome::Cut);
         }
-        if desk.is_unsettled() {
+        if loop_state.is_unsettled() {
             self.held = Some(said);
             return Ok(Outcome::Held);
         }
@@ -176,7 +176,7 @@ impl Connection {
 
     /// Reads into the thread's buffer, or behind what the connection has kept, and answers that and where
     /// what has come ends; none when nothing came.
-    fn receive(&mut self, mut kept: Vec<u8>, lent: &mut Lent) -> io::Result<Option<(Vec<u8>, usize)>> {
+    fn receive(&mut self, mut kept: Vec<u8>, lent: &mut Buffers) -> io::Result<Option<(Vec<u8>, usize)>> {
         let (mut buffer, start) = if kept.is_empty() {
             (std::mem::take(&mut lent.input), 0)
         } else {
@@ -230,12 +230,12 @@ impl Connection {
     }
 
     /// Runs the requests in `bytes`, and answers how many bytes they took.
-    fn run(&mut self, desk: &mut Desk, bytes: &[u8]) -> usize {
-        self.borrow(&mut desk.lent);
-        self.bound(desk);
+    fn run(&mut self, loop_state: &mut LoopState, bytes: &[u8]) -> usize {
+        self.borrow(&mut loop_state.lent);
+        self.bound(loop_state);
         let (mut used, mut commands) = (0, 0);
         self.unrun = false;
-        let (now, clock) = desk.clocks.read();
+        let (now, clock) = loop_state.clocks.read();
         self.client.begin_visit_at(now, clock);
         // Each command notes when it has ended.
         let until = now + TURN.saturating_sub(self.spent);
@@ -251,7 +251,7 @@ impl Connection {
                 Ok(Progress::Incomplete) => break,
                 Ok(Progress::Complete { used: length }) => {
                     let arguments = self.parser.arguments(&bytes[used..]);
-                    if !arguments.is_empty() && desk.holds_back(&mut self.client, arguments) {
+                    if !arguments.is_empty() && loop_state.holds_back(&mut self.client, arguments) {
                         self.unrun = true;
                         break;
                     }
@@ -260,18 +260,18 @@ impl Connection {
                         let start = self.output.len();
                         let tracks = self.client.tracking.is_some();
                         if tracks {
-                            desk.remember(&mut self.client, arguments);
+                            loop_state.remember(&mut self.client, arguments);
                         }
-                        if !desk.run(&mut self.client, arguments, &mut self.output) {
+                        if !loop_state.run(&mut self.client, arguments, &mut self.output) {
                             used -= length;
                             self.unrun = true;
                             break;
                         }
                         if tracks != self.client.tracking.is_some() {
-                            desk.switch_tracking(&mut self.client);
+                            loop_state.switch_tracking(&mut self.client);
                         }
-                        self.put_off_changes(desk, start);
-                        if desk.carry_out(&self.client).is_err() {
+                        self.put_off_changes(loop_state, start);
+                        if loop_state.carry_out(&self.client).is_err() {
                             // The tree does not say what the client has just been told.
                             self.client.closing = true;
                         }
@@ -286,7 +286,7 @@ impl Connection {
                 }
             }
         }
-        desk.server.statistics.count_commands(self.client.seat.thread, commands);
+        loop_state.server.statistics.count_commands(self.client.seat.thread, commands);
         self.spent += self.client.active.saturating_duration_since(now);
         used
     }
@@ -297,17 +297,17 @@ impl Connection {
     }
 
     /// Has a command that changes many subscriptions at once, an EXEC, answered when they are so: its reply begins at `start`.
-    pub(crate) fn put_off_changes(&mut self, desk: &mut Desk, start: usize) {
-        if desk.effects.subscriptions.len() > SUBSCRIBED_AT_ONCE {
-            let changes = std::mem::take(&mut desk.effects.subscriptions);
+    pub(crate) fn put_off_changes(&mut self, loop_state: &mut LoopState, start: usize) {
+        if loop_state.effects.subscriptions.len() > SUBSCRIBED_AT_ONCE {
+            let changes = std::mem::take(&mut loop_state.effects.subscriptions);
             let reply = self.output.split_off(start.max(self.sent));
             self.client.put_off(Work::Pending(Pending::of_changes(changes), reply));
         }
     }
 
     /// Takes over how long its replies may be.
-    fn bound(&mut self, desk: &Desk) {
-        let most = desk.server.live.hard_limit(self.client.output_class());
+    fn bound(&mut self, loop_state: &LoopState) {
+        let most = loop_state.server.live.hard_limit(self.client.output_class());
         self.client.replies_end = self.sent.saturating_add(most);
     }
 
@@ -372,7 +372,7 @@ impl Connection {
     }
 
     /// Takes one of the thread's buffers for replies, if it has none of its own.
-    fn borrow(&mut self, lent: &mut Lent) {
+    fn borrow(&mut self, lent: &mut Buffers) {
         if self.output.capacity() == 0 {
             self.output = lent.outputs.pop().unwrap_or_default();
         }
@@ -416,7 +416,7 @@ impl Connection {
     }
 
     /// Keeps what is left in `bytes`, and gives the thread its buffer back.
-    fn keep(&mut self, bytes: &mut Vec<u8>, left: Range<usize>, lent: &mut Lent) {
+    fn keep(&mut self, bytes: &mut Vec<u8>, left: Range<usize>, lent: &mut Buffers) {
         if left.is_empty() {
             let bytes = std::mem::take(bytes);
             if lent.input.is_empty() {
@@ -470,7 +470,7 @@ impl Connection {
     }
 
     /// Gives the buffer of replies back when it is empty, and tells what has been sent.
-    pub(crate) fn settle(&mut self, lent: &mut Lent) {
+    pub(crate) fn settle(&mut self, lent: &mut Buffers) {
         lent.traffic.went += std::mem::take(&mut self.went);
         if self.output.is_empty() && self.output.capacity() > 0 {
             let mut output = std::mem::take(&mut self.output);

@@ -39,17 +39,17 @@ pub(crate) const PIECE_BYTES: usize = 64 << 10;
 pub(crate) const SHORT_BYTES: usize = 2_000;
 
 /// Times that a command is tried as a brief transaction while others are at the same nodes.
-pub(crate) const BRIEF_TRIES: usize = 8;
+pub(crate) const ATTEMPTS: usize = 8;
 /// Elements that a command walks over in an event loop at most, and its arguments: with more it runs aside.
-pub(crate) const FEW_ELEMENTS: i64 = 4_096;
-pub(crate) const FEW_ARGUMENTS: usize = 4_096;
+pub(crate) const ELEMENTS_IN_LOOP: i64 = 4_096;
+pub(crate) const ARGUMENTS_IN_LOOP: usize = 4_096;
 
 /// Patterns that a user may have for keys, for channels, and rules for commands, in one selector: each is tried for each
 /// command.
 pub(crate) const ACL_RULES: usize = 4_096;
 
 /// Commands of an EXEC that are tried as a brief transaction: more write more than it may.
-pub(crate) const BRIEF_COMMANDS: usize = 16;
+pub(crate) const ATTEMPTED_COMMANDS: usize = 16;
 
 /// How long a loop waits for a page that another process holds, before the command is put off and others get their turn.
 pub(crate) const LOOP_WAIT: std::time::Duration = std::time::Duration::from_millis(1);

@@ -5,7 +5,7 @@
 //! What costs nothing to know is looked at: how many elements a key has, how long a range is, how far a walk has come.
 
 use crate::failure::{Failure, Result};
-use crate::limits::FEW_ELEMENTS;
+use crate::limits::ELEMENTS_IN_LOOP;
 
 /// How long a command may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Patience {
     /// Goes on with so many elements, unless that takes too long here.
     #[inline]
     pub(crate) fn bear(self, elements: i64) -> Result<()> {
-        if self != Patience::Endless && elements > FEW_ELEMENTS {
+        if self != Patience::Endless && elements > ELEMENTS_IN_LOOP {
             return Err(Failure::TakesLong);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What the gate says to commands that it does not run, in the words of Redis.
+//! What is said to commands that are not run, in the words of Redis.
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@ use perilune_resp::Arguments;
 
 use super::access::{Access, Accesses, READS, WRITES};
 use super::Runs;
-use crate::limits::{ASIDE_BYTES, FEW_ARGUMENTS};
+use crate::limits::{ARGUMENTS_IN_LOOP, ASIDE_BYTES};
 use crate::redis::Redis;
 
 /// Changes keys: runs in a transaction that may write.
@@ -148,7 +148,7 @@ impl Command {
     /// Whether it is about so many things that it takes long whatever there is.
     #[inline]
     pub(crate) fn is_about_many(&self, arguments: usize) -> bool {
-        arguments > FEW_ARGUMENTS && self.is_on_keys()
+        arguments > ARGUMENTS_IN_LOOP && self.is_on_keys()
     }
 
     /// Whether it takes so many arguments.

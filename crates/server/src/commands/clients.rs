@@ -10,8 +10,8 @@ use perilune_resp::{Arguments, Replies};
 
 use super::tracking;
 use crate::asking;
-use crate::census::{self, Filter, Holds};
 use crate::client::ReplyMode;
+use crate::client_list::{self, Filter, Holds};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result, SYNTAX};
@@ -85,7 +85,7 @@ pub(crate) fn client(
         b"info" => {
             let connection = size_of::<Connection>();
             let holds = Holds { descriptor: -1, connection, ..Holds::default() }.and_command(arguments);
-            replies.verbatim(census::line(context.client, holds).as_bytes());
+            replies.verbatim(client_list::line(context.client, holds).as_bytes());
             Ok(())
         }
         _ => of_itself(context, &word, rest, replies),

@@ -4,7 +4,7 @@
 //! happen: on a thread of their own, with a session that is the connection's, while it is parked.
 //!
 //! Invariants
-//! - They reach every node of the database but what servers keep (`kept`), which is for operators, so that a server without a
+//! - They reach every node of the database but what servers keep (`fence`), which is for operators, so that a server without a
 //!   password serves them to clients of its own machine only.
 //! - A wait ends within a second; the client asks again. So nothing keeps a server from ending, and a client
 //!   that is gone holds its place no longer.

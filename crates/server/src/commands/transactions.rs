@@ -53,7 +53,7 @@ fn run_queue(
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     let now = clock();
-    if !watched.broken && context.try_queued(queue, watched, now, replies)? {
+    if !watched.broken && context.attempt_queue(queue, watched, now, replies)? {
         return Ok(());
     }
     // A run that is not the last may have changed the client: SELECT, CLIENT SETNAME, HELLO.

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::effects::Effects;
 use crate::eviction;
 use crate::failure;
-use crate::kept;
+use crate::fence;
 use crate::scripts::nodes::Terms;
 use crate::scripts::redis::{Asked, NODES, REDIS};
 use crate::scripts::{header, nodes, shipped, store};
@@ -109,7 +109,7 @@ impl<'c> Caller<'c> {
             wrote: false,
             loading: false,
             shipped: false,
-            fence: Some(kept::fence()),
+            fence: Some(fence::fence()),
             failure: None,
             registered: Vec::new(),
             before,
@@ -183,7 +183,9 @@ impl<'c> Caller<'c> {
         context.show_call(command, arguments);
         let outcome = if self.brief {
             // A script never sees halves of two states: it might not end.
-            context.run_brief(command, arguments, self.now, replies).and_then(|()| context.session.validate())
+            context
+                .run_in_attempt(command, arguments, self.now, replies)
+                .and_then(|()| context.session.validate())
         } else {
             context.run_inside(command, arguments, self.now, replies)
         };

@@ -91,7 +91,7 @@ impl State {
     }
 
     /// Whether the next run of `code` is worth an attempt in a brief transaction.
-    pub(crate) fn may_be_brief(&mut self, code: Code) -> bool {
+    pub(crate) fn may_attempt(&mut self, code: Code) -> bool {
         match self.whole.get_mut(code.0 as usize) {
             Some(0) | None => true,
             Some(runs) => {

@@ -6,7 +6,7 @@ use crate::command::*;
 use crate::commands::{nodes::serve, shipped};
 use crate::handler::on_connection;
 
-/// They reach every node but what servers keep (`kept`), which operators reach, too: ACL calls them dangerous. None that
+/// They reach every node but what servers keep (`fence`), which operators reach, too: ACL calls them dangerous. None that
 /// changes anything is fast: who may run what is quick may not therefore write everything.
 const NODES: u32 = NOSCRIPT | DANGEROUS;
 

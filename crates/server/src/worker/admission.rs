@@ -49,7 +49,7 @@ impl Worker {
         if number < tls_from {
             return Some(Stream::Tcp(socket));
         }
-        let config = self.desk.server.tls.as_ref()?;
+        let config = self.loop_state.server.tls.as_ref()?;
         // Without memory for it the client is told by the end of its connection.
         Some(Stream::Tls(Box::new(TlsStream::new(socket, config).ok()?)))
     }
@@ -58,7 +58,7 @@ impl Worker {
         while let Some(listener) = self.listeners.as_ref().and_then(|listeners| listeners.unix.as_ref()) {
             match listener.accept() {
                 Ok((stream, _)) => {
-                    let path = self.desk.server.settings.unix_socket.as_ref();
+                    let path = self.loop_state.server.settings.unix_socket.as_ref();
                     let address = path.map_or_else(String::new, |path| format!("{}:0", path.display()));
                     self.admit(Stream::Unix(stream), (address.clone(), address), true);
                 }
@@ -69,7 +69,7 @@ impl Worker {
     }
 
     fn admit(&mut self, mut stream: Stream, (address, here): (String, String), local: bool) {
-        let server = &self.desk.server;
+        let server = &self.loop_state.server;
         let (figures, live) = (&server.figures, &server.live);
         figures.connections.fetch_add(1, Ordering::Relaxed);
         let full = figures.connected.load(Ordering::Relaxed) >= live.number(Name::MaxClients) as u64;
@@ -84,7 +84,7 @@ impl Worker {
         figures.connected.fetch_add(1, Ordering::Relaxed);
         stream.prepare(live.number(Name::TcpKeepalive) as u64);
         let id = self.next_number();
-        let server = &self.desk.server;
+        let server = &self.loop_state.server;
         if server.notes(Level::Verbose) {
             server.note_some(
                 Level::Verbose,
@@ -105,7 +105,7 @@ impl Worker {
         if let Some(number) = self.numbers.next() {
             return number;
         }
-        let session = &mut self.desk.session;
+        let session = &mut self.loop_state.session;
         let last = node!("^redis", "client").and_then(|node| session.increment(&node, CLIENT_NUMBERS));
         // A database that takes no writes still serves readers.
         let Some(last) = last.ok().and_then(perilune::Number::as_i64) else { return 0 };
@@ -119,8 +119,8 @@ impl Worker {
             self.free.push(token);
             return self.forget_one();
         }
-        client.seat = Seat { thread: self.desk.thread, token, client: client.id };
-        let mut connection = Connection::new(stream, client, self.desk.server.bulk_bytes);
+        client.seat = Seat { thread: self.loop_state.thread, token, client: client.id };
+        let mut connection = Connection::new(stream, client, self.loop_state.server.bulk_bytes);
         connection.served = self.seconds;
         self.connections[token] = Some(connection);
         self.serve(token);

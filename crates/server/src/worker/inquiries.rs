@@ -4,12 +4,12 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf};
 
 use super::Worker;
 use crate::asking;
-use crate::census::{self, Filter};
+use crate::client_list::{self, Filter};
 use crate::command;
 use crate::commands::tracking::{target, wants_all};
 use crate::connection::Connection;
-use crate::desk::Desk;
 use crate::invalidation::Place;
+use crate::loop_state::LoopState;
 use crate::numbers::lower;
 use crate::question::{Answer, Inquiry};
 use perilune_net::seat::Seat;
@@ -24,15 +24,15 @@ impl Worker {
             Some(b"unblock") => self.unblock(words),
             Some(b"tracking") => {
                 if wants_all(words) {
-                    self.desk.server.broadcast.turn_on();
+                    self.loop_state.server.broadcast.turn_on();
                 }
                 self.find(words)
             }
             // The log is the server's: one loop answers.
-            Some(b"log") if self.desk.thread == 0 => self.desk.server.acl.log.asked(words),
+            Some(b"log") if self.loop_state.thread == 0 => self.loop_state.server.acl.log.asked(words),
             _ => Answer::default(),
         };
-        let Desk { server, session, .. } = &mut self.desk;
+        let LoopState { server, session, .. } = &mut self.loop_state;
         asking::answer(inquiry, server, session, &answer);
     }
 
@@ -49,7 +49,7 @@ impl Worker {
             if connection.client.id == asker.client {
                 holds = holds.and_command(words);
             }
-            let line = census::line(&connection.client, holds);
+            let line = client_list::line(&connection.client, holds);
             answer.lines.extend_from_slice(line.as_bytes());
         }
         answer
@@ -63,7 +63,7 @@ impl Worker {
             None => Answer::default(),
             Some(connection) => {
                 connection.client.is_target = true;
-                let place = Place { server: self.desk.server.number, seat: connection.client.seat };
+                let place = Place { server: self.loop_state.server.number, seat: connection.client.seat };
                 Answer { lines: place.to_text().into_bytes(), count: 1 }
             }
         }
@@ -115,7 +115,7 @@ impl Worker {
         if let (true, false, Some(command)) = (fails, waits, command) {
             // Containers do not wait.
             let number = command::number(command, ArgumentsBuf::default().as_arguments());
-            self.desk.server.statistics.count_late(self.desk.thread, number, "UNBLOCKED");
+            self.loop_state.server.statistics.count_late(self.loop_state.thread, number, "UNBLOCKED");
         }
         Answer { count: i64::from(!waits), ..Answer::default() }
     }

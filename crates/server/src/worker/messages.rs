@@ -8,10 +8,10 @@ use crate::topic::{Message, Topic};
 impl Worker {
     /// Gives a message to the connections that are subscribed.
     pub(super) fn deliver(&mut self, message: &Message) {
-        let tokens = self.desk.subscriptions.of_channel(message.topic, &message.channel);
+        let tokens = self.loop_state.subscriptions.of_channel(message.topic, &message.channel);
         self.push_message(message, None, &tokens);
         if message.topic == Topic::Channel {
-            for (pattern, tokens) in self.desk.subscriptions.of_patterns(&message.channel) {
+            for (pattern, tokens) in self.loop_state.subscriptions.of_patterns(&message.channel) {
                 self.push_message(message, Some(&pattern), &tokens);
             }
         }

@@ -37,9 +37,9 @@ use self::slices::Slices;
 use crate::client::Client;
 use crate::command::Command;
 use crate::connection::{Connection, Outcome};
-use crate::desk::{Desk, Lent};
 use crate::effects::Effects;
 use crate::limits::{SAID, TURN};
+use crate::loop_state::{Buffers, LoopState};
 use crate::mailbox::{Handing, Letter};
 use crate::peers;
 use crate::redis::Redis;
@@ -103,7 +103,7 @@ impl Handing for Redis {
 /// The thread's state.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    desk: Desk,
+    loop_state: LoopState,
     poll: Poll,
     listeners: Option<Listeners>,
     /// Numbers for clients that come.
@@ -155,10 +155,10 @@ impl Worker {
         }
         // Each round of the loop waits once for the disk, if anything has to.
         session.defer(true);
-        let desk = Desk {
+        let loop_state = LoopState {
             server: Arc::clone(server),
             session,
-            lent: Lent::new(),
+            lent: Buffers::new(),
             effects: Effects::default(),
             clocks: Clocks::new(),
             subscriptions: Subscriptions::default(),
@@ -171,7 +171,7 @@ impl Worker {
             thread,
         };
         Ok(Worker {
-            desk,
+            loop_state,
             poll,
             listeners,
             numbers: 0..0,
@@ -195,21 +195,21 @@ impl Worker {
     }
 
     pub(crate) fn server(&self) -> Arc<Server> {
-        Arc::clone(&self.desk.server)
+        Arc::clone(&self.loop_state.server)
     }
 
     /// Which of the server's loops this is.
     pub(crate) fn thread(&self) -> usize {
-        self.desk.thread
+        self.loop_state.thread
     }
 
     /// Serves what there is to be served, after waiting for it; false when the server ends.
     pub(crate) fn round(&mut self, events: &mut Events) -> bool {
-        if self.desk.server.is_stopping() {
+        if self.loop_state.server.is_stopping() {
             return false;
         }
-        let waiting = self.desk.server.mailboxes[self.desk.thread].is_waiting();
-        let unsettled = self.desk.is_unsettled() || !self.held.is_empty();
+        let waiting = self.loop_state.server.mailboxes[self.loop_state.thread].is_waiting();
+        let unsettled = self.loop_state.is_unsettled() || !self.held.is_empty();
         let works = !self.again.is_empty() || !self.asides.is_empty() || !self.slices.is_empty();
         let busy = waiting || unsettled || works || !self.given.is_empty();
         let most = match busy {
@@ -217,7 +217,7 @@ impl Worker {
             false if self.slow.is_empty() => Duration::from_secs(1),
             false => SLOW_LOOKED_AT,
         };
-        let wait = self.desk.tracker.sleep(self.desk.timers.sleep(most));
+        let wait = self.loop_state.tracker.sleep(self.loop_state.timers.sleep(most));
         match self.poll.poll(events, Some(wait)) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
@@ -253,7 +253,7 @@ impl Worker {
         self.tell_changes();
         self.speak();
         self.settle();
-        let Desk { server, lent, thread, .. } = &mut self.desk;
+        let LoopState { server, lent, thread, .. } = &mut self.loop_state;
         server.statistics.count_traffic(*thread, &mut lent.traffic);
         self.attend();
         true
@@ -265,7 +265,7 @@ impl Worker {
         for token in said.drain(..) {
             let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
             let outcome = connection.speak();
-            connection.settle(&mut self.desk.lent);
+            connection.settle(&mut self.loop_state.lent);
             self.follow(token, outcome);
         }
         self.said = said;
@@ -274,7 +274,7 @@ impl Worker {
     /// Notes a connection that has something to say.
     #[inline]
     fn let_speak(&mut self, token: usize) {
-        let now = self.desk.clocks.tick();
+        let now = self.loop_state.clocks.tick();
         if self.said.is_empty() {
             self.said_at = now;
         }
@@ -287,15 +287,15 @@ impl Worker {
     /// Makes durable what the commands of this round have written, with one sync for all of them, and lets their
     /// replies go.
     fn settle(&mut self) {
-        if !self.desk.is_unsettled() && self.held.is_empty() {
+        if !self.loop_state.is_unsettled() && self.held.is_empty() {
             return;
         }
-        self.desk.settle();
-        let failure = self.desk.unsettled.take();
+        self.loop_state.settle();
+        let failure = self.loop_state.unsettled.take();
         for token in std::mem::take(&mut self.held) {
             let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
             let outcome = connection.release(failure.as_deref());
-            connection.settle(&mut self.desk.lent);
+            connection.settle(&mut self.loop_state.lent);
             self.follow(token, outcome);
         }
     }
@@ -310,7 +310,7 @@ impl Worker {
             let Some(ticket) = client.parked.as_ref().map(|parked| parked.ticket) else { continue };
             let (command, arguments) = *aside;
             let (seat, mut client) = (client.seat, client.lend());
-            client.replies_end = self.desk.server.live.hard_limit(client.output_class());
+            client.replies_end = self.loop_state.server.live.hard_limit(client.output_class());
             self.settle();
             return Some(Aside { command, arguments, seat, ticket, client });
         }
@@ -320,7 +320,7 @@ impl Worker {
     /// Answers a command that ran aside, and goes on with its connection.
     pub(crate) fn finish_aside(&mut self, done: Done) {
         let Done { seat, ticket, client, reply, effects } = done;
-        self.desk.effects = effects;
+        self.loop_state.effects = effects;
         let Some(connection) = self.connections.get_mut(seat.token).and_then(Option::as_mut) else {
             return self.forget_aside(client);
         };
@@ -330,8 +330,8 @@ impl Worker {
         let start = connection.said();
         connection.client.take_back(client);
         connection.answer(ticket, reply);
-        connection.put_off_changes(&mut self.desk, start);
-        if self.desk.carry_out(&connection.client).is_err() {
+        connection.put_off_changes(&mut self.loop_state, start);
+        if self.loop_state.carry_out(&connection.client).is_err() {
             // The tree does not say what the client has just been told.
             connection.client.closing = true;
         }
@@ -342,10 +342,10 @@ impl Worker {
 
     /// The client is gone: what its command wants done for others is done, and what it held is released.
     fn forget_aside(&mut self, mut client: Box<Client>) {
-        self.desk.effects.subscriptions.clear();
-        self.desk.send_letters();
+        self.loop_state.effects.subscriptions.clear();
+        self.loop_state.send_letters();
         if let Some(nodes) = &mut client.nodes {
-            nodes.end(&mut self.desk.session);
+            nodes.end(&mut self.loop_state.session);
         }
     }
 
@@ -362,24 +362,24 @@ impl Worker {
         for connection in self.connections.iter_mut().flatten() {
             connection.finish();
             if let Some(nodes) = &mut connection.client.nodes {
-                nodes.end(&mut self.desk.session);
+                nodes.end(&mut self.loop_state.session);
             }
         }
-        if self.desk.server.loops.fetch_sub(1, Ordering::AcqRel) == 1 {
-            peers::stop(&mut self.desk.session, self.desk.server.number);
+        if self.loop_state.server.loops.fetch_sub(1, Ordering::AcqRel) == 1 {
+            peers::stop(&mut self.loop_state.session, self.loop_state.server.number);
         }
     }
 
     fn serve(&mut self, token: usize) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         let before = (connection.client.active, connection.waiting());
-        let outcome = connection.serve(&mut self.desk);
+        let outcome = connection.serve(&mut self.loop_state);
         // NB: the kernel also tells of sockets at which nothing has happened, new ones of the loop.
         if before != (connection.client.active, connection.waiting()) {
             connection.served = self.seconds;
         }
-        connection.settle(&mut self.desk.lent);
-        self.desk.session.shrink();
+        connection.settle(&mut self.loop_state.lent);
+        self.loop_state.session.shrink();
         if connection.client.aside.is_some() {
             self.asides.push_back(token);
         }
@@ -408,20 +408,20 @@ impl Worker {
 
     fn end(&mut self, token: usize) {
         if let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) {
-            self.desk.server.weights.change(connection.weight.take(), None);
+            self.loop_state.server.weights.change(connection.weight.take(), None);
             connection.finish();
-            connection.settle(&mut self.desk.lent);
+            connection.settle(&mut self.loop_state.lent);
             if let Some(parked) = connection.client.parked.take() {
-                self.desk.cancel(parked.queued.as_ref());
-                self.desk.leave(&parked);
+                self.loop_state.cancel(parked.queued.as_ref());
+                self.loop_state.leave(&parked);
             }
             if connection.client.monitors {
-                self.desk.server.monitors.remove(connection.client.seat);
+                self.loop_state.server.monitors.remove(connection.client.seat);
             }
             connection.client.tracking = None;
-            self.desk.switch_tracking(&mut connection.client);
+            self.loop_state.switch_tracking(&mut connection.client);
             if let Some(nodes) = &mut connection.client.nodes {
-                nodes.end(&mut self.desk.session);
+                nodes.end(&mut self.loop_state.session);
             }
             // It is closed in any case; then the kernel forgets it too.
             let _ = self.poll.registry().deregister(connection.stream.source());
@@ -431,13 +431,13 @@ impl Worker {
     }
 
     fn forget_one(&self) {
-        let server = &self.desk.server;
-        server.mailboxes[self.desk.thread].load.fetch_sub(1, Ordering::Relaxed);
+        let server = &self.loop_state.server;
+        server.mailboxes[self.loop_state.thread].load.fetch_sub(1, Ordering::Relaxed);
         server.figures.connected.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn read_letters(&mut self) {
-        let letters = self.desk.server.mailboxes[self.desk.thread].empty();
+        let letters = self.loop_state.server.mailboxes[self.loop_state.thread].empty();
         // A letter that came behind a change of users or settings finds it made.
         self.end_refused();
         self.balance();
@@ -446,18 +446,18 @@ impl Worker {
                 Letter::Handed(Handed::Arrived(arrived)) => self.arrive(*arrived),
                 Letter::Handed(Handed::Moved(connection)) => self.take_over(*connection),
                 Letter::Handed(Handed::Done(done)) => self.finish_aside(*done),
-                Letter::Share { with } => self.bequeath(with),
+                Letter::Share { with } => self.plan_to_share(with),
                 Letter::Reply { seat, ticket, bytes } => {
                     let parked = self.at(seat).and_then(|connection| connection.answer(ticket, bytes));
                     if let Some(parked) = parked {
-                        self.desk.leave(&parked);
+                        self.loop_state.leave(&parked);
                         self.give(seat.token);
                     }
                 }
                 Letter::Message(message) => self.deliver(&message),
                 Letter::Push { seat, bytes } => self.push(seat, &bytes),
                 Letter::Notice(notice) => self.take_notice(*notice),
-                Letter::Changed(changes) => self.desk.audience.hear(&changes),
+                Letter::Changed(changes) => self.loop_state.audience.hear(&changes),
                 Letter::Target { seat, ticket, place, is_complete } => {
                     self.take_target(seat, ticket, (place, is_complete));
                 }

@@ -32,21 +32,21 @@ pub(super) struct Duty {
     /// Only the first loop has one.
     steward: Option<Steward>,
     /// Who is to get some of its clients.
-    heirs: Vec<usize>,
+    receivers: Vec<usize>,
 }
 
 impl Duty {
     pub(super) fn new(thread: usize, loops: usize) -> Duty {
         let now = Instant::now();
         let steward = (thread == 0).then(|| Steward::new(now, loops));
-        Duty { said: None, at: now, steward, heirs: Vec::new() }
+        Duty { said: None, at: now, steward, receivers: Vec::new() }
     }
 }
 
 impl Worker {
     /// Sees to it that as many loops are awake as there is work for, at the end of a round.
     pub(super) fn attend(&mut self) {
-        let server = &self.desk.server;
+        let server = &self.loop_state.server;
         if server.mailboxes.len() < 2 {
             return;
         }
@@ -57,14 +57,14 @@ impl Worker {
                 self.tell_use();
                 self.decide(now);
             }
-            if !self.desk.server.awake.has(self.desk.thread) {
+            if !self.loop_state.server.awake.has(self.loop_state.thread) {
                 self.give_all_away();
             }
         }
-        while let Some(heir) = self.duty.heirs.pop() {
-            if !self.share_with(heir) {
+        while let Some(receiver) = self.duty.receivers.pop() {
+            if !self.share_with(receiver) {
                 // The letters that have come are read first: then it goes on.
-                return self.duty.heirs.push(heir);
+                return self.duty.receivers.push(receiver);
             }
         }
     }
@@ -74,14 +74,14 @@ impl Worker {
         // A thread that has taken the loop over has worked for others before.
         if let Some((_, before)) = self.duty.said.filter(|(before, _)| *before == thread) {
             let used = time.saturating_sub(before).as_nanos() as u64;
-            self.desk.server.mailboxes[self.desk.thread].used.fetch_add(used, Ordering::Relaxed);
+            self.loop_state.server.mailboxes[self.loop_state.thread].used.fetch_add(used, Ordering::Relaxed);
         }
         self.duty.said = Some((thread, time));
     }
 
     fn decide(&mut self, now: Instant) {
         let Some(steward) = self.duty.steward.as_mut().filter(|steward| steward.is_due(now)) else { return };
-        let server = &self.desk.server;
+        let server = &self.loop_state.server;
         let used = |mailbox: &Mailbox| Used {
             time: Duration::from_nanos(mailbox.used.load(Ordering::Relaxed)),
             clients: mailbox.load.load(Ordering::Relaxed),
@@ -102,40 +102,40 @@ impl Worker {
     }
 
     /// Another loop is to get some of its clients.
-    pub(super) fn bequeath(&mut self, heir: usize) {
-        self.duty.heirs.push(heir);
+    pub(super) fn plan_to_share(&mut self, receiver: usize) {
+        self.duty.receivers.push(receiver);
     }
 
     /// Whether a question may wait that its clients are to be asked.
     fn is_asked(&self) -> bool {
-        self.desk.server.mailboxes[self.desk.thread].is_waiting()
+        self.loop_state.server.mailboxes[self.loop_state.thread].is_waiting()
     }
 
     fn load_of(&self, thread: usize) -> usize {
-        self.desk.server.mailboxes.get(thread).map_or(0, |mailbox| mailbox.load.load(Ordering::Relaxed))
+        self.loop_state.server.mailboxes.get(thread).map_or(0, |mailbox| mailbox.load.load(Ordering::Relaxed))
     }
 
     /// Gives so many clients to another loop that both have as many, each second one beginning with the busiest; false: it
     /// was interrupted.
-    fn share_with(&mut self, heir: usize) -> bool {
-        let more = self.load_of(self.desk.thread).saturating_sub(self.load_of(heir)) / 2;
+    fn share_with(&mut self, receiver: usize) -> bool {
+        let more = self.load_of(self.loop_state.thread).saturating_sub(self.load_of(receiver)) / 2;
         let mut movable: Vec<(Instant, usize)> = self.movable().collect();
         movable.sort_unstable_by_key(|(active, token)| (std::cmp::Reverse(*active), *token));
         let tokens: Vec<usize> =
             movable.into_iter().skip(1).step_by(2).take(more).map(|(_, token)| token).collect();
-        tokens.into_iter().all(|token| self.give_away(token, heir))
+        tokens.into_iter().all(|token| self.give_away(token, receiver))
     }
 
     /// Gives those that can be moved to loops that are awake.
     fn give_all_away(&mut self) {
-        if self.load_of(self.desk.thread) == 0 {
+        if self.load_of(self.loop_state.thread) == 0 {
             return;
         }
         let tokens: Vec<usize> = self.movable().map(|(_, token)| token).collect();
         for token in tokens {
-            let awake = self.desk.server.awake.count();
-            let heir = (0..awake).min_by_key(|thread| self.load_of(*thread)).unwrap_or(0);
-            if !self.give_away(token, heir) {
+            let awake = self.loop_state.server.awake.count();
+            let receiver = (0..awake).min_by_key(|thread| self.load_of(*thread)).unwrap_or(0);
+            if !self.give_away(token, receiver) {
                 return;
             }
         }
@@ -151,13 +151,14 @@ impl Worker {
     }
 
     /// False: a question may wait that the client is to be asked here.
-    fn give_away(&mut self, token: usize, heir: usize) -> bool {
-        let server = &self.desk.server;
+    fn give_away(&mut self, token: usize, receiver: usize) -> bool {
+        let server = &self.loop_state.server;
         let _order = server.inquiries.order();
         if self.is_asked() {
             return false;
         }
-        let Some(slot) = self.connections.get_mut(token).filter(|_| heir != self.desk.thread) else {
+        let Some(slot) = self.connections.get_mut(token).filter(|_| receiver != self.loop_state.thread)
+        else {
             return true;
         };
         let Some(mut connection) = slot.take() else { return true };
@@ -168,9 +169,9 @@ impl Worker {
         self.free.push(token);
         // On the way it tells for how long it has been idle: its next loop counts seconds of its own.
         connection.served = self.seconds - connection.served;
-        server.mailboxes[self.desk.thread].load.fetch_sub(1, Ordering::Relaxed);
-        server.mailboxes[heir].load.fetch_add(1, Ordering::Relaxed);
-        server.mailboxes[heir].post(Letter::Handed(Handed::Moved(Box::new(connection))));
+        server.mailboxes[self.loop_state.thread].load.fetch_sub(1, Ordering::Relaxed);
+        server.mailboxes[receiver].load.fetch_add(1, Ordering::Relaxed);
+        server.mailboxes[receiver].post(Letter::Handed(Handed::Moved(Box::new(connection))));
         true
     }
 
@@ -178,15 +179,15 @@ impl Worker {
     pub(super) fn take_over(&mut self, mut connection: Connection) {
         let token = self.free_token();
         let is_registered = self.register(connection.stream.source(), token);
-        connection.client.seat.thread = self.desk.thread;
+        connection.client.seat.thread = self.loop_state.thread;
         connection.client.seat.token = token;
         // What has come to it on the way is told by no event that this loop has seen.
         (connection.readable, connection.writable) = (true, true);
         if !self.weighs {
-            self.desk.server.weights.change(connection.weight.take(), None);
+            self.loop_state.server.weights.change(connection.weight.take(), None);
         }
         // Rules may have changed while it was with neither loop.
-        let is_refused = is_refused(&connection.client, &self.desk.server.acl);
+        let is_refused = is_refused(&connection.client, &self.loop_state.server.acl);
         connection.served = self.seconds - connection.served;
         self.connections[token] = Some(connection);
         if !is_registered || is_refused {

@@ -11,7 +11,7 @@ impl Worker {
         if !self.slow.is_empty() {
             self.end_slow();
         }
-        let most = self.desk.server.live.number(Name::Timeout);
+        let most = self.loop_state.server.live.number(Name::Timeout);
         if most <= 0 || self.second.elapsed() < Duration::from_secs(1) {
             return;
         }
@@ -29,7 +29,7 @@ impl Worker {
     }
 
     pub(super) fn ring_timers(&mut self) {
-        while let Some((token, ticket)) = self.desk.timers.take_due() {
+        while let Some((token, ticket)) = self.loop_state.timers.take_due() {
             self.time_out(token, ticket);
         }
     }
@@ -41,22 +41,22 @@ impl Worker {
             return;
         };
         if let Some(number) = parked.asked {
-            self.desk.server.inquiries.give_up(number);
+            self.loop_state.server.inquiries.give_up(number);
             return;
         }
         if parked.paused {
             if let Some(parked) = connection.client.parked.take() {
-                self.desk.leave(&parked);
+                self.loop_state.leave(&parked);
             }
             self.serve(token);
             return;
         }
-        if !self.desk.cancel(parked.queued.as_ref()) {
+        if !self.loop_state.cancel(parked.queued.as_ref()) {
             return;
         }
         let reply = std::mem::take(&mut parked.too_late);
         if let Some(parked) = connection.answer(ticket, reply) {
-            self.desk.leave(&parked);
+            self.loop_state.leave(&parked);
         }
         self.serve(token);
     }

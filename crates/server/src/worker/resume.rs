@@ -8,7 +8,7 @@ impl Worker {
         for token in 0..self.connections.len() {
             let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
             if let Some(parked) = connection.client.parked.take_if(|parked| parked.paused) {
-                self.desk.leave(&parked);
+                self.loop_state.leave(&parked);
                 self.give(token);
             }
         }

@@ -25,11 +25,11 @@ pub(super) fn is_refused(client: &Client, acl: &Acl) -> bool {
 impl Worker {
     /// Ends the connections that the rules of now refuse, if rules have changed.
     pub(super) fn end_refused(&mut self) {
-        let version = self.desk.server.acl.version();
+        let version = self.loop_state.server.acl.version();
         if std::mem::replace(&mut self.rules, version) == version {
             return;
         }
-        let acl = &self.desk.server.acl;
+        let acl = &self.loop_state.server.acl;
         let tokens: Vec<usize> = (self.connections.iter().enumerate())
             .filter(|(_, each)| each.as_ref().is_some_and(|each| is_refused(&each.client, acl)))
             .map(|(token, _)| token)

@@ -5,8 +5,8 @@ use perilune_resp::Replies;
 use super::Worker;
 use crate::commands::tracking::{NO_TARGET, UNHEARD};
 use crate::connection::Connection;
-use crate::desk::Desk;
 use crate::invalidation::{self, published, pushed, redirected, Names, Notice, Place, Tracking};
+use crate::loop_state::LoopState;
 use crate::mailbox::Letter;
 use crate::tracking::{notice, Told};
 use crate::waits;
@@ -21,22 +21,22 @@ fn is_away(connections: &[Option<Connection>], seat: Seat) -> bool {
 impl Worker {
     /// The watch with this token has rung.
     pub(super) fn ring(&mut self, token: usize) {
-        let Desk { session, waits, tracker, .. } = &mut self.desk;
+        let LoopState { session, waits, tracker, .. } = &mut self.loop_state;
         if token < waits::FIRST {
             tracker.rung(session, token);
         } else if let Some((database, key)) = waits.rung(session, token) {
             // What fails is tried again at the next touch.
-            let _ = self.desk.serve_key(database, &key);
+            let _ = self.loop_state.serve_key(database, &key);
         }
     }
 
     /// Tells clients of what they keep and is not so any more.
     pub(super) fn tell_changes(&mut self) {
-        let Desk { session, tracker, .. } = &mut self.desk;
+        let LoopState { session, tracker, .. } = &mut self.loop_state;
         let connections = &self.connections;
         let changed = tracker.changed(session, |seat| is_away(connections, seat));
-        self.desk.tracker.count(&self.desk.server.figures);
-        self.desk.audience.count(&self.desk.server.figures.tracked_prefixes);
+        self.loop_state.tracker.count(&self.loop_state.server.figures);
+        self.loop_state.audience.count(&self.loop_state.server.figures.tracked_prefixes);
         self.tell_all(changed);
         self.tell_broadcasts();
     }
@@ -44,7 +44,7 @@ impl Worker {
     /// Tells those who want to be told of all keys what has changed in this round.
     pub(super) fn tell_broadcasts(&mut self) {
         let connections = &self.connections;
-        let told = self.desk.audience.tell(|seat| is_away(connections, seat));
+        let told = self.loop_state.audience.tell(|seat| is_away(connections, seat));
         self.tell_all(told);
     }
 
@@ -71,7 +71,7 @@ impl Worker {
             }
             return;
         };
-        let from = Place { server: self.desk.server.number, seat };
+        let from = Place { server: self.loop_state.server.number, seat };
         let notice = Notice { to: target, from, is_broken: false, names: names.clone() };
         match self.send(notice) {
             Ok(true) => {}
@@ -83,7 +83,7 @@ impl Worker {
 
     /// Sends a notice to wherever its client is; false if its server is dead.
     fn send(&mut self, notice: Notice) -> perilune::Result<bool> {
-        let Desk { server, session, thread, notices, .. } = &mut self.desk;
+        let LoopState { server, session, thread, notices, .. } = &mut self.loop_state;
         if notice.to.server != server.number {
             *notices += 1;
             return notice::send(session, (server.number, *thread, *notices), &notice);
@@ -151,20 +151,20 @@ impl Worker {
                 let no_loop = tracking.no_loop;
                 connection.client.tracking = Some(Tracking { target: place, ..tracking });
                 connection.client.broken_redirect = 0;
-                self.desk.tracker.enter(seat);
+                self.loop_state.tracker.enter(seat);
                 if let Some(prefixes) = &broadcasts {
-                    self.desk.audience.enter(seat, prefixes, no_loop);
+                    self.loop_state.audience.enter(seat, prefixes, no_loop);
                 }
                 replies.simple("OK");
             }
             _ => {
-                self.desk.audience.give_up(seat);
-                self.desk.clear_audience();
+                self.loop_state.audience.give_up(seat);
+                self.loop_state.clear_audience();
                 replies.error(if is_found { UNHEARD } else { NO_TARGET });
             }
         }
         if let Some(parked) = self.at(seat).and_then(|connection| connection.answer(ticket, reply)) {
-            self.desk.leave(&parked);
+            self.loop_state.leave(&parked);
             self.give(seat.token);
         }
     }

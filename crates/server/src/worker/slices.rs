@@ -18,8 +18,8 @@ use super::Worker;
 use crate::client::Client;
 use crate::commands::pubsub::{change, leave_some};
 use crate::connection::Connection;
-use crate::desk::Desk;
 use crate::limits::{SUBSCRIBED_AT_ONCE, TURN};
+use crate::loop_state::LoopState;
 use crate::rest::{Pending, Rest, Work};
 use perilune_net::elsewhere::drop_elsewhere;
 use perilune_net::seat::Seat;
@@ -42,11 +42,15 @@ impl Slices {
 }
 
 /// Whether that was the last of it.
-fn is_done(connection: &mut Connection, rest: &mut Rest, desk: &mut Desk) -> perilune::Result<bool> {
+fn is_done(
+    connection: &mut Connection,
+    rest: &mut Rest,
+    loop_state: &mut LoopState,
+) -> perilune::Result<bool> {
     let client: &mut Client = &mut connection.client;
     let mut told = Vec::new();
     let mut replies = Replies::new(&mut told, client.protocol);
-    let (effects, mut changes) = (&mut desk.effects, Vec::new());
+    let (effects, mut changes) = (&mut loop_state.effects, Vec::new());
     let is_done = match &mut rest.work {
         Work::Names { topic, word, is_in, names, next } => {
             let names = names.as_arguments().from(*next);
@@ -65,7 +69,7 @@ fn is_done(connection: &mut Connection, rest: &mut Rest, desk: &mut Desk) -> per
     };
     changes.append(&mut effects.subscriptions);
     connection.push(&told);
-    desk.subscribe(connection.client.seat.token, &changes)?;
+    loop_state.subscribe(connection.client.seat.token, &changes)?;
     Ok(is_done)
 }
 
@@ -116,7 +120,7 @@ impl Worker {
                 drop_elsewhere(left);
             }
             // What is not noted now is when the next one comes or goes, or this server does.
-            let _ = self.desk.subscribe(token, &changes);
+            let _ = self.loop_state.subscribe(token, &changes);
             if pending.is_over() {
                 self.free.push(token);
             } else {
@@ -130,7 +134,7 @@ impl Worker {
         // NB: another connection may have the token by now, with a rest of its own that is known as well: then it has two
         // slices in some round.
         let Some(mut rest) = connection.client.rest.take() else { return };
-        match is_done(connection, &mut rest, &mut self.desk) {
+        match is_done(connection, &mut rest, &mut self.loop_state) {
             Ok(false) => {
                 connection.client.rest = Some(rest);
                 self.slices.parked.push_back(token);
@@ -173,7 +177,7 @@ impl Worker {
         while !pending.is_over() {
             changes.append(&mut pending.next(usize::MAX).0);
         }
-        let _ = self.desk.subscribe(token, &changes);
+        let _ = self.loop_state.subscribe(token, &changes);
         self.free.push(token);
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: who is beyond a soft limit stands in the worker's list `slow`, and is looked at in each round.
 
 use super::Worker;
-use crate::census::Holds;
+use crate::client_list::Holds;
 use crate::connection::Connection;
 use perilune_net::journal::Level;
 use perilune_net::seat::Seat;
@@ -22,7 +22,7 @@ impl Worker {
     pub(super) fn is_within(&mut self, token: usize) -> bool {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return false };
         let class = connection.client.output_class();
-        let (server, was_slow) = (&self.desk.server, connection.is_slow());
+        let (server, was_slow) = (&self.loop_state.server, connection.is_slow());
         if connection.is_within(server.live.output_limit(class)) {
             if connection.is_slow() && !was_slow {
                 self.slow.push(token);
@@ -40,7 +40,7 @@ impl Worker {
         let (unread, unrun) = (output.to_string(), input.to_string());
         let details =
             [("addr", &*connection.client.address), ("unread_bytes", &*unread), ("unrun_bytes", &*unrun)];
-        self.desk.server.note_some(Level::Warning, "client cut off", &details);
+        self.loop_state.server.note_some(Level::Warning, "client cut off", &details);
         connection.discard();
         self.end(token);
     }

@@ -9,20 +9,20 @@
 use std::sync::atomic::Ordering;
 
 use super::Worker;
-use crate::census;
+use crate::client_list;
 use crate::connection::Connection;
 use perilune_net::weights::Weight;
 
 fn weigh(connection: &Connection) -> Weight {
     let client = &connection.client;
-    Weight::new(census::total(client, connection.holds()), !client.keeps_memory)
+    Weight::new(client_list::total(client, connection.holds()), !client.keeps_memory)
 }
 
 impl Worker {
     /// Counts anew what a connection takes.
     #[inline]
     pub(super) fn weigh(&mut self, token: usize) {
-        if self.desk.server.live.clients_bytes() > 0 {
+        if self.loop_state.server.live.clients_bytes() > 0 {
             self.weigh_one(token);
             self.relieve(true);
         }
@@ -32,21 +32,21 @@ impl Worker {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         let weight = weigh(connection);
         if connection.weight != Some(weight) {
-            self.desk.server.weights.change(connection.weight, Some(weight));
+            self.loop_state.server.weights.change(connection.weight, Some(weight));
             connection.weight = Some(weight);
         }
     }
 
     /// Follows a change of the limit, and of what clients of other loops take.
     pub(super) fn balance(&mut self) {
-        let is_limited = self.desk.server.live.clients_bytes() > 0;
+        let is_limited = self.loop_state.server.live.clients_bytes() > 0;
         if is_limited != self.weighs {
             self.weighs = is_limited;
             for token in 0..self.connections.len() {
                 if is_limited {
                     self.weigh_one(token);
                 } else if let Some(Some(connection)) = self.connections.get_mut(token) {
-                    self.desk.server.weights.change(connection.weight.take(), None);
+                    self.loop_state.server.weights.change(connection.weight.take(), None);
                 }
             }
         }
@@ -58,7 +58,7 @@ impl Worker {
     /// Cuts off the largest until all take no more than they may.
     fn relieve(&mut self, mut wakes: bool) {
         loop {
-            let server = &self.desk.server;
+            let server = &self.loop_state.server;
             if server.weights.total() < server.live.clients_bytes().max(1) {
                 return;
             }
@@ -68,8 +68,11 @@ impl Worker {
             let own = |connection: &Option<Connection>| connection.as_ref().is_some_and(is_large);
             let Some(token) = self.connections.iter().position(own) else {
                 if wakes {
-                    let others =
-                        server.mailboxes.iter().enumerate().filter(|(other, _)| *other != self.desk.thread);
+                    let others = server
+                        .mailboxes
+                        .iter()
+                        .enumerate()
+                        .filter(|(other, _)| *other != self.loop_state.thread);
                     others.for_each(|(_, mailbox)| mailbox.wake());
                 }
                 return;

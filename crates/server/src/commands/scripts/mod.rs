@@ -15,7 +15,7 @@ use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
 use crate::context::Context;
 use crate::eviction;
 use crate::failure::{refuse, refuse_with, Failure, Result, NOT_INTEGER};
-use crate::limits::BRIEF_TRIES;
+use crate::limits::ATTEMPTS;
 use crate::numbers::lower;
 use crate::refusals::wrong_number;
 use crate::scripts::calls::Caller;
@@ -205,13 +205,13 @@ fn run_briefly(
     traits: Traits,
     replies: &mut Replies<'_>,
 ) -> Option<perilune::Result<()>> {
-    if !context.may_be_brief() || !state.may_be_brief(run.code) {
+    if !context.may_attempt() || !state.may_attempt(run.code) {
         return None;
     }
     let Context { session, client, effects, server, .. } = context;
     let (start, before, database) = (replies.position(), effects.mark(), client.database);
     let (mut is_stopped, mut is_done, mut has_met) = (false, false, false);
-    for _ in 0..BRIEF_TRIES {
+    for _ in 0..ATTEMPTS {
         is_done = false;
         let attempt = session.attempt(|session| {
             let mut caller = Caller::new(server, session, client, effects, traits.now);

@@ -1,4 +1,4 @@
-//! The one gate: every command of every client is looked up, checked and run here.
+//! Every command of every client is looked up, checked and run here.
 //!
 //! Invariants
 //! - Each command appends exactly one reply, whatever happens; one that parks its connection does so later.
@@ -11,6 +11,7 @@ use std::time::Duration;
 use perilune::{Session, TransactionOptions};
 use perilune_resp::{Arguments, Protocol, Replies};
 
+use crate::busy_pages::is_held;
 use crate::command::{
     self, Command, ADMITTED, FAST, GROWS, IMMEDIATE, NO_MULTI, POSTS, SUBSCRIBED, WHOLE, WRITE,
 };
@@ -18,15 +19,14 @@ use crate::context::Context;
 use crate::eviction;
 use crate::failure;
 use crate::handler::{Handler, Run};
-use crate::held::is_held;
 use crate::keyspace::Keys;
 use crate::limits::{ASIDE_BYTES, LONG_BYTES, LONG_COMMANDS, LONG_QUEUE_BYTES, QUEUE_BYTES};
+use crate::monitoring;
 use crate::notify;
 use crate::patience::Patience;
 use crate::refusals::{full_name, only_subscribed, unknown, unknown_word, wrong_number};
 use crate::secrets::is_private;
 use crate::settings::Name;
-use crate::show;
 use crate::slowlog;
 use crate::statistics::End;
 use crate::stopwatch::Stopwatch;
@@ -271,7 +271,7 @@ impl Context<'_> {
     #[inline]
     fn show(&mut self, command: &Command, arguments: Arguments<'_>) {
         if !self.server.monitors.is_empty() && !is_private(command, arguments) {
-            show::show(self, arguments, false);
+            monitoring::show(self, arguments, false);
         }
     }
 
@@ -279,7 +279,7 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn show_call(&mut self, command: &Command, arguments: Arguments<'_>) {
         if !self.server.monitors.is_empty() && !is_private(command, arguments) {
-            show::show(self, arguments, true);
+            monitoring::show(self, arguments, true);
         }
     }
 
@@ -312,7 +312,7 @@ impl Context<'_> {
                 }
             }
         }
-        if is_plain && self.try_briefly((handler, patience), writes, arguments, replies)? {
+        if is_plain && self.attempt_command((handler, patience), writes, arguments, replies)? {
             return Ok(());
         }
         // A key that is missed may be an event, and that a message.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use perilune_resp::Arguments;
 
-use super::Desk;
+use super::LoopState;
 use crate::client::Client;
 use crate::command::{self, Command, POSTS, WRITE};
 use crate::scripts::{header, store};
 use perilune_net::clock::clock;
 
-impl Desk {
+impl LoopState {
     /// Whether CLIENT PAUSE keeps this request of a client from being run now; then it is parked.
     #[inline]
     pub(crate) fn holds_back(&mut self, client: &mut Client, arguments: Arguments<'_>) -> bool {

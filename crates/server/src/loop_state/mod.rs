@@ -1,7 +1,7 @@
 //! What a thread lends to the connection that it serves, and what it does for its commands when they have committed.
 
-mod held;
-mod lent;
+mod buffers;
+mod busy_pages;
 mod pauses;
 mod tracked;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use perilune::Session;
 
-pub(crate) use self::lent::Lent;
+pub(crate) use self::buffers::Buffers;
 use crate::client::{Client, Parked, Queued};
 use crate::commit;
 use crate::context::Context;
@@ -29,10 +29,10 @@ use perilune_net::timers::{Clocks, Timers};
 
 /// A thread's own things, but for its connections.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct LoopState {
     pub(crate) server: Arc<Server>,
     pub(crate) session: Session,
-    pub(crate) lent: Lent,
+    pub(crate) lent: Buffers,
     pub(crate) effects: Effects,
     pub(crate) clocks: Clocks,
     pub(crate) subscriptions: Subscriptions,
@@ -48,7 +48,7 @@ pub(crate) struct Desk {
     pub(crate) thread: usize,
 }
 
-impl Desk {
+impl LoopState {
     /// What a command of `client` works with.
     pub(crate) fn context<'d>(&'d mut self, client: &'d mut Client) -> Context<'d> {
         Context {
@@ -100,7 +100,7 @@ impl Desk {
 
     /// Serves who waits for a key, wherever that is, if there is anything.
     pub(crate) fn serve_key(&mut self, database: i64, key: &[u8]) -> perilune::Result<()> {
-        let Desk { server, session, effects, .. } = self;
+        let LoopState { server, session, effects, .. } = self;
         effects.begin(server);
         let before = effects.mark();
         let served = session.transaction(|session| {
@@ -154,7 +154,7 @@ impl Desk {
         subscribers::note(&mut self.session, self.server.number, self.thread, &counts)
     }
 
-    /// Whether replies have to wait for [`Desk::settle`].
+    /// Whether replies have to wait for [`LoopState::settle`].
     #[inline]
     pub(crate) fn is_unsettled(&self) -> bool {
         self.session.is_unsettled() || self.unsettled.is_some()

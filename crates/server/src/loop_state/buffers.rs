@@ -5,7 +5,7 @@ use crate::statistics::Traffic;
 
 /// Buffers of a thread, lent to the connection that is being served, and to those that have something to say.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct Buffers {
     pub(crate) input: Vec<u8>,
     /// For replies.
     pub(crate) outputs: Vec<Vec<u8>>,
@@ -13,8 +13,8 @@ pub(crate) struct Lent {
     pub(crate) traffic: Traffic,
 }
 
-impl Lent {
-    pub(crate) fn new() -> Lent {
-        Lent { input: vec![0; READ_BYTES], outputs: Vec::new(), traffic: Traffic::default() }
+impl Buffers {
+    pub(crate) fn new() -> Buffers {
+        Buffers { input: vec![0; READ_BYTES], outputs: Vec::new(), traffic: Traffic::default() }
     }
 }

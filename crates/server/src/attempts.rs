@@ -7,22 +7,22 @@
 
 use perilune_resp::{Arguments, Replies};
 
+use crate::busy_pages::is_held;
 use crate::client::Queue;
 use crate::command::{self, Command, POSTS, WRITE};
 use crate::context::Context;
 use crate::eviction;
 use crate::failure;
 use crate::handler::{Handler, Run};
-use crate::held::is_held;
 use crate::keyspace::Keys;
-use crate::limits::{BRIEF_COMMANDS, BRIEF_TRIES, LONG_BYTES};
+use crate::limits::{ATTEMPTED_COMMANDS, ATTEMPTS, LONG_BYTES};
 use crate::patience::Patience;
 use crate::watched::Watched;
 
 impl Context<'_> {
     /// Whether several commands may be a brief transaction: telling of events is none, nor is comparing what is tracked or
     /// watched.
-    pub(crate) fn may_be_brief(&self) -> bool {
+    pub(crate) fn may_attempt(&self) -> bool {
         let is_told = self.effects.notify != 0 || self.effects.broadcasts();
         self.session.depth() == 0 && !is_told && !self.client.compares()
     }
@@ -30,7 +30,7 @@ impl Context<'_> {
     /// Runs a command as a brief transaction; false: it takes a whole one, and has done nothing. While it meets others at
     /// the same nodes it is tried again: that costs less than a whole one.
     #[inline]
-    pub(crate) fn try_briefly(
+    pub(crate) fn attempt_command(
         &mut self,
         (handler, patience): (Handler, Patience),
         writes: bool,
@@ -44,9 +44,9 @@ impl Context<'_> {
         })
     }
 
-    /// Runs what MULTI has queued as a brief transaction, as [`Context::try_briefly`]: a few commands of keys, of a client
+    /// Runs what MULTI has queued as a brief transaction, as [`Context::attempt_command`]: a few commands of keys, of a client
     /// that may run them all, where nobody is to be told of them. What is watched is compared first.
-    pub(crate) fn try_queued(
+    pub(crate) fn attempt_queue(
         &mut self,
         queue: &Queue,
         watched: &Watched,
@@ -56,8 +56,8 @@ impl Context<'_> {
         let is_brief = |command: &Command, arguments: Arguments<'_>| {
             command.is_on_keys() && !command.is(POSTS) && arguments.extent() < LONG_BYTES
         };
-        let is_plain = queue.commands.len() <= BRIEF_COMMANDS
-            && self.may_be_brief()
+        let is_plain = queue.commands.len() <= ATTEMPTED_COMMANDS
+            && self.may_attempt()
             && watched.is_short()
             && self.server.monitors.is_empty()
             && self.client.is_unlimited(&self.server.acl)
@@ -73,7 +73,7 @@ impl Context<'_> {
             replies.array(queue.commands.len());
             let mut commands = queue.commands.iter();
             commands.try_for_each(|(command, arguments)| {
-                context.run_brief(command, arguments.as_arguments(), now, replies)
+                context.run_in_attempt(command, arguments.as_arguments(), now, replies)
             })
         });
         if !matches!(done, Ok(true)) {
@@ -90,7 +90,7 @@ impl Context<'_> {
         mut body: impl FnMut(&mut Context<'_>, &mut Replies<'_>) -> perilune::Result<()>,
     ) -> perilune::Result<bool> {
         let (start, before) = (replies.position(), self.effects.mark());
-        for _ in 0..BRIEF_TRIES {
+        for _ in 0..ATTEMPTS {
             let mut has_more = false;
             let Context { server, session, client, effects, .. } = self;
             let attempt = session.attempt(|session| {
@@ -120,7 +120,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// `Conflict`: it takes a whole transaction.
-    pub(crate) fn run_brief(
+    pub(crate) fn run_in_attempt(
         &mut self,
         command: &'static Command,
         arguments: Arguments<'_>,

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::Arguments;
 
-use super::Desk;
+use super::LoopState;
 use crate::client::Client;
 use crate::limits::{HELD_LEAST, HELD_MOST, HELD_SHARE, LOOP_WAIT};
 
-impl Desk {
+impl LoopState {
     /// Runs a command, and waits but shortly for others; false: it is put off, and the connection parked.
     pub(crate) fn run(
         &mut self,

@@ -2,11 +2,11 @@
 
 use perilune_resp::Arguments;
 
-use super::Desk;
+use super::LoopState;
 use crate::client::Client;
 use crate::tracking::broadcast;
 
-impl Desk {
+impl LoopState {
     /// Remembers what a client is about to read, if it wants to be told of changes.
     #[cold]
     pub(crate) fn remember(&mut self, client: &mut Client, arguments: Arguments<'_>) {
@@ -34,7 +34,7 @@ impl Desk {
 
     /// Nobody has to tell this loop of all keys, if it has nobody who wants to be told.
     pub(crate) fn clear_audience(&mut self) {
-        let Desk { server, session, thread, audience, .. } = self;
+        let LoopState { server, session, thread, audience, .. } = self;
         // While that fails others tell in vain.
         if audience.is_noted_in_vain() && broadcast::unnote(session, server.number, *thread).is_ok() {
             audience.is_noted_no_more();
