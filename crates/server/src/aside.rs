@@ -68,16 +68,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Loops {
-    pub(crate) fn new(count: usize) -> Loops {
-        Loops {
-            slots: (0..count).map(|_| Mutex::default()).collect(),
-            unattended: Mutex::default(),
-            bell: Condvar::new(),
-            threads: Mutex::default(),
-            sessions: Mutex::default(),
-        }
-    }
-
     /// One spare thread more. NB: where the system gives none, the loop waits for one that comes back.
     fn hire(&self, server: &Arc<Server>) {
         let shared = Arc::clone(server);
@@ -128,6 +118,16 @@ impl Parts for Redis {
 }
 
 impl Spares for Loops {
+    fn new(count: usize) -> Loops {
+        Loops {
+            slots: (0..count).map(|_| Mutex::default()).collect(),
+            unattended: Mutex::default(),
+            bell: Condvar::new(),
+            threads: Mutex::default(),
+            sessions: Mutex::default(),
+        }
+    }
+
     fn hand_over(&self, server: &Arc<Server>) {
         for slot in &self.slots {
             let left = {

@@ -54,6 +54,7 @@ mod numbers;
 mod password;
 mod patience;
 mod pattern;
+mod pause;
 mod peers;
 mod permits;
 mod published;

@@ -60,8 +60,7 @@ impl Published {
             swept: read(&figures.swept),
             commands_each_second: read(&figures.commands_each_second),
             evicted: read(&figures.evicted),
-            blocked: (server.blocked.load(Ordering::Relaxed) + server.held_back.load(Ordering::Relaxed))
-                as u64,
+            blocked: (server.blocked.load(Ordering::Relaxed) + server.pause.clients()) as u64,
             tracking_clients: read(&figures.tracking_clients),
             tracked_keys: read(&figures.tracked_keys),
             tracked_items: read(&figures.tracked_items),

@@ -2,40 +2,26 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
 use perilune::{Database, Session};
 use perilune_luahost::sandbox::SCRIPT_STACK;
 use perilune_net::page;
 
-use crate::acl::{hashed, Acl};
-use crate::aside::{self, Loops, Vital};
-use crate::figures::Figures;
+use crate::acl::Acl;
+use crate::aside::{self, Vital};
 use crate::follower::Follower;
-use crate::inquiry::Inquiries;
-use crate::invalidation::Switch;
-use crate::mailbox::Mailbox;
-use crate::memory::Memory;
-use crate::monitors::Monitors;
-use crate::nodes::Waiters;
 use crate::password::Password;
-use crate::scripts::{watch, Scripts};
-use crate::server::Server;
+use crate::scripts::watch;
+use crate::server::{Beginning, Server};
 use crate::settings::{Live, Name, Settings};
 use crate::start_error::StartError;
-use crate::statistics::Statistics;
 use crate::tracking::broadcast;
 use crate::worker::Worker;
 use crate::{commands, dispatch, expiry, peers, sockets};
-use perilune_net::awake::Awake;
-use perilune_net::away::Away;
-use perilune_net::clock::clock;
 use perilune_net::journal::{Journal, Level};
 use perilune_net::listener::Listeners;
-use perilune_net::weights::Weights;
 
 /// A running server.
 #[derive(Debug)]
@@ -57,7 +43,7 @@ impl Stopper {
     /// # Errors
     /// The file cannot be opened: then the old one stays.
     pub fn reopen_log(&self) -> io::Result<()> {
-        self.0.journal.reopen()
+        self.0.reopen_log()
     }
 
     /// Asks the server to end: it takes no more clients, sends what it has to say and closes.
@@ -91,44 +77,17 @@ impl Running {
             // Plain sockets come first.
             settings.port = addresses.first().map_or(0, SocketAddr::port);
         }
-        let server = Arc::new(Server {
+        let server = Arc::new(Server::new(Beginning {
             number,
+            settings,
             live,
             acl,
-            started: Instant::now(),
-            limits: database.limits().clone(),
-            waiters: Waiters::new(database),
-            figures: Figures::default(),
-            statistics: Statistics::new(settings.threads.max(1)),
-            memory: Memory::new(),
-            expires: AtomicBool::new(true),
             database: database.clone(),
             tls,
             journal,
-            run_id: run_id(),
-            started_ms: clock() as u64,
-            stopping: AtomicBool::new(false),
-            mailboxes: (0..settings.threads.max(1)).map(|_| Mailbox::default()).collect(),
-            scripts: Scripts::default(),
-            away: Away::default(),
-            aside: Loops::new(settings.threads.max(1)),
-            awake: Awake::new(settings.threads.max(1), settings.number(Name::ThreadsAwake) == 1),
             follower_waker,
-            inquiries: Inquiries::default(),
-            monitors: Monitors::default(),
-            weights: Weights::default(),
-            cursors: Arc::default(),
-            broadcast: Switch::default(),
-            paused_until: AtomicI64::new(0),
-            pauses_all: AtomicBool::new(false),
-            blocked: AtomicUsize::new(0),
-            held_back: AtomicUsize::new(0),
             wait_limit: database.session()?.wait_limit(),
-            loops: AtomicUsize::new(settings.threads.max(1)),
-            databases: settings.number(Name::Databases).max(1),
-            bulk_bytes: usize::try_from(settings.number(Name::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
-            settings,
-        });
+        }));
         // Behind `enter`: whoever wants to be told has left a note by now, or asks this server, too.
         if broadcast::has_any(&mut database.session()?)? {
             server.broadcast.turn_on();
@@ -180,7 +139,7 @@ impl Running {
         if let Some(path) = &self.server.settings.unix_socket {
             let _ = std::fs::remove_file(path);
         }
-        if self.server.journal.is_file() {
+        if self.server.has_log_file() {
             self.server.note(Level::Notice, "stopped", &[]);
         }
     }
@@ -188,7 +147,7 @@ impl Running {
 
 /// On standard error whoever starts the server says where it is, in words for people.
 fn note_start(server: &Server, addresses: &[SocketAddr]) {
-    if !server.journal.is_file() {
+    if !server.has_log_file() {
         return;
     }
     let listens: Vec<_> = addresses.iter().map(ToString::to_string).collect();
@@ -224,15 +183,6 @@ fn metrics_sockets(settings: &Settings) -> Result<Vec<TcpListener>, StartError> 
 fn open_journal(settings: &Settings) -> Result<Journal, StartError> {
     Journal::open(settings.path(Name::LogFile), settings.number(Name::LogFormat) == 1)
         .map_err(|error| StartError::Setting(format!("`logfile`: {error}")))
-}
-
-/// 40 hexadecimal digits from when and where this is.
-fn run_id() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let place = format!("{} {now:?} {:?}", std::process::id(), thread::current().id());
-    let mut text = hashed(place.as_bytes());
-    text.truncate(40);
-    text
 }
 
 /// Opens the sockets of server `number`; the ports are noted before they are bound, so that of servers that start

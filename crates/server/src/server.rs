@@ -2,11 +2,11 @@
 //!
 //! Scripts and loops stand above: what is kept of them here is of types that they lend ([`Parts`]).
 
-use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
 use mio::Waker;
 use perilune::{Database, Limits};
@@ -21,6 +21,7 @@ use crate::memory::Memory;
 use crate::monitors::Monitors;
 use crate::nodes::Waiters;
 use crate::password::Password;
+use crate::pause::Pause;
 use crate::redis::Redis;
 use crate::settings::{Live, Name, Settings};
 use crate::statistics::Statistics;
@@ -39,17 +40,33 @@ pub(crate) trait Parts {
 }
 
 /// What a server has to do with its scripts.
-pub(crate) trait Sandboxes: fmt::Debug + Send + Sync {
+pub(crate) trait Sandboxes: fmt::Debug + Default + Send + Sync {
     /// Lets the thread that looks after scripts see that the server ends.
     fn stop(&self);
 }
 
 /// Event loops whose threads run something long, and the threads that take those loops over.
 pub(crate) trait Spares: fmt::Debug + Send + Sync {
+    /// For so many event loops.
+    fn new(loops: usize) -> Self;
     /// Gives loops that have lain too long to spare threads. Called every millisecond while scripts run.
     fn hand_over(&self, server: &Arc<Server>);
     /// Lets all spare threads see that the server ends.
     fn stop(&self);
+}
+
+/// What a server begins with.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) number: i64,
+    pub(crate) settings: Settings,
+    pub(crate) live: Live,
+    pub(crate) acl: Acl,
+    pub(crate) database: Database,
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    pub(crate) journal: Journal,
+    pub(crate) follower_waker: Waker,
+    pub(crate) wait_limit: Duration,
 }
 
 /// What the threads of a server share.
@@ -80,12 +97,12 @@ pub(crate) struct Server {
     pub(crate) database: Database,
     /// What TLS needs, if `tls-port` is set.
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
-    pub(crate) journal: Journal,
+    journal: Journal,
     /// 40 hexadecimal digits that no other server has.
     pub(crate) run_id: String,
     /// Milliseconds since 1970.
     pub(crate) started_ms: u64,
-    pub(crate) stopping: AtomicBool,
+    stopping: AtomicBool,
     /// One for each event loop.
     pub(crate) mailboxes: Arc<[Mailbox]>,
     pub(crate) scripts: <Redis as Parts>::Scripts,
@@ -95,7 +112,7 @@ pub(crate) struct Server {
     pub(crate) aside: <Redis as Parts>::Loops,
     pub(crate) away: Away,
     /// Wakes the thread that follows changes of settings and users.
-    pub(crate) follower_waker: Waker,
+    follower_waker: Waker,
     /// What clients have asked all servers.
     pub(crate) inquiries: Inquiries,
     /// Who sees all commands.
@@ -104,16 +121,12 @@ pub(crate) struct Server {
     pub(crate) weights: Weights,
     /// Where their scans are.
     pub(crate) cursors: Arc<Cursors>,
-    /// Until when commands are held back, in milliseconds since 1970; 0: they are not.
-    pub(crate) paused_until: AtomicI64,
-    /// All commands, not just those that write.
-    pub(crate) pauses_all: AtomicBool,
+    /// Whether commands are held back.
+    pub(crate) pause: Pause,
     /// Whether clients of any server are to be told of all keys that change.
     pub(crate) broadcast: Switch,
     /// Clients that wait for keys, those among them that are just about to.
     pub(crate) blocked: AtomicUsize,
-    /// Clients that CLIENT PAUSE holds back.
-    pub(crate) held_back: AtomicUsize,
     /// How long a command may wait for a page that another process holds.
     pub(crate) wait_limit: Duration,
     /// Event loops that have not ended.
@@ -121,6 +134,62 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// A server without clients, whose threads are yet to be started.
+    pub(crate) fn new(beginning: Beginning) -> Server {
+        let Beginning { number, settings, live, acl, database, tls, journal, follower_waker, wait_limit } =
+            beginning;
+        let threads = settings.threads.max(1);
+        Server {
+            number,
+            live,
+            acl,
+            started: Instant::now(),
+            limits: database.limits().clone(),
+            waiters: Waiters::new(&database),
+            figures: Figures::default(),
+            statistics: Statistics::new(threads),
+            memory: Memory::new(),
+            expires: AtomicBool::new(true),
+            database,
+            tls,
+            journal,
+            run_id: run_id(),
+            started_ms: clock() as u64,
+            stopping: AtomicBool::new(false),
+            mailboxes: (0..threads).map(|_| Mailbox::default()).collect(),
+            scripts: <Redis as Parts>::Scripts::default(),
+            away: Away::default(),
+            aside: <Redis as Parts>::Loops::new(threads),
+            awake: Awake::new(threads, settings.number(Name::ThreadsAwake) == 1),
+            follower_waker,
+            inquiries: Inquiries::default(),
+            monitors: Monitors::default(),
+            weights: Weights::default(),
+            cursors: Arc::default(),
+            broadcast: Switch::default(),
+            pause: Pause::default(),
+            blocked: AtomicUsize::new(0),
+            wait_limit,
+            loops: AtomicUsize::new(threads),
+            databases: settings.number(Name::Databases).max(1),
+            bulk_bytes: usize::try_from(settings.number(Name::ProtoMaxBulkLen)).unwrap_or(usize::MAX),
+            settings,
+        }
+    }
+
+    /// Whether the log goes to a file of its own.
+    pub(crate) fn has_log_file(&self) -> bool {
+        self.journal.is_file()
+    }
+
+    /// Opens the log anew, after its file was moved away.
+    ///
+    /// # Errors
+    /// The file cannot be opened: then the old one stays.
+    pub(crate) fn reopen_log(&self) -> io::Result<()> {
+        self.journal.reopen()
+    }
+
     /// Whether events of this level are logged.
     pub(crate) fn notes(&self, level: Level) -> bool {
         self.live.number(Name::LogLevel) <= level as i64
@@ -155,24 +224,9 @@ impl Server {
 
     /// Holds commands back for no less than so many milliseconds from now on; 0 ends that.
     pub(crate) fn pause(&self, time: u64, all: bool) {
-        self.pauses_all.store(all, Ordering::Relaxed);
-        // NB: one more, since part of the millisecond that the clock shows is over.
-        let until = if time == 0 { 0 } else { clock().saturating_add_unsigned(time).saturating_add(1) };
-        self.paused_until.store(until, Ordering::Release);
+        self.pause.begin(time, all);
         if time == 0 {
             self.mailboxes.iter().for_each(|mailbox| mailbox.post(Letter::Resume));
-        }
-    }
-
-    /// Until when commands are held back, and whether all are.
-    pub(crate) fn paused(&self) -> Option<(i64, bool)> {
-        match self.paused_until.load(Ordering::Acquire) {
-            0 => None,
-            until if until <= clock() => {
-                let _ = self.paused_until.compare_exchange(until, 0, Ordering::AcqRel, Ordering::Relaxed);
-                None
-            }
-            until => Some((until, self.pauses_all.load(Ordering::Relaxed))),
         }
     }
 
@@ -220,4 +274,13 @@ impl Server {
 /// Whether an address of `bind` is reached from this machine alone.
 fn is_local(place: &str) -> bool {
     place.trim_start_matches('-').parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// 40 hexadecimal digits from when and where this is.
+fn run_id() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let place = format!("{} {now:?} {:?}", std::process::id(), thread::current().id());
+    let mut text = hashed(place.as_bytes());
+    text.truncate(40);
+    text
 }

@@ -274,6 +274,7 @@ pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
     ("name", "names of nodes, and names of any length as subscripts"),
     ("cursors", "where scans are"),
     ("patience", "how long a command may take where it runs"),
+    ("pause", "CLIENT PAUSE: until when commands are held back"),
     ("notify", "classes of events of keys"),
     ("topic", "what is subscribed to and published"),
     ("subscriptions", "what the clients of a loop are subscribed to"),

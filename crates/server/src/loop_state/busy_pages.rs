@@ -1,6 +1,5 @@
-//! A command that meets a page which another process holds (`held`) is put off, and its connection parked.
+//! A command that meets a page which another process holds (`busy_pages`) is put off, and its connection parked.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use perilune_resp::Arguments;
@@ -35,7 +34,7 @@ impl LoopState {
         let parked = client.park();
         parked.until = Instant::now().checked_add(time);
         parked.paused = true;
-        self.server.held_back.fetch_add(1, Ordering::Relaxed);
+        self.server.pause.hold_client();
         if let Some(until) = parked.until {
             let ticket = parked.ticket;
             self.timers.set(until, client.seat.token, ticket);

@@ -118,7 +118,7 @@ impl LoopState {
     /// A client no longer waits, for keys or for the end of a pause.
     pub(crate) fn leave(&mut self, parked: &Parked) {
         if parked.paused {
-            self.server.held_back.fetch_sub(1, Ordering::Relaxed);
+            self.server.pause.let_client_go();
         }
         if let Some(queued) = &parked.queued {
             self.server.blocked.fetch_sub(1, Ordering::AcqRel);

@@ -8,6 +8,7 @@ use perilune_resp::Arguments;
 use super::LoopState;
 use crate::client::Client;
 use crate::command::{self, Command, POSTS, WRITE};
+use crate::pause::Paused;
 use crate::scripts::{header, store};
 use perilune_net::clock::clock;
 
@@ -15,9 +16,9 @@ impl LoopState {
     /// Whether CLIENT PAUSE keeps this request of a client from being run now; then it is parked.
     #[inline]
     pub(crate) fn holds_back(&mut self, client: &mut Client, arguments: Arguments<'_>) -> bool {
-        match self.server.paused() {
+        match self.server.pause.state() {
             None => false,
-            Some((until, all)) => self.hold_back(client, arguments, until, all),
+            Some(Paused { until, all }) => self.hold_back(client, arguments, until, all),
         }
     }
 
