@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 use perilune_disk::{FileId, RealDisk};
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::{Access as Mapping, Region};
-use perilune_store::{Decision, Error, Few, LockMode, LockOwner, LockRequest, Look, Message, Probe, Result};
+use perilune_store::{
+    Decision, Error, LockMode, LockOwner, LockRequest, Look, Message, Probe, Probed, Result,
+};
 
 use crate::access::Access;
 use crate::image::layout::{
@@ -325,7 +327,7 @@ impl Party {
     /// As the engine's.
     pub fn change_few(&self, writes: &[(&[u8], Option<&[u8]>)]) -> Result<bool> {
         let probes: Vec<_> = writes.iter().map(|(key, _)| Probe { key, look: Look::At }).collect();
-        let mut change = |few: &mut dyn Few| {
+        let mut change = |few: &mut dyn Probed| {
             for (at, (key, value)) in writes.iter().enumerate() {
                 match value {
                     Some(value) => few.set(at, key, value),

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use party::Scratch;
 use perilune_engine::{checkpoint_pages, Database, OpenOptions, Session};
-use perilune_store::{Durability, Error, Result, Session as _, Store, TransactionOptions};
+use perilune_store::{Durability, Error, Result, Session as _, Store, TransactionOptions, Transactions};
 
 const WRITERS: usize = 3;
 /// Keys that each writer keeps.

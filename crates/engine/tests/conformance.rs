@@ -3,7 +3,7 @@
 mod place;
 
 use perilune_engine::Database;
-use perilune_harness::conformance;
+use perilune_harness::conformance::{self, Verdict};
 use perilune_harness::model::check_model;
 use place::Place;
 
@@ -24,6 +24,11 @@ fn conformance_map() {
 }
 
 #[test]
+fn conformance_pages() {
+    with_place(|fresh| conformance::pages(&fresh));
+}
+
+#[test]
 fn conformance_pieces() {
     with_place(|fresh| conformance::pieces(&fresh));
 }
@@ -34,8 +39,23 @@ fn conformance_update() {
 }
 
 #[test]
-fn conformance_few() {
-    with_place(|fresh| conformance::few(&fresh));
+fn conformance_deferral() {
+    with_place(|fresh| assert_eq!(conformance::deferral(&fresh), Verdict::Kept));
+}
+
+#[test]
+fn conformance_optimistic() {
+    with_place(|fresh| assert_eq!(conformance::optimistic(&fresh), Verdict::Kept));
+}
+
+#[test]
+fn conformance_read_sets() {
+    with_place(|fresh| assert_eq!(conformance::read_sets(&fresh), Verdict::Kept));
+}
+
+#[test]
+fn conformance_bounds() {
+    with_place(|fresh| assert_eq!(conformance::bounds(&fresh), Verdict::Kept));
 }
 
 #[test]
@@ -55,17 +75,17 @@ fn conformance_limits() {
 
 #[test]
 fn conformance_locks() {
-    with_place(|fresh| conformance::locks(&fresh));
+    with_place(|fresh| assert_eq!(conformance::locks(&fresh), Verdict::Kept));
 }
 
 #[test]
 fn conformance_watches() {
-    with_place(|fresh| conformance::watches(&fresh));
+    with_place(|fresh| assert_eq!(conformance::watches(&fresh), Verdict::Kept));
 }
 
 #[test]
 fn conformance_messages() {
-    with_place(|fresh| conformance::messages(&fresh));
+    with_place(|fresh| assert_eq!(conformance::messages(&fresh), Verdict::Kept));
 }
 
 #[test]

@@ -10,7 +10,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use perilune_engine::Session;
-use perilune_store::{Entries, Error, Origin, Result, Scan, Session as _, Store, TransactionOptions};
+use perilune_store::{
+    Bulk, Entries, Error, Optimistic, Origin, Result, Scan, Session as _, Store, TransactionOptions,
+    Transactions,
+};
 use place::Place;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -289,7 +292,7 @@ fn a_brief_transaction_sees_its_own_writes_or_fails() {
     let (_database, mut session, model) = planted(&place, &mut chance);
     let mut seen = 0;
     for _ in 0..200 {
-        assert!(session.begin_brief().unwrap());
+        assert!(session.begin_attempt().unwrap());
         let (mut own, mut walker) = (model.clone(), Walker::new(&mut chance));
         let failed = loop {
             let expected = walker.expected(&own);
@@ -306,7 +309,7 @@ fn a_brief_transaction_sees_its_own_writes_or_fails() {
                 break true;
             }
         };
-        assert!(!session.end_brief(false).unwrap() || !failed);
+        assert!(!session.end_attempt(false).unwrap() || !failed);
     }
     assert!(seen > 1_000, "{seen} steps");
 }

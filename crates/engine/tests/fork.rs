@@ -10,7 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use perilune_engine::{Database, OpenOptions};
-use perilune_store::{Error, LockMode, LockOwner, LockRequest, Locks, Session, Store, TransactionOptions};
+use perilune_store::{
+    Error, LockMode, LockOwner, LockRequest, Locks, Reports, Session, Store, TransactionOptions, Transactions,
+};
 
 fn get(database: &Database, key: &str) -> Option<Vec<u8>> {
     let mut value = Vec::new();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use party::{command, say, Party, Scratch};
 use perilune_engine::{Database, Session};
-use perilune_store::{transact, Error, Session as _, Store, TransactionOptions};
+use perilune_store::{transact, Error, Session as _, Store, TransactionOptions, Transactions};
 
 /// Nobody waits longer for somebody's exclusive mode than its longest length, and a little.
 const THROUGH: Duration = Duration::from_secs(2);
@@ -199,7 +199,9 @@ fn a_wide_commit_that_is_killed_has_happened_or_has_not() {
         let mut first = None;
         let keys: Vec<Vec<u8>> = (0..WIDE).map(wide_key).collect();
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        for (key, value) in scene.session.get_many(&keys).unwrap().into_iter().enumerate() {
+        for (key, value) in
+            perilune_store::get_many(&mut scene.session, &keys).unwrap().into_iter().enumerate()
+        {
             let value = value.expect("it is there");
             assert_eq!(first.get_or_insert_with(|| value.clone()), &value, "key {key} in round {round}");
         }

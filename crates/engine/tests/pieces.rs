@@ -9,7 +9,7 @@ use std::path::Path;
 
 use party::Scratch;
 use perilune_engine::{Database, OpenOptions, Session};
-use perilune_store::{put_piece, Durability, Session as _, Store, TransactionOptions};
+use perilune_store::{put_piece, Bulk, Durability, Session as _, Store, TransactionOptions, Transactions};
 
 const LONGEST: usize = 3_000_000;
 

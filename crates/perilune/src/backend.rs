@@ -8,12 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use perilune_key::ArithmeticError;
 use perilune_store::{
-    Change, ChannelOptions, CommitHook, Entries, Error as StoreError, FewChange, Figure, KeptReads, Limits,
-    LockOwner, LockReport, LockRequest, Locks, Message, Messages, Presence, Probe, ProcessReport,
-    Result as StoreResult, Scan, Session as StoreSession, Span, Store, TransactionOptions, Watch, WatchId,
-    WatchRequest,
+    Added, Addition, Bulk, Change, ChannelOptions, CommitHook, Entries, Error as StoreError, Facets, Figure,
+    Limits, LockOwner, LockReport, LockRequest, Locks, Message, Messages, Page, Presence, ProcessReport,
+    Reports, Result as StoreResult, Scan, Session as StoreSession, Span, Store, TransactionOptions,
+    Transactions, Watch, WatchId, WatchRequest,
 };
 
 use crate::remote::{is_address, Glance, RemoteDatabase, RemoteSession};
@@ -157,15 +156,15 @@ impl Backend {
 
     pub(crate) fn figures(&self) -> StoreResult<Vec<Figure>> {
         match self {
-            Backend::File(database) => Store::figures(database),
+            Backend::File(database) => Reports::figures(database),
             Backend::Server(database) => database.figures(),
         }
     }
 
     pub(crate) fn locks(&self) -> StoreResult<Vec<LockReport>> {
         match self {
-            Backend::File(database) => database.locks(),
-            Backend::Server(database) => database.refuse("the list of locks"),
+            Backend::File(database) => Reports::locks(database),
+            Backend::Server(database) => Reports::locks(database),
         }
     }
 
@@ -181,26 +180,6 @@ impl Backend {
         match self {
             Backend::File(_) => None,
             Backend::Server(database) => Some(database.shown()),
-        }
-    }
-}
-
-impl BackendSession {
-    /// Adds to a number at the server, if there is one and it can: see [`RemoteSession::increment`].
-    #[inline]
-    pub(crate) fn increment_there(
-        &mut self,
-        key: &[u8],
-        by: impl FnOnce(&mut Vec<u8>),
-        truncating: bool,
-    ) -> Option<StoreResult<std::result::Result<Vec<u8>, ArithmeticError>>> {
-        match self {
-            BackendSession::File(_) => None,
-            BackendSession::Server(session) => {
-                let mut encoded = Vec::new();
-                by(&mut encoded);
-                session.increment(key, &encoded, truncating)
-            }
         }
     }
 }
@@ -238,7 +217,7 @@ impl BackendSession {
         }
     }
 
-    /// [`StoreSession::entries`] for a caller that looks at so much of the keys: to a server it matters.
+    /// [`Bulk::entries`] for a caller that looks at so much of the keys: to a server it matters.
     #[inline]
     pub(crate) fn glance_entries(
         &mut self,
@@ -284,103 +263,30 @@ impl StoreSession for BackendSession {
     hand_on! {
         #[inline]
         fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> StoreResult<bool>;
-        fn get_pieces(
-            &mut self, key: &[u8], pieces: &[Range<usize>], out: &mut Vec<u8>
-        ) -> StoreResult<Option<usize>>;
         #[inline]
         fn presence(&mut self, key: &[u8]) -> StoreResult<Presence>;
-        #[inline]
-        fn next(&mut self, from: &[u8], inclusive: bool, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
         #[inline]
         fn next_within(
             &mut self, from: &[u8], inclusive: bool, end: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>
         ) -> StoreResult<bool>;
         #[inline]
-        fn glance_within(
-            &mut self, from: &[u8], inclusive: bool, end: &[u8], key: &mut Vec<u8>, value: &mut Vec<u8>
-        ) -> StoreResult<bool>;
-        #[inline]
-        fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
-        #[inline]
         fn previous_within(&mut self, from: &[u8], begin: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool>;
-        fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> StoreResult<bool>;
-        fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> StoreResult<u64>;
-        fn count_groups(
-            &mut self, span: &Span<'_>, group: &dyn Fn(&[u8]) -> usize, key: &mut Vec<u8>
-        ) -> StoreResult<Option<u64>>;
+        fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> StoreResult<()>;
         #[inline]
         fn set(&mut self, key: &[u8], value: &[u8]) -> StoreResult<()>;
-        fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> StoreResult<Option<usize>>;
-        fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<()>;
         #[inline]
         fn remove(&mut self, key: &[u8]) -> StoreResult<bool>;
         fn remove_prefix(&mut self, prefix: &[u8]) -> StoreResult<()>;
         #[inline]
+        fn add(&mut self, key: &[u8], addition: Addition<'_>) -> StoreResult<Added>;
+        #[inline]
         fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()>;
         fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> StoreResult<bool>;
-        #[inline]
-        fn set_if_alone(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> StoreResult<bool>;
-        #[inline]
-        fn update_if_alone(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()>;
-        fn set_all_if_alone(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<bool>;
-        #[inline]
-        fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> StoreResult<bool>;
-        #[inline]
-        fn look_few(&mut self, probes: &[Probe<'_>], look: &mut FewChange<'_>) -> StoreResult<bool>;
-        #[inline]
-        fn begin_brief(&mut self) -> StoreResult<bool>;
-        #[inline]
-        fn end_brief(&mut self, keep: bool) -> StoreResult<bool>;
-        #[inline]
-        fn free_up(&mut self, frees: bool);
-        #[inline]
-        fn shrink(&mut self, bytes: usize);
-        fn defer(&mut self, deferring: bool);
-        fn set_wait_limit(&mut self, limit: Duration);
-        fn limit_reads(&mut self, bytes: usize);
-        fn settle(&mut self) -> StoreResult<()>;
-        fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
-        fn commit(&mut self) -> StoreResult<()>;
-        fn rollback(&mut self) -> StoreResult<()>;
-        fn retry(&mut self) -> StoreResult<()>;
-        fn give_up(&mut self);
-        #[inline]
-        fn limit_pending(&mut self, bytes: usize);
-        fn validate(&mut self) -> StoreResult<()>;
-        fn keep_reads(&mut self) -> Option<KeptReads>;
-        fn rest_on(&mut self, kept: &[KeptReads]) -> StoreResult<bool>;
         fn set_commit_hook(&mut self, hook: Option<CommitHook>);
     }
+}
 
-    fn pending_bytes(&self) -> usize {
-        match self {
-            BackendSession::File(session) => session.pending_bytes(),
-            BackendSession::Server(session) => session.pending_bytes(),
-        }
-    }
-
-    #[inline]
-    fn is_unsettled(&self) -> bool {
-        match self {
-            BackendSession::File(session) => session.is_unsettled(),
-            BackendSession::Server(session) => session.is_unsettled(),
-        }
-    }
-
-    fn wait_limit(&self) -> Duration {
-        match self {
-            BackendSession::File(session) => session.wait_limit(),
-            BackendSession::Server(session) => session.wait_limit(),
-        }
-    }
-
-    fn is_beyond(&self, bytes: usize) -> bool {
-        match self {
-            BackendSession::File(session) => session.is_beyond(bytes),
-            BackendSession::Server(session) => session.is_beyond(bytes),
-        }
-    }
-
+impl Bulk for BackendSession {
     #[inline]
     fn are_current(&self, entries: &Entries) -> bool {
         match self {
@@ -389,12 +295,32 @@ impl StoreSession for BackendSession {
         }
     }
 
-    #[inline]
-    fn has_met(&self) -> bool {
-        match self {
-            BackendSession::File(session) => session.has_met(),
-            BackendSession::Server(session) => session.has_met(),
-        }
+    hand_on! {
+        fn get_pieces(
+            &mut self, key: &[u8], pieces: &[Range<usize>], out: &mut Vec<u8>
+        ) -> StoreResult<Option<usize>>;
+        #[inline]
+        fn glance_within(
+            &mut self, from: &[u8], inclusive: bool, end: &[u8], key: &mut Vec<u8>, value: &mut Vec<u8>
+        ) -> StoreResult<bool>;
+        fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> StoreResult<Option<usize>>;
+        fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> StoreResult<bool>;
+        fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> StoreResult<()>;
+        fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> StoreResult<u64>;
+        fn count_groups(
+            &mut self, span: &Span<'_>, group: &dyn Fn(&[u8]) -> usize, key: &mut Vec<u8>
+        ) -> StoreResult<Option<u64>>;
+    }
+}
+
+impl Transactions for BackendSession {
+    hand_on! {
+        fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()>;
+        fn commit(&mut self) -> StoreResult<()>;
+        fn rollback(&mut self) -> StoreResult<()>;
+        fn validate(&mut self) -> StoreResult<()>;
+        fn retry(&mut self) -> StoreResult<()>;
+        fn give_up(&mut self);
     }
 
     #[inline]
@@ -413,7 +339,53 @@ impl StoreSession for BackendSession {
     }
 }
 
+/// Hands out what the engine has and a server has not.
+macro_rules! of_files {
+    ($($facet:ident)*) => {$(
+        #[inline]
+        fn $facet(&mut self) -> Option<&mut perilune_engine::Session> {
+            match self {
+                BackendSession::File(session) => Some(session),
+                BackendSession::Server(_) => None,
+            }
+        }
+    )*};
+}
+
+impl Facets for BackendSession {
+    type Locks = BackendSession;
+    type Watch = BackendSession;
+    type Messages = BackendSession;
+    type Deferral = perilune_engine::Session;
+    type Optimistic = perilune_engine::Session;
+    type ReadSets = perilune_engine::Session;
+    type Bounds = perilune_engine::Session;
+
+    fn locks(&mut self) -> Option<&mut BackendSession> {
+        Some(self)
+    }
+
+    fn watches(&mut self) -> Option<&mut BackendSession> {
+        Some(self)
+    }
+
+    fn messages(&mut self) -> Option<&mut BackendSession> {
+        Some(self)
+    }
+
+    of_files! { deferral optimistic read_sets bounds }
+}
+
 impl BackendSession {
+    /// The engine's session, to be asked what changes nothing.
+    #[inline]
+    pub(crate) fn file(&self) -> Option<&perilune_engine::Session> {
+        match self {
+            BackendSession::File(session) => Some(session),
+            BackendSession::Server(_) => None,
+        }
+    }
+
     /// Whether it is behind a server.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self, BackendSession::Server(_))

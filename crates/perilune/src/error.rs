@@ -337,11 +337,25 @@ impl std::error::Error for Error {
     }
 }
 
+/// Every way in which arithmetic fails.
+const ARITHMETIC: [ArithmeticError; 5] = [
+    ArithmeticError::Overflow,
+    ArithmeticError::Underflow,
+    ArithmeticError::Inexact,
+    ArithmeticError::NotANumber,
+    ArithmeticError::Malformed,
+];
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict => Error::Conflict,
             StoreError::Restart => Error::Restart,
+            // A sum that was made elsewhere fails there: its text says of which kind.
+            StoreError::Answered { code, ref text } if code == ErrorCode::Number.number() => {
+                let known = ARITHMETIC.iter().find(|known| known.to_string() == *text);
+                known.map_or(Error::Store(error), |known| Error::Number(*known))
+            }
             other => Error::Store(other),
         }
     }

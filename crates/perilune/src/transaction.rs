@@ -8,13 +8,12 @@
 //!   body read is validated, and the body runs again if that fails.
 
 use std::any::Any;
-use std::ops::Range;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
 use perilune_store::{
-    Change, CommitHook, Error as StoreError, KeptReads, Presence, Result as StoreResult,
-    Session as StoreSession,
+    Bounds, Deferral, Error as StoreError, Facets, KeptReads, Optimistic, ReadSets, Result as StoreResult,
+    Transactions,
 };
 
 use crate::{Error, Result, Session, TransactionOptions};
@@ -129,13 +128,17 @@ impl Session {
     /// # Errors
     /// The body's; else as [`Session::set`].
     pub fn attempt<R>(&mut self, body: impl FnOnce(&mut Session) -> Result<R>) -> Result<Option<R>> {
-        if self.depth() > 0 || !self.trees.database.begin_brief()? {
+        if self.depth() > 0 {
+            return Ok(None);
+        }
+        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(None) };
+        if !optimistic.begin_attempt()? {
             return Ok(None);
         }
         let attempt = Attempt(self);
         let outcome = body(attempt.0);
         let session = &mut *attempt.0;
-        let holds = session.trees.database.end_brief(outcome.is_ok())?;
+        let holds = session.end_attempt(outcome.is_ok())?;
         if holds {
             outcome.map(Some)
         } else {
@@ -143,12 +146,17 @@ impl Session {
         }
     }
 
+    /// Ends an attempt; only a back end that has begun one is asked.
+    fn end_attempt(&mut self, keep: bool) -> Result<bool> {
+        Ok(self.trees.database.optimistic().map_or(Ok(false), |optimistic| optimistic.end_attempt(keep))?)
+    }
+
     /// Whether the last [`Session::attempt`] came to nothing because others were at the same nodes, and not for what it
     /// did: then another one may do better, and costs less than a transaction.
     #[inline]
     #[must_use]
     pub fn has_met(&self) -> bool {
-        self.depth() == 0 && self.trees.database.has_met()
+        self.depth() == 0 && self.trees.database.file().is_some_and(Optimistic::was_disturbed)
     }
 
     /// Has the server of the database run `program` as one transaction, in one round trip; the answer is what it says.
@@ -166,7 +174,9 @@ impl Session {
     /// and the part of the log that are kept for that when the disk is full. What only removes may do so anyhow.
     #[inline]
     pub fn free_up(&mut self, frees: bool) {
-        self.trees.database.free_up(frees);
+        if let Some(bounds) = self.trees.database.bounds() {
+            bounds.free_up(frees);
+        }
     }
 
     /// Changes how long each wait for a page that another process holds and does not give back may take, until the
@@ -174,13 +184,15 @@ impl Session {
     /// own limit holds.
     #[inline]
     pub fn set_wait_limit(&mut self, limit: Duration) {
-        self.trees.database.set_wait_limit(limit);
+        if let Some(bounds) = self.trees.database.bounds() {
+            bounds.set_wait_limit(limit);
+        }
     }
 
     /// How long each such wait may take.
     #[must_use]
     pub fn wait_limit(&self) -> Duration {
-        self.trees.database.wait_limit()
+        self.trees.database.file().map_or(Duration::MAX, Bounds::wait_limit)
     }
 
     /// From now on (or, with false, no longer) what this session writes does not wait until it is durable: the
@@ -188,14 +200,16 @@ impl Session {
     /// while a commit waits. For servers, which answer many at once; at durability `periodic` and `none`, where
     /// nothing waits, it changes nothing.
     pub fn defer(&mut self, deferring: bool) {
-        self.trees.database.defer(deferring);
+        if let Some(deferral) = self.trees.database.deferral() {
+            deferral.defer(deferring);
+        }
     }
 
     /// Whether something has been written that [`Session::settle`] has to wait for.
     #[inline]
     #[must_use]
     pub fn is_unsettled(&self) -> bool {
-        self.trees.database.is_unsettled()
+        self.trees.database.file().is_some_and(Deferral::is_unsettled)
     }
 
     /// Waits until all that was written since [`Session::defer`] is as durable as it was to be. Not inside a
@@ -204,7 +218,7 @@ impl Session {
     /// # Errors
     /// `NotDurable`: it has happened, but is not on disk. It is told once, for all of it.
     pub fn settle(&mut self) -> Result<()> {
-        Ok(self.trees.database.settle()?)
+        Ok(self.trees.database.deferral().map_or(Ok(()), Deferral::settle)?)
     }
 
     /// Opens a level of transaction by hand, for bindings that cannot pass a closure; use
@@ -260,13 +274,15 @@ impl Session {
     /// Bytes of memory that the writes of the open transaction take, about; 0 for a database behind a server.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
-        self.trees.database.pending_bytes()
+        self.trees.database.file().map_or(0, Bounds::pending_bytes)
     }
 
     /// From now on, in whatever transaction, a write that would make these more than so many is refused: it is
     /// `LimitReached`, and the transaction goes on without it.
     pub fn limit_pending(&mut self, bytes: usize) {
-        self.trees.database.limit_pending(bytes);
+        if let Some(bounds) = self.trees.database.bounds() {
+            bounds.limit_pending(bytes);
+        }
     }
 
     /// Checks that all the open transaction has read is still one state.
@@ -281,7 +297,7 @@ impl Session {
     /// ([`Session::rest_on`]), of any session of the database. Call it at the transaction's end, which no longer remembers what
     /// it has read. `None` if not all of that is noted, as in transactions that read very much, or of a database behind a server.
     pub fn keep_reads(&mut self) -> Option<KeptReads> {
-        self.trees.database.keep_reads()
+        self.trees.database.read_sets()?.keep_reads()
     }
 
     /// Whether all that `kept` holds is still so. Then the open transaction rests on it as on what it has read itself: it commits only
@@ -290,7 +306,10 @@ impl Session {
     /// # Errors
     /// `TransactionState` without a transaction; `Invalid` for what was kept of another database; `Conflict`: run it again.
     pub fn rest_on(&mut self, kept: &[KeptReads]) -> Result<bool> {
-        Ok(self.trees.database.rest_on(kept)?)
+        match self.trees.database.read_sets() {
+            Some(read_sets) => Ok(read_sets.rest_on(kept)?),
+            None => Err(Error::invalid("this database keeps nothing that was read")),
+        }
     }
 
     /// How many levels of transaction are open.
@@ -326,7 +345,7 @@ impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // Nothing was written; the panic says why.
-            let _ = self.0.trees.database.end_brief(false);
+            let _ = self.0.end_attempt(false);
         }
     }
 }
@@ -336,71 +355,10 @@ fn failed() -> StoreError {
     StoreError::Refused(String::new())
 }
 
-/// A session as the storage's transaction runner sees it: levels of both kinds of trees; its data
-/// operations are those of the database.
+/// A session as the storage's transaction runner sees it: levels of both kinds of trees.
 struct Runner<'a>(&'a mut Session);
 
-impl StoreSession for Runner<'_> {
-    fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> StoreResult<bool> {
-        self.0.trees.database.get(key, value)
-    }
-
-    fn get_pieces(
-        &mut self,
-        key: &[u8],
-        pieces: &[Range<usize>],
-        out: &mut Vec<u8>,
-    ) -> StoreResult<Option<usize>> {
-        self.0.trees.database.get_pieces(key, pieces, out)
-    }
-
-    fn presence(&mut self, key: &[u8]) -> StoreResult<Presence> {
-        self.0.trees.database.presence(key)
-    }
-
-    fn next(
-        &mut self,
-        from: &[u8],
-        inclusive: bool,
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> StoreResult<bool> {
-        self.0.trees.database.next(from, inclusive, key, value)
-    }
-
-    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> StoreResult<bool> {
-        self.0.trees.database.previous(from, key, value)
-    }
-
-    fn set(&mut self, key: &[u8], value: &[u8]) -> StoreResult<()> {
-        self.0.trees.database.set(key, value)
-    }
-
-    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> StoreResult<Option<usize>> {
-        self.0.trees.database.set_piece(key, offset, bytes)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> StoreResult<bool> {
-        self.0.trees.database.remove(key)
-    }
-
-    fn remove_prefix(&mut self, prefix: &[u8]) -> StoreResult<()> {
-        self.0.trees.database.remove_prefix(prefix)
-    }
-
-    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> StoreResult<()> {
-        self.0.trees.database.update(key, change)
-    }
-
-    fn compare_and_set(
-        &mut self,
-        key: &[u8],
-        expected: Option<&[u8]>,
-        new: Option<&[u8]>,
-    ) -> StoreResult<bool> {
-        self.0.trees.database.compare_and_set(key, expected, new)
-    }
-
+impl Transactions for Runner<'_> {
     fn begin(&mut self, options: &TransactionOptions) -> StoreResult<()> {
         if self.depth() == 0 {
             self.0.rerun = false;
@@ -420,6 +378,10 @@ impl StoreSession for Runner<'_> {
         self.0.trees.database.depth()
     }
 
+    fn validate(&mut self) -> StoreResult<()> {
+        self.0.trees.database.validate()
+    }
+
     fn retry(&mut self) -> StoreResult<()> {
         self.0.trees.database.retry()
     }
@@ -430,13 +392,5 @@ impl StoreSession for Runner<'_> {
 
     fn restarts(&self) -> u32 {
         self.0.trees.database.restarts()
-    }
-
-    fn validate(&mut self) -> StoreResult<()> {
-        self.0.trees.database.validate()
-    }
-
-    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
-        self.0.trees.database.set_commit_hook(hook);
     }
 }

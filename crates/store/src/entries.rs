@@ -1,8 +1,8 @@
 //! Entries that stand one behind another, read together, so that whoever walks over many asks the store once for all that
 //! lie in one place.
 //!
-//! A walker asks for some ([`crate::Session::entries`]) and steps through them in its own memory. Before each step it asks
-//! whether they are still what the store would read ([`crate::Session::are_current`]); if not, it asks for others, from the
+//! A walker asks for some ([`crate::Bulk::entries`]) and steps through them in its own memory. Before each step it asks
+//! whether they are still what the store would read ([`crate::Bulk::are_current`]); if not, it asks for others, from the
 //! key at which it stands.
 //!
 //! Invariants
@@ -12,7 +12,7 @@
 //!
 //! Deliberately absent: which entries a walker wants, and how many (it says so in [`Scan`]).
 
-/// Which entries [`crate::Session::entries`] is to read.
+/// Which entries [`crate::Bulk::entries`] is to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
     /// Where it begins; backwards it does not count itself.

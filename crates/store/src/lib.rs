@@ -11,29 +11,57 @@
 //!   happened, after an unknown commit it may have. A back end on one machine never says the latter.
 //! - Limits are read from the back end, never assumed.
 //!
+//! Three layers. The core, [`Session`] and [`Transactions`]: every back end has all of it. [`Bulk`]: what steps of the core could
+//! do, and some back ends do faster. [`Facets`]: what a back end has, or names as missing.
+//!
 //! Deliberately absent: pages, files, subscripts, typed values, protocols.
 
 #![forbid(unsafe_code)]
 
+mod absent;
+mod bounds;
+mod bulk;
+mod deferral;
 mod entries;
 mod error;
-mod few;
+mod facets;
+mod hook;
+mod limits;
 mod lock;
 mod message;
+mod optimistic;
+mod options;
+mod page;
+mod read_set;
 mod report;
+mod runner;
 mod session;
+mod store;
 mod transaction;
+mod update;
 mod watch;
 
+pub use absent::Absent;
+pub use bounds::Bounds;
+pub use bulk::{
+    copy_pieces, count_by_entries, entry_by_step, page_by_entries, page_by_steps, put_piece, Bulk,
+};
+pub use deferral::Deferral;
 pub use entries::{Ends, Entries, Origin, Scan};
 pub use error::{write_lost, Error, Holder, Result};
-pub use few::{Few, FewChange, Look, Probe, Sight};
+pub use facets::{facets_of, Facets, FACETS};
+pub use hook::{CommitHook, Write, Writes};
+pub use limits::Limits;
 pub use lock::{LockMode, LockOwner, LockRequest, Locks};
 pub use message::{ChannelOptions, Message, Messages, WhenFull};
-pub use report::{Figure, FigureKind, LockReport, ProcessReport};
-pub use session::{
-    copy_pieces, count_by_steps, put_piece, Change, Decision, Limits, Presence, Session, Span, Store,
-    UpdateBuffer,
-};
-pub use transaction::{transact, CommitHook, Durability, KeptReads, TransactionOptions, Write, Writes};
+pub use optimistic::{Look, Optimistic, Probe, Probed, ProbedChange, Sight};
+pub use options::{Durability, TransactionOptions};
+pub use page::{Page, Span};
+pub use read_set::{KeptReads, ReadSets};
+pub use report::{Figure, FigureKind, LockReport, ProcessReport, Reports};
+pub use runner::{get_many, transact};
+pub use session::{Presence, Session};
+pub use store::{Snapshots, Store};
+pub use transaction::Transactions;
+pub use update::{Added, Addition, Change, Decision, UpdateBuffer};
 pub use watch::{Watch, WatchId, WatchRequest, WatchScope};

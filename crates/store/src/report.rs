@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::LockOwner;
+use crate::{LockOwner, Result};
 
 /// Whether a figure can be compared with itself of before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,4 +67,26 @@ pub struct ProcessReport {
     pub version: String,
     /// For how long it has had the store open.
     pub since: Duration,
+}
+
+/// The facet of a store that tells about itself.
+pub trait Reports {
+    /// Figures about the store, in the order in which they are shown. Sums of what sessions count for
+    /// themselves: exact when nothing happens, else of about now.
+    ///
+    /// # Errors
+    /// I/O only.
+    fn figures(&self) -> Result<Vec<Figure>>;
+
+    /// Locks that are held, and those waited for, in the order of their names. Each is true by itself.
+    ///
+    /// # Errors
+    /// I/O; [`crate::Error::LimitReached`] when it needs a session and there is none.
+    fn locks(&self) -> Result<Vec<LockReport>>;
+
+    /// Processes that have the store open for writing.
+    ///
+    /// # Errors
+    /// I/O only.
+    fn processes(&self) -> Result<Vec<ProcessReport>>;
 }

@@ -230,6 +230,10 @@ pub(crate) const ORDERS: &[Order] = &[
     order!("crates/resp/src/": "limits" "decimal" "answer" "reply" "arguments" "inline" "request"),
     order!("crates/chart/src/": "axis" "bars" "lines" "raster" "surface" "svg"),
     order!("crates/disk/src/": "identity" "real" "faulty"),
+    order!("crates/store/src/":
+        "error" "limits" "lock" "message" "watch" "options" "hook" "update" "page" "entries" "read_set" "deferral" "bounds"
+        "report" "optimistic" "transaction" "session" "bulk" "facets" "store" "absent" "runner"
+    ),
     order!("crates/capi/src/":
         "status" "edge" "options" "value" "number" "node" "database" "session" "channel" "cursor" "data"
         "health" "lock" "transaction" "walk" "watch"

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use perilune_disk::{Fault, FaultyDisk};
 use perilune_store::{
-    transact, Decision, Durability, Error, Result, Session as _, Store, TransactionOptions,
+    transact, Decision, Durability, Error, Optimistic, Result, Session as _, Store, TransactionOptions,
 };
 
 use super::durability_tests::{content, key, options, Content, Scratch};
@@ -61,10 +61,10 @@ const STEPS: &[Step] = &[
                 session.set(b"brief", b"1")?;
                 session.set(b"a", b"2")
             };
-            assert!(session.begin_brief()?);
+            assert!(session.begin_attempt()?);
             both(session)?;
             // NB: false: it has done nothing, and is to be run as a transaction.
-            match session.end_brief(true)? {
+            match session.end_attempt(true)? {
                 true => Ok(()),
                 false => transact(session, &TransactionOptions::default(), both),
             }

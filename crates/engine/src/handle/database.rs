@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use perilune_disk::{Disk, RealDisk};
 use perilune_shm::platform;
-use perilune_store::{Error, Figure, Limits, LockReport, ProcessReport, Result, Store};
+use perilune_store::{Error, Figure, Limits, LockReport, ProcessReport, Reports, Result, Snapshots, Store};
 
 use super::facilities::Facilities;
 use super::{report, Session};
@@ -30,6 +30,9 @@ static LIMITS: Limits = Limits {
     value_bytes: VALUE_MAX,
     update_bytes: UPDATE_BYTES,
     transaction_depth: TRANSACTION_DEPTH,
+    transaction_bytes: None,
+    transaction_operations: None,
+    transaction_time: None,
 };
 
 /// A handle of a database; clones are the same database. The last one dropped detaches the process.
@@ -284,6 +287,8 @@ impl Database {
 
 impl Store for Database {
     type Session = Session;
+    type Snapshots = Database;
+    type Reports = Database;
 
     fn session(&self) -> Result<Session> {
         Session::new(self.attachment.clone(), &self.facilities)
@@ -293,6 +298,22 @@ impl Store for Database {
         &LIMITS
     }
 
+    fn snapshots(&self) -> Option<&Database> {
+        Some(self)
+    }
+
+    fn reports(&self) -> Option<&Database> {
+        Some(self)
+    }
+}
+
+impl Snapshots<Session> for Database {
+    fn snapshot(&self) -> Result<Session> {
+        Database::snapshot(self)
+    }
+}
+
+impl Reports for Database {
     fn figures(&self) -> Result<Vec<Figure>> {
         Ok(self.statistics()?.figures())
     }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use perilune_disk::{Disk, Fault, FaultyDisk, RealDisk};
 use perilune_store::{
-    transact, Durability, Error, LockMode, LockRequest, Locks, Session as _, Store, TransactionOptions,
+    transact, Bulk, Deferral, Durability, Error, LockMode, LockRequest, Locks, Optimistic, Session as _,
+    Store, TransactionOptions,
 };
 
 use super::{Database, Session};
@@ -721,9 +722,9 @@ fn what_is_deferred_is_settled_by_one_sync() {
         session.set(&key(number), b"v").unwrap();
     }
     transact(&mut session, &TransactionOptions::default(), |session| session.set(b"t", b"v")).unwrap();
-    assert!(session.begin_brief().unwrap());
+    assert!(session.begin_attempt().unwrap());
     session.set(b"b", b"v").unwrap();
-    assert!(session.end_brief(true).unwrap());
+    assert!(session.end_attempt(true).unwrap());
     assert!(session.is_unsettled());
     session.settle().unwrap();
     assert!(!session.is_unsettled());

@@ -26,7 +26,7 @@ pub(super) fn new_number() -> u64 {
 }
 
 impl Session {
-    /// As [`perilune_store::Session::are_current`].
+    /// As [`perilune_store::Bulk::are_current`].
     #[inline]
     pub(super) fn holds(&self, entries: &Entries) -> bool {
         let Origin { session, moment, place, version, .. } = *entries.origin();
@@ -36,7 +36,7 @@ impl Session {
         is_ours && (place & STEADY != 0 || holds(place as u32))
     }
 
-    /// As [`perilune_store::Session::entries`].
+    /// As [`perilune_store::Bulk::entries`].
     pub(super) fn read_entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
         self.here()?;
         if scan.from.len() > USER_KEY_MAX + 1 {

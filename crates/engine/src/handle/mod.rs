@@ -15,6 +15,7 @@ mod database;
 #[cfg(test)]
 mod durability_tests;
 mod entries;
+mod facets;
 mod facilities;
 #[cfg(test)]
 mod foreign_tests;

@@ -4,33 +4,26 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    count_by_steps, Change, CommitHook, Decision, Entries, Error, FewChange, KeptReads, Presence, Probe,
-    Result, Scan, Session as StoreSession, Span, TransactionOptions, UpdateBuffer,
+    count_by_entries, page_by_entries, Added, Addition, Bounds, Bulk, Change, CommitHook, Decision, Entries,
+    Error, Page, Presence, Result, Scan, Session as StoreSession, Span, TransactionOptions, Transactions,
+    UpdateBuffer,
 };
 
 use super::Session;
 use crate::access::{check_key, Access};
 use crate::limits::{INLINE_MAX, UPDATE_BYTES, USER_KEY_MAX, VALUE_MAX};
 use crate::session::patch::Patch;
-use crate::session::Limit;
 use crate::tree::{removal_end, Action, Neighbour, Wanted, Which};
 use crate::txn::Transaction;
 
 /// How long a single operation that is a transaction inside may take.
 const SINGLE: Duration = Duration::from_secs(60);
 
-fn check_value(value: &[u8]) -> Result<()> {
+pub(super) fn check_value(value: &[u8]) -> Result<()> {
     if value.len() > VALUE_MAX {
         return Err(Error::ValueTooLong { bytes: value.len(), limit: VALUE_MAX });
     }
     Ok(())
-}
-
-fn check_probes(probes: &[Probe<'_>]) -> Result<()> {
-    match probes.iter().find(|probe| probe.key.len() > USER_KEY_MAX + 1) {
-        Some(probe) => Err(Error::KeyTooLong { bytes: probe.key.len(), limit: USER_KEY_MAX }),
-        None => Ok(()),
-    }
 }
 
 impl Session {
@@ -75,7 +68,7 @@ impl Session {
 
     /// Whether a write can go straight to the tree.
     #[inline(always)]
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.running.is_none() && self.hook.is_none() && !self.brief.is_open()
     }
 
@@ -141,31 +134,6 @@ impl StoreSession for Session {
         }
     }
 
-    fn get_pieces(
-        &mut self,
-        key: &[u8],
-        pieces: &[Range<usize>],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<usize>> {
-        self.here()?;
-        check_key(key)?;
-        if let Some(snapshot) = &self.snapshot {
-            return snapshot.pieces(key, pieces, out);
-        }
-        if self.brief.is_open() {
-            return self.brief.pieces(&self.access, key, pieces, out);
-        }
-        if self.running.is_none() {
-            return self.access.pieces(Which::Main, key, pieces, out, &mut ());
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        match running {
-            Some(running) => access.txn_pieces(&mut running.txn, key, pieces, out),
-            None => Ok(None),
-        }
-    }
-
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {
         self.here()?;
         check_key(key)?;
@@ -189,18 +157,6 @@ impl StoreSession for Session {
     }
 
     #[inline]
-    fn next(
-        &mut self,
-        from: &[u8],
-        inclusive: bool,
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        self.neighbour(from, side, &[], key, value.map(Wanted::whole))
-    }
-
-    #[inline]
     fn next_within(
         &mut self,
         from: &[u8],
@@ -210,27 +166,7 @@ impl StoreSession for Session {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        // NB: inside the engine an empty bound is none.
-        Ok(!end.is_empty() && self.neighbour(from, side, end, key, value.map(Wanted::whole))?)
-    }
-
-    #[inline]
-    fn glance_within(
-        &mut self,
-        from: &[u8],
-        inclusive: bool,
-        end: &[u8],
-        key: &mut Vec<u8>,
-        value: &mut Vec<u8>,
-    ) -> Result<bool> {
-        let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        Ok(!end.is_empty()
-            && self.neighbour(from, side, end, key, Some(Wanted::first(value, UPDATE_BYTES)))?)
-    }
-
-    #[inline]
-    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
-        self.neighbour(from, Neighbour::Previous, &[], key, value.map(Wanted::whole))
+        self.neighbour(from, side, end, key, value.map(Wanted::whole))
     }
 
     #[inline]
@@ -244,52 +180,8 @@ impl StoreSession for Session {
         self.neighbour(from, Neighbour::Previous, begin, key, value.map(Wanted::whole))
     }
 
-    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
-        self.read_entries(scan, out)
-    }
-
-    #[inline]
-    fn are_current(&self, entries: &Entries) -> bool {
-        self.holds(entries)
-    }
-
-    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
-        self.here()?;
-        let bytes = span.low.len().max(span.high.len());
-        if bytes > USER_KEY_MAX + 1 {
-            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
-        }
-        if self.snapshot.is_some() {
-            return count_by_steps(self, span, key);
-        }
-        if self.brief.is_open() {
-            return self.brief.count(&self.access, span, key);
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        let counted = match running {
-            Some(running) => access.txn_count(&mut running.txn, Which::Main, span, key)?,
-            None => Some(access.count(Which::Main, span, key, &mut ())?),
-        };
-        counted.map_or_else(|| count_by_steps(self, span, key), Ok)
-    }
-
-    fn count_groups(
-        &mut self,
-        span: &Span<'_>,
-        group: &dyn Fn(&[u8]) -> usize,
-        key: &mut Vec<u8>,
-    ) -> Result<Option<u64>> {
-        self.here()?;
-        let bytes = span.low.len().max(span.high.len());
-        if bytes > USER_KEY_MAX + 1 {
-            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
-        }
-        if span.backwards || self.snapshot.is_some() || self.brief.is_open() || self.running.is_some() {
-            return Ok(None);
-        }
-        self.tick()?;
-        self.access.count_groups(Which::Main, span, group, key).map(Some)
+    fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> Result<()> {
+        page_by_entries(self, span, with_values, page)
     }
 
     #[inline]
@@ -309,27 +201,6 @@ impl StoreSession for Session {
             txn.set(Which::Main, key, value);
             Ok(())
         })
-    }
-
-    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
-        self.here_to_write()?;
-        check_key(key)?;
-        self.in_transaction(|access, txn, scratch| {
-            access.txn_patch(txn, key, Patch { offset, bytes }, scratch)
-        })
-    }
-
-    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
-        if !self.is_plain() {
-            return pairs.iter().try_for_each(|(key, value)| self.set(key, value));
-        }
-        self.here_to_write()?;
-        // NB: the pairs before one that cannot be set are set.
-        let good = |(key, value): &(&[u8], &[u8])| check_key(key).and_then(|()| check_value(value));
-        let bad = pairs.iter().position(|pair| good(pair).is_err());
-        self.access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;
-        self.acknowledge(None)?;
-        bad.map_or(Ok(()), |bad| good(&pairs[bad]))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
@@ -361,6 +232,11 @@ impl StoreSession for Session {
                 Ok(())
             })
         })
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], addition: Addition<'_>) -> Result<Added> {
+        self.update(key, addition.sum).map(|()| Added::Here)
     }
 
     #[inline]
@@ -409,72 +285,121 @@ impl StoreSession for Session {
         })
     }
 
-    #[inline]
-    fn set_if_alone(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> Result<bool> {
-        self.here_to_write()?;
-        check_key(key)?;
-        if self.brief.is_open() {
-            let Session { access, brief, scratch, .. } = self;
-            return brief.set_if_alone(access, (key, end), value, scratch);
-        }
-        if !self.is_plain() || value.len() > INLINE_MAX {
-            return Ok(false);
-        }
-        let outcome = self.access.write(Which::Main, key, Action::SetIfAlone { value, end })?;
-        self.acknowledge(None)?;
-        Ok(outcome.changed)
+    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
+        self.hook = hook;
+    }
+}
+
+impl Bulk for Session {
+    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
+        self.read_entries(scan, out)
     }
 
     #[inline]
-    fn update_if_alone(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
-        self.here_to_write()?;
-        check_key(key)?;
-        if self.brief.is_open() {
-            let Session { access, brief, scratch, .. } = self;
-            return brief.update_if_alone(access, key, change, scratch);
-        }
-        if !self.is_plain() {
-            return Ok(());
-        }
-        self.access.write(Which::Main, key, Action::UpdateIfAlone(change))?;
-        self.acknowledge(None)
+    fn are_current(&self, entries: &Entries) -> bool {
+        self.holds(entries)
     }
 
-    fn set_all_if_alone(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<bool> {
-        self.here_to_write()?;
-        pairs.iter().try_for_each(|(key, value)| check_key(key).and_then(|()| check_value(value)))?;
-        if !self.is_plain() {
-            return Ok(false);
-        }
-        let done = self.access.set_all_if_alone(pairs)?;
-        if done {
-            self.acknowledge(None)?;
-        }
-        Ok(done)
-    }
-
-    fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> Result<bool> {
-        self.here_to_write()?;
-        if !self.is_plain() {
-            return Ok(false);
-        }
-        check_probes(probes)?;
-        let done = self.access.change_few(probes, change, &mut self.few)?;
-        if done {
-            self.acknowledge(None)?;
-        }
-        Ok(done)
-    }
-
-    fn look_few(&mut self, probes: &[Probe<'_>], look: &mut FewChange<'_>) -> Result<bool> {
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
         self.here()?;
-        if self.running.is_some() || self.brief.is_open() || self.snapshot.is_some() {
-            return Ok(false);
+        check_key(key)?;
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.pieces(key, pieces, out);
         }
-        check_probes(probes)?;
-        self.access.look_few(probes, look, &mut self.few)
+        if self.brief.is_open() {
+            return self.brief.pieces(&self.access, key, pieces, out);
+        }
+        if self.running.is_none() {
+            return self.access.pieces(Which::Main, key, pieces, out, &mut ());
+        }
+        self.tick()?;
+        let Session { access, running, .. } = self;
+        match running {
+            Some(running) => access.txn_pieces(&mut running.txn, key, pieces, out),
+            None => Ok(None),
+        }
     }
 
+    #[inline]
+    fn glance_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
+        self.neighbour(from, side, end, key, Some(Wanted::first(value, UPDATE_BYTES)))
+    }
+
+    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        self.here()?;
+        let bytes = span.low.len().max(span.high.len());
+        if bytes > USER_KEY_MAX + 1 {
+            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
+        }
+        if self.snapshot.is_some() {
+            return count_by_entries(self, span, key);
+        }
+        if self.brief.is_open() {
+            return self.brief.count(&self.access, span, key);
+        }
+        self.tick()?;
+        let Session { access, running, .. } = self;
+        let counted = match running {
+            Some(running) => access.txn_count(&mut running.txn, Which::Main, span, key)?,
+            None => Some(access.count(Which::Main, span, key, &mut ())?),
+        };
+        counted.map_or_else(|| count_by_entries(self, span, key), Ok)
+    }
+
+    fn count_groups(
+        &mut self,
+        span: &Span<'_>,
+        group: &dyn Fn(&[u8]) -> usize,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
+        self.here()?;
+        let bytes = span.low.len().max(span.high.len());
+        if bytes > USER_KEY_MAX + 1 {
+            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
+        }
+        if span.backwards || self.snapshot.is_some() || self.brief.is_open() || self.running.is_some() {
+            return Ok(None);
+        }
+        self.tick()?;
+        self.access.count_groups(Which::Main, span, group, key).map(Some)
+    }
+
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        self.here_to_write()?;
+        check_key(key)?;
+        self.in_transaction(|access, txn, scratch| {
+            access.txn_patch(txn, key, Patch { offset, bytes }, scratch)
+        })
+    }
+
+    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        if !self.is_plain() {
+            return pairs.iter().try_for_each(|(key, value)| self.set(key, value));
+        }
+        self.here_to_write()?;
+        // NB: the pairs before one that cannot be set are set.
+        let good = |(key, value): &(&[u8], &[u8])| check_key(key).and_then(|()| check_value(value));
+        let bad = pairs.iter().position(|pair| good(pair).is_err());
+        self.access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;
+        self.acknowledge(None)?;
+        bad.map_or(Ok(()), |bad| good(&pairs[bad]))
+    }
+}
+
+impl Transactions for Session {
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
         self.begin_level(options)
     }
@@ -485,72 +410,6 @@ impl StoreSession for Session {
 
     fn rollback(&mut self) -> Result<()> {
         self.rollback_level()
-    }
-
-    fn begin_brief(&mut self) -> Result<bool> {
-        self.here()?;
-        self.moment += 1;
-        let plain = self.is_plain() && self.snapshot.is_none() && !self.access.seat.image.read_only;
-        if plain {
-            self.brief.begin();
-        } else {
-            self.brief.refuse();
-        }
-        Ok(plain)
-    }
-
-    fn end_brief(&mut self, keep: bool) -> Result<bool> {
-        if !self.brief.is_open() {
-            return Ok(false);
-        }
-        self.brief.end();
-        self.moment += 1;
-        self.here()?;
-        let kept = self.access.end_brief(&mut self.brief, keep)?;
-        if kept && keep {
-            self.acknowledge(None)?;
-        }
-        Ok(kept)
-    }
-
-    fn has_met(&self) -> bool {
-        self.brief.has_met()
-    }
-
-    fn free_up(&mut self, frees: bool) {
-        self.access.seat.frees.set(frees);
-    }
-
-    fn limit_reads(&mut self, bytes: usize) {
-        self.access.fingers.limit_reads(bytes);
-    }
-
-    fn is_beyond(&self, bytes: usize) -> bool {
-        self.access.fingers.is_beyond(bytes)
-    }
-
-    #[inline]
-    fn shrink(&mut self, bytes: usize) {
-        if self.scratch.capacity() > bytes {
-            self.scratch = Vec::new();
-        }
-    }
-
-    fn defer(&mut self, deferring: bool) {
-        self.deferring = deferring;
-    }
-
-    fn is_unsettled(&self) -> bool {
-        self.unsettled
-    }
-
-    fn settle(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.unsettled) {
-            return Ok(());
-        }
-        self.here()?;
-        // NB: the flush number of the last record: what was committed before it has no higher one.
-        self.await_durable()
     }
 
     fn depth(&self) -> usize {
@@ -571,14 +430,6 @@ impl StoreSession for Session {
         self.series = None;
     }
 
-    fn pending_bytes(&self) -> usize {
-        self.running.as_ref().map_or(0, |running| running.txn.overlay.bytes())
-    }
-
-    fn limit_pending(&mut self, bytes: usize) {
-        self.pending_max = bytes;
-    }
-
     fn restarts(&self) -> u32 {
         self.running.as_ref().map_or(0, |running| running.series.tries())
     }
@@ -592,37 +443,6 @@ impl StoreSession for Session {
             Some(running) => running.txn.validate(&self.access),
             None => Ok(()),
         }
-    }
-
-    fn set_wait_limit(&mut self, limit: Duration) {
-        self.wait_limit = limit;
-        let seat = &self.access.seat;
-        seat.set_limit(Limit { wait: limit, ..seat.limit() });
-    }
-
-    fn wait_limit(&self) -> Duration {
-        self.wait_limit
-    }
-
-    fn keep_reads(&mut self) -> Option<KeptReads> {
-        self.running.as_mut()?.txn.keep_reads(&self.access)
-    }
-
-    fn rest_on(&mut self, kept: &[KeptReads]) -> Result<bool> {
-        self.here()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
-        match &mut self.running {
-            Some(running) => running.txn.rest_on(&self.access, kept),
-            None => {
-                Err(Error::TransactionState("only a transaction rests on what was read: begin one first"))
-            }
-        }
-    }
-
-    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
-        self.hook = hook;
     }
 }
 

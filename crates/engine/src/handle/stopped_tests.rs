@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use perilune_shm::latch;
 use perilune_store::{
-    transact, Decision, Error, LockMode, LockRequest, Locks, Look, Messages, Probe, Result, Session as _,
-    Span, Store, TransactionOptions, Watch, WatchRequest, WatchScope,
+    transact, Bounds, Bulk, Decision, Error, LockMode, LockRequest, Locks, Look, Messages, Optimistic, Probe,
+    Reports, Result, Session as _, Span, Store, TransactionOptions, Watch, WatchRequest, WatchScope,
 };
 
 use super::durability_tests::Scratch;
@@ -124,32 +124,32 @@ const OPERATIONS: &[Operation] = &[
     ("remove_prefix", |session, _| session.remove_prefix(b"k")),
     ("update", |session, key| session.update(key, &mut |_, _| Ok(Decision::Remove))),
     ("compare_and_set", |session, key| session.compare_and_set(key, Some(b"0"), Some(b"1")).map(drop)),
-    ("set_if_alone", |session, key| session.set_if_alone(key, b"l", b"1").map(drop)),
-    ("update_if_alone", |session, key| session.update_if_alone(key, &mut |_, _| Ok(Decision::Remove))),
+    ("set_if_alone", |session, key| session.set_unless_parent(key, b"l", b"1").map(drop)),
+    ("update_if_alone", |session, key| session.update_unless_parent(key, &mut |_, _| Ok(Decision::Remove))),
     ("set_each", |session, key| session.set_each(&[(key, b"1"), (b"l", b"2")])),
     ("set_all_if_alone", |session, key| {
         // Where it gives up its caller goes on with a transaction.
-        match session.set_all_if_alone(&[(key, b"1"), (b"l", b"2")])? {
+        match session.set_all_unless_parents(&[(key, b"1"), (b"l", b"2")])? {
             true => Ok(()),
             false => session.set(key, b"1"),
         }
     }),
-    ("look_few", |session, key| session.look_few(&at(key), &mut |_| Ok(true)).map(drop)),
+    ("look_few", |session, key| session.look_probed(&at(key), &mut |_| Ok(true)).map(drop)),
     ("change_few", |session, key| {
-        let set = &mut |few: &mut dyn perilune_store::Few| {
+        let set = &mut |few: &mut dyn perilune_store::Probed| {
             few.set(0, b"k01000", b"1");
             Ok(true)
         };
-        match session.change_few(&at(key), set)? {
+        match session.change_probed(&at(key), set)? {
             true => Ok(()),
             false => session.set(key, b"1"),
         }
     }),
     ("a brief transaction", |session, key| {
-        assert!(session.begin_brief()?);
+        assert!(session.begin_attempt()?);
         let got = session.get(key, &mut Vec::new());
         // Whatever the body does about the error, it has failed.
-        assert!(!session.end_brief(true)?, "a brief transaction ended well with a read that failed");
+        assert!(!session.end_attempt(true)?, "a brief transaction ended well with a read that failed");
         got.map(drop)
     }),
     ("a transaction that reads", |session, key| {

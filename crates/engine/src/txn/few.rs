@@ -15,7 +15,7 @@
 //! Deliberately absent: a look at leaves beyond those beside the probes' own; long values.
 
 use perilune_shm::words;
-use perilune_store::{Few, FewChange, Look, Probe, Result, Sight};
+use perilune_store::{Look, Probe, Probed, ProbedChange, Result, Sight};
 
 use super::latched::Latched;
 use crate::access::{check_key, Access};
@@ -129,7 +129,7 @@ impl View<'_> {
     }
 }
 
-impl Few for View<'_> {
+impl Probed for View<'_> {
     #[inline]
     fn sight(&self, probe: usize) -> Sight {
         let Some(met) = self.draft.met.get(probe) else { return Sight::Unknown };
@@ -222,7 +222,7 @@ impl Access {
     pub(crate) fn change_few(
         &self,
         probes: &[Probe<'_>],
-        change: &mut FewChange<'_>,
+        change: &mut ProbedChange<'_>,
         draft: &mut FewDraft,
     ) -> Result<bool> {
         if probes.len() > FEW {
@@ -260,7 +260,7 @@ impl Access {
     pub(crate) fn look_few(
         &self,
         probes: &[Probe<'_>],
-        look: &mut FewChange<'_>,
+        look: &mut ProbedChange<'_>,
         draft: &mut FewDraft,
     ) -> Result<bool> {
         let image = &self.seat.image;
@@ -310,7 +310,7 @@ impl Access {
     fn try_few(
         &self,
         probes: &[Probe<'_>],
-        change: &mut FewChange<'_>,
+        change: &mut ProbedChange<'_>,
         draft: &mut FewDraft,
         held: &mut Latched<'_, FEW_LEAVES>,
     ) -> std::result::Result<Outcome, Failed> {

@@ -2,7 +2,7 @@
 //!
 //! The golden scripts show each anomaly in one fixed order; here threads race for it.
 
-use perilune_store::{transact, Error, Session, Span, Store, TransactionOptions};
+use perilune_store::{transact, Bulk, Error, Session, Span, Store, TransactionOptions, Transactions};
 
 use super::rendezvous::Rendezvous;
 use super::{assert_error, begin, keys, session, value};

@@ -1,6 +1,6 @@
 //! The limits a back end tells are the ones it keeps.
 
-use perilune_store::{Error, Session, Store, TransactionOptions};
+use perilune_store::{Error, Session, Store, TransactionOptions, Transactions};
 
 use super::{assert_error, begin, keys, session, value};
 

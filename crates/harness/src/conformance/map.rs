@@ -1,6 +1,6 @@
 //! The ordered map, one session alone: order, presence, neighbours, removal.
 
-use perilune_store::{Presence, Session, Store, TransactionOptions};
+use perilune_store::{get_many, Bulk, Presence, Session, Store, TransactionOptions, Transactions};
 
 use super::{keys, session, value};
 
@@ -36,7 +36,7 @@ fn values_come_back<S: Store>(store: &S) {
         s.set(b"long\0", &long).unwrap();
         assert!(value(&mut s, b"long\0") == Some(long), "a value of {bytes} bytes comes back whole");
     }
-    let many = s.get_many(&[b"long\0", b"none\0", b"a\0\0"]).unwrap();
+    let many = get_many(&mut s, &[b"long\0", b"none\0", b"a\0\0"]).unwrap();
     let sizes: Vec<_> = many.iter().map(|value| value.as_ref().map(Vec::len)).collect();
     assert_eq!(sizes, [Some(70_000), None, Some(0)], "get_many answers in the order asked");
 }
@@ -54,7 +54,7 @@ fn pairs_are_set_one_after_another<S: Store>(store: &S) {
         (b"c\0", b"7"),
     ];
     s.set_each(&pairs).unwrap();
-    let found = s.get_many(&[b"a\0", b"b\0", b"c\0", b"d\0"]).unwrap();
+    let found = get_many(&mut s, &[b"a\0", b"b\0", b"c\0", b"d\0"]).unwrap();
     let expected: [&[u8]; 4] = [b"4", b"6", b"7", b""];
     assert!(found.iter().map(Option::as_deref).eq(expected.map(Some)), "the last of a key stays: {found:?}");
     let too_long = vec![b'k'; store.limits().key_bytes + 1];

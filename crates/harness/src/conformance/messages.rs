@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use perilune_store::{ChannelOptions, Error, Message, Messages, Session, Store, WhenFull};
+use perilune_store::{
+    ChannelOptions, Error, Facets, Message, Messages, Session, Store, Transactions, WhenFull,
+};
 
-use super::{assert_error, begin, session, PATIENCE};
+use super::{assert_error, begin, has, session, Verdict, PATIENCE};
 
 const NAME: &[u8] = b"channel\0";
 const NOW: Option<Duration> = Some(Duration::ZERO);
 
 /// Messages.
-pub fn messages<S: Store>(make: &impl Fn() -> S)
-where
-    S::Session: Messages,
-{
+pub fn messages<S: Store>(make: &impl Fn() -> S) -> Verdict {
+    if session(&make()).messages().is_none() {
+        return Verdict::Missing;
+    }
     messages_come_in_order(&make());
     channels_are_apart(&make());
     every_sender_keeps_its_order(&make());
@@ -25,51 +27,47 @@ where
     a_post_belongs_to_its_transaction(&make());
     a_receipt_belongs_to_its_transaction(&make());
     a_removed_channel_is_empty(&make());
+    Verdict::Kept
 }
 
 fn body(message: Option<Message>) -> Option<String> {
     message.map(|message| String::from_utf8(message.body).expect("the bodies here are text"))
 }
 
-fn take(s: &mut impl Messages) -> Option<String> {
-    body(s.receive(NAME, NOW).expect("a receipt"))
+fn take(s: &mut impl Facets) -> Option<String> {
+    body(has(s.messages()).receive(NAME, NOW).expect("a receipt"))
 }
 
-fn messages_come_in_order<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn messages_come_in_order<S: Store>(store: &S) {
     let mut s = session(store);
-    assert_eq!(s.receive(NAME, NOW).unwrap(), None, "a new channel is empty");
-    let numbers = [b"a", b"b", b"c"].map(|body| s.post(NAME, body).unwrap());
+    assert_eq!(has(s.messages()).receive(NAME, NOW).unwrap(), None, "a new channel is empty");
+    let numbers = [b"a", b"b", b"c"].map(|body| has(s.messages()).post(NAME, body).unwrap());
     assert_eq!(numbers, [1, 2, 3], "messages are numbered from 1");
-    let first = s.receive(NAME, None).unwrap();
+    let first = has(s.messages()).receive(NAME, None).unwrap();
     let expected = Message { number: 1, missed: 0, body: b"a".to_vec() };
     assert_eq!(first, Some(expected), "the oldest message comes with its number");
     assert_eq!(take(&mut s).as_deref(), Some("b"));
     assert_eq!(take(&mut session(store)).as_deref(), Some("c"), "any session may receive");
     assert_eq!(take(&mut s), None, "what was taken is gone");
-    assert_eq!(s.receive(NAME, Some(Duration::from_millis(5))).unwrap(), None, "a wait ends");
-    assert_eq!(s.post(NAME, b"").unwrap(), 4, "numbers go on");
+    assert_eq!(has(s.messages()).receive(NAME, Some(Duration::from_millis(5))).unwrap(), None, "a wait ends");
+    assert_eq!(has(s.messages()).post(NAME, b"").unwrap(), 4, "numbers go on");
     assert_eq!(take(&mut s).as_deref(), Some(""), "an empty message is a message");
 }
 
-fn channels_are_apart<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn channels_are_apart<S: Store>(store: &S) {
     let mut s = session(store);
-    s.post(b"a\0", b"1").unwrap();
-    s.post(b"a\0\x01", b"2").unwrap();
-    assert_eq!(body(s.receive(b"a\0\x01", NOW).unwrap()).as_deref(), Some("2"));
-    assert_eq!(body(s.receive(b"a\0\x01", NOW).unwrap()), None, "a channel's name is no prefix of another's");
-    assert_eq!(body(s.receive(b"a\0", NOW).unwrap()).as_deref(), Some("1"));
+    has(s.messages()).post(b"a\0", b"1").unwrap();
+    has(s.messages()).post(b"a\0\x01", b"2").unwrap();
+    assert_eq!(body(has(s.messages()).receive(b"a\0\x01", NOW).unwrap()).as_deref(), Some("2"));
+    assert_eq!(
+        body(has(s.messages()).receive(b"a\0\x01", NOW).unwrap()),
+        None,
+        "a channel's name is no prefix of another's"
+    );
+    assert_eq!(body(has(s.messages()).receive(b"a\0", NOW).unwrap()).as_deref(), Some("1"));
 }
 
-fn every_sender_keeps_its_order<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn every_sender_keeps_its_order<S: Store>(store: &S) {
     const SENDERS: usize = 3;
     const EACH: usize = 200;
     std::thread::scope(|scope| {
@@ -77,7 +75,7 @@ where
             scope.spawn(move || {
                 let mut s = session(store);
                 for index in 0..EACH {
-                    s.post(NAME, format!("{sender} {index}").as_bytes()).expect("a post");
+                    has(s.messages()).post(NAME, format!("{sender} {index}").as_bytes()).expect("a post");
                 }
             });
         }
@@ -85,7 +83,7 @@ where
         let mut next = [0; SENDERS];
         let mut last = 0;
         for count in 0..SENDERS * EACH {
-            let message = s.receive(NAME, Some(PATIENCE)).expect("a receipt");
+            let message = has(s.messages()).receive(NAME, Some(PATIENCE)).expect("a receipt");
             let message = message.unwrap_or_else(|| panic!("message {count} did not come"));
             assert!(message.number > last, "message {} came after {last}", message.number);
             last = message.number;
@@ -99,10 +97,7 @@ where
     });
 }
 
-fn each_message_goes_to_one_receiver<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn each_message_goes_to_one_receiver<S: Store>(store: &S) {
     const RECEIVERS: usize = 3;
     const COUNT: u64 = 300;
     let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
@@ -110,7 +105,7 @@ where
         let receive = || {
             let mut s = session(store);
             let mut numbers = Vec::new();
-            while let Some(message) = s.receive(NAME, Some(PATIENCE)).expect("a receipt") {
+            while let Some(message) = has(s.messages()).receive(NAME, Some(PATIENCE)).expect("a receipt") {
                 if message.body == b"end" {
                     break;
                 }
@@ -121,10 +116,10 @@ where
         let receivers: Vec<_> = (0..RECEIVERS).map(|_| scope.spawn(receive)).collect();
         let mut s = session(store);
         for _ in 0..COUNT {
-            s.post(NAME, b"work").unwrap();
+            has(s.messages()).post(NAME, b"work").unwrap();
         }
         for _ in 0..RECEIVERS {
-            s.post(NAME, b"end").unwrap();
+            has(s.messages()).post(NAME, b"end").unwrap();
         }
         for receiver in receivers {
             let numbers = receiver.join().expect("a receiver ends");
@@ -138,56 +133,65 @@ where
     assert!(seen == expected, "each of {COUNT} messages goes to exactly one of {RECEIVERS} receivers");
 }
 
-fn a_full_channel_refuses<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn a_full_channel_refuses<S: Store>(store: &S) {
     let mut s = session(store);
     let options = |messages, bytes| ChannelOptions { messages, bytes, when_full: WhenFull::Refuse };
-    assert_error!(s.create_channel(NAME, options(0, 1)), Error::Invalid(_), "a channel for no message");
-    assert_error!(s.create_channel(NAME, options(1_000_001, 1)), Error::Invalid(_), "one for too many");
-    s.create_channel(NAME, options(2, 1_000)).unwrap();
-    s.post(NAME, b"a").unwrap();
-    s.post(NAME, b"b").unwrap();
-    assert_error!(s.post(NAME, b"c"), Error::ChannelFull, "the third message in a channel for two");
+    assert_error!(
+        has(s.messages()).create_channel(NAME, options(0, 1)),
+        Error::Invalid(_),
+        "a channel for no message"
+    );
+    assert_error!(
+        has(s.messages()).create_channel(NAME, options(1_000_001, 1)),
+        Error::Invalid(_),
+        "one for too many"
+    );
+    has(s.messages()).create_channel(NAME, options(2, 1_000)).unwrap();
+    has(s.messages()).post(NAME, b"a").unwrap();
+    has(s.messages()).post(NAME, b"b").unwrap();
+    assert_error!(
+        has(s.messages()).post(NAME, b"c"),
+        Error::ChannelFull,
+        "the third message in a channel for two"
+    );
     assert_eq!(take(&mut s).as_deref(), Some("a"));
-    s.post(NAME, b"c").expect("there is room again");
+    has(s.messages()).post(NAME, b"c").expect("there is room again");
     assert_eq!((take(&mut s).as_deref(), take(&mut s).as_deref()), (Some("b"), Some("c")));
-    s.create_channel(NAME, options(100, 10)).unwrap();
-    s.post(NAME, b"123456").unwrap();
-    assert_error!(s.post(NAME, b"12345"), Error::ChannelFull, "eleven bytes in a channel for ten");
-    s.post(NAME, b"1234").expect("ten bytes fit");
+    has(s.messages()).create_channel(NAME, options(100, 10)).unwrap();
+    has(s.messages()).post(NAME, b"123456").unwrap();
+    assert_error!(
+        has(s.messages()).post(NAME, b"12345"),
+        Error::ChannelFull,
+        "eleven bytes in a channel for ten"
+    );
+    has(s.messages()).post(NAME, b"1234").expect("ten bytes fit");
 }
 
-fn a_full_channel_drops_the_oldest<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn a_full_channel_drops_the_oldest<S: Store>(store: &S) {
     let mut s = session(store);
-    s.create_channel(NAME, ChannelOptions { messages: 3, bytes: 1_000, when_full: WhenFull::DropOldest })
+    has(s.messages())
+        .create_channel(NAME, ChannelOptions { messages: 3, bytes: 1_000, when_full: WhenFull::DropOldest })
         .unwrap();
     for text in ["a", "b", "c", "d", "e"] {
-        s.post(NAME, text.as_bytes()).unwrap();
+        has(s.messages()).post(NAME, text.as_bytes()).unwrap();
     }
-    let first = s.follow(NAME, 0, NOW).unwrap();
+    let first = has(s.messages()).follow(NAME, 0, NOW).unwrap();
     let expected = Message { number: 3, missed: 2, body: b"c".to_vec() };
     assert_eq!(first, Some(expected), "a follower is told how many it missed");
-    let late = s.follow(NAME, 1, NOW).unwrap().map(|message| (message.number, message.missed));
+    let late =
+        has(s.messages()).follow(NAME, 1, NOW).unwrap().map(|message| (message.number, message.missed));
     assert_eq!(late, Some((3, 1)), "one that knows the first has missed one less");
     let left: Vec<_> = std::iter::from_fn(|| take(&mut s)).collect();
     assert_eq!(left, ["c", "d", "e"], "the newest three are left");
 }
 
-fn followers_leave_messages<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn followers_leave_messages<S: Store>(store: &S) {
     let (mut s, mut t) = (session(store), session(store));
-    s.post(NAME, b"a").unwrap();
-    s.post(NAME, b"b").unwrap();
+    has(s.messages()).post(NAME, b"a").unwrap();
+    has(s.messages()).post(NAME, b"b").unwrap();
     for follower in [&mut s, &mut t] {
         let (mut after, mut read) = (0, Vec::new());
-        while let Some(message) = follower.follow(NAME, after, NOW).unwrap() {
+        while let Some(message) = has(follower.messages()).follow(NAME, after, NOW).unwrap() {
             assert_eq!(message.missed, 0, "nothing was dropped");
             after = message.number;
             read.push(message.body);
@@ -197,30 +201,27 @@ where
     assert_eq!(take(&mut s).as_deref(), Some("a"), "and leaves them to be received");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let message = session(store).follow(NAME, 2, Some(PATIENCE)).expect("a wait");
+            let message = has(session(store).messages()).follow(NAME, 2, Some(PATIENCE)).expect("a wait");
             message.map(|message| message.number)
         });
-        s.post(NAME, b"c").unwrap();
+        has(s.messages()).post(NAME, b"c").unwrap();
         assert_eq!(waiting.join().expect("the follower ends"), Some(3), "a waiting follower is woken");
     });
 }
 
-fn a_post_belongs_to_its_transaction<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn a_post_belongs_to_its_transaction<S: Store>(store: &S) {
     let (mut s, mut t) = (session(store), session(store));
     begin(&mut s);
-    assert_eq!(s.post(NAME, b"rolled back").unwrap(), 0, "a post inside has no number yet");
+    assert_eq!(has(s.messages()).post(NAME, b"rolled back").unwrap(), 0, "a post inside has no number yet");
     s.rollback().unwrap();
     begin(&mut s);
     s.set(b"a\0", b"1").unwrap();
-    s.post(NAME, b"outer").unwrap();
+    has(s.messages()).post(NAME, b"outer").unwrap();
     begin(&mut s);
-    s.post(NAME, b"inner").unwrap();
+    has(s.messages()).post(NAME, b"inner").unwrap();
     s.rollback().unwrap();
     begin(&mut s);
-    s.post(NAME, b"kept").unwrap();
+    has(s.messages()).post(NAME, b"kept").unwrap();
     s.commit().unwrap();
     assert_eq!(take(&mut t), None, "nothing is posted before the commit");
     s.commit().unwrap();
@@ -229,22 +230,19 @@ where
     // A conflict posts nothing.
     begin(&mut s);
     assert!(s.get(b"a\0", &mut Vec::new()).unwrap());
-    s.post(NAME, b"conflict").unwrap();
+    has(s.messages()).post(NAME, b"conflict").unwrap();
     t.set(b"a\0", b"2").unwrap();
     assert_error!(s.commit(), Error::Conflict, "a commit after a read that no longer holds");
     assert_eq!(take(&mut t), None, "a conflict posts nothing");
 }
 
-fn a_receipt_belongs_to_its_transaction<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn a_receipt_belongs_to_its_transaction<S: Store>(store: &S) {
     let mut s = session(store);
-    s.post(NAME, b"a").unwrap();
+    has(s.messages()).post(NAME, b"a").unwrap();
     begin(&mut s);
     assert_eq!(take(&mut s).as_deref(), Some("a"), "a message can be taken inside");
     assert_eq!(take(&mut s), None, "once");
-    let waiting = s.receive(NAME, Some(PATIENCE));
+    let waiting = has(s.messages()).receive(NAME, Some(PATIENCE));
     assert_error!(waiting, Error::TransactionState(_), "a receipt that would have to wait inside");
     s.rollback().unwrap();
     begin(&mut s);
@@ -253,17 +251,16 @@ where
     assert_eq!(take(&mut s), None, "a commit takes it");
 }
 
-fn a_removed_channel_is_empty<S: Store>(store: &S)
-where
-    S::Session: Messages,
-{
+fn a_removed_channel_is_empty<S: Store>(store: &S) {
     let mut s = session(store);
-    s.create_channel(NAME, ChannelOptions { messages: 1, ..ChannelOptions::default() }).unwrap();
-    s.post(NAME, b"a").unwrap();
-    s.remove_channel(NAME).unwrap();
-    s.remove_channel(NAME).unwrap();
+    has(s.messages())
+        .create_channel(NAME, ChannelOptions { messages: 1, ..ChannelOptions::default() })
+        .unwrap();
+    has(s.messages()).post(NAME, b"a").unwrap();
+    has(s.messages()).remove_channel(NAME).unwrap();
+    has(s.messages()).remove_channel(NAME).unwrap();
     assert_eq!(take(&mut s), None, "its messages are gone");
-    s.post(NAME, b"b").unwrap();
-    s.post(NAME, b"c").expect("its bounds too");
+    has(s.messages()).post(NAME, b"b").unwrap();
+    has(s.messages()).post(NAME, b"c").expect("its bounds too");
     assert_eq!((take(&mut s).as_deref(), take(&mut s).as_deref()), (Some("b"), Some("c")));
 }

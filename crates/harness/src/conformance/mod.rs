@@ -1,7 +1,8 @@
 //! What every back end must do, as tests that bring no store of their own.
 //!
 //! Each area is a function that takes the maker of new, empty stores; a back end calls them one by one
-//! from its own tests, or all by [`run`]. They panic at the first thing that is not as promised.
+//! from its own tests, or all by [`run`]. They panic at the first thing that is not as promised. An area about a facet answers
+//! whether the back end has it ([`Verdict`]), so that what it lacks is said, and not passed over.
 //!
 //! Invariants
 //! - Threads meet by barriers and channels. A time limit only bounds how long a lost wake-up is waited
@@ -10,28 +11,35 @@
 //!
 //! Deliberately absent: the death of processes and machines (see the kill storm and crash simulator).
 
-mod few;
+mod bounds;
 mod isolation;
+mod later;
 mod limits;
 mod locks;
 mod map;
 mod messages;
+mod optimistic;
+mod pages;
 mod pieces;
 mod rendezvous;
 mod transactions;
 mod update;
 mod watches;
 
+use std::fmt;
 use std::time::Duration;
 
-use perilune_store::{Locks, Messages, Result, Session, Store, TransactionOptions, Watch};
+use perilune_store::{Result, Session, Store, TransactionOptions};
 
-pub use few::few;
+pub use bounds::bounds;
 pub use isolation::isolation;
+pub use later::{deferral, read_sets};
 pub use limits::limits;
 pub use locks::locks;
 pub use map::map;
 pub use messages::messages;
+pub use optimistic::optimistic;
+pub use pages::pages;
 pub use pieces::pieces;
 pub use transactions::transactions;
 pub use update::update;
@@ -40,24 +48,65 @@ pub use watches::watches;
 /// A wait that lasts longer than this has been forgotten.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs every area.
+/// What became of an area that is about a facet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "an area that a back end lacks must not pass silently"]
+pub enum Verdict {
+    /// The back end has the facet, and keeps what it promises.
+    Kept,
+    /// It has no such facet: nothing was tried.
+    Missing,
+}
+
+/// What [`run`] has found: every area, in the order in which they were tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report(pub Vec<(&'static str, Verdict)>);
+
+impl Report {
+    /// The facets that the back end lacks.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.0.iter().filter(|(_, verdict)| *verdict == Verdict::Missing).map(|(area, _)| *area).collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(area, verdict)| match verdict {
+            Verdict::Kept => writeln!(f, "{area}: kept"),
+            Verdict::Missing => writeln!(f, "{area}: MISSING, not tried"),
+        })
+    }
+}
+
+/// Runs every area, and says which the back end lacks.
 ///
 /// # Panics
 /// When a store of `make` does not keep the contract.
-pub fn run<S: Store>(make: impl Fn() -> S)
-where
-    S::Session: Locks + Watch + Messages,
-{
+pub fn run<S: Store>(make: impl Fn() -> S) -> Report {
     map(&make);
+    pages(&make);
     pieces(&make);
     update(&make);
-    few(&make);
     transactions(&make);
     isolation(&make);
     limits(&make);
-    locks(&make);
-    watches(&make);
-    messages(&make);
+    let core = ["map", "pages", "pieces", "update", "transactions", "isolation", "limits"];
+    let facets = [
+        ("locks", locks(&make)),
+        ("watches", watches(&make)),
+        ("messages", messages(&make)),
+        ("deferral", deferral(&make)),
+        ("optimistic", optimistic(&make)),
+        ("read sets", read_sets(&make)),
+        ("bounds", bounds(&make)),
+    ];
+    Report(core.into_iter().map(|area| (area, Verdict::Kept)).chain(facets).collect())
+}
+
+/// A facet of a back end that has it.
+fn has<T>(facet: Option<&mut T>) -> &mut T {
+    facet.expect("a session has a facet for all of its life")
 }
 
 fn session<S: Store>(store: &S) -> S::Session {

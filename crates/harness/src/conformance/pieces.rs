@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use perilune_store::{copy_pieces, put_piece, Error, Session, Store, TransactionOptions};
+use perilune_store::{copy_pieces, put_piece, Bulk, Error, Session, Store, TransactionOptions, Transactions};
 
 use super::{session, value};
 
@@ -14,7 +14,6 @@ pub fn pieces<S: Store>(make: &impl Fn() -> S) {
     glances_show_the_beginning(&make());
     pieces_are_written(&make());
     written_pieces_belong_to_their_level(&make());
-    long_reads_are_refused_to_who_asks_for_that(&make());
 }
 
 /// The first bytes.
@@ -25,13 +24,13 @@ fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at % 251) as u8 ^ (at / 251) as u8).collect()
 }
 
-fn piece(s: &mut impl Session, key: &[u8], pieces: &[Range<usize>]) -> Option<(usize, Vec<u8>)> {
+fn piece(s: &mut impl Bulk, key: &[u8], pieces: &[Range<usize>]) -> Option<(usize, Vec<u8>)> {
     let mut out = b"stale".to_vec();
     let length = s.get_pieces(key, pieces, &mut out).unwrap_or_else(|error| panic!("pieces: {error}"));
     length.map(|length| (length, out))
 }
 
-fn check(s: &mut impl Session, key: &[u8], whole: &[u8]) {
+fn check(s: &mut impl Bulk, key: &[u8], whole: &[u8]) {
     let len = whole.len();
     let one = |range: Range<usize>| vec![range];
     let ranges = [
@@ -81,15 +80,6 @@ fn pieces_are_read_in_transactions<S: Store>(store: &S) {
     check(&mut s, b"c\0", b"short");
     s.commit().unwrap();
     check(&mut s, b"b\0", &old);
-    if s.begin_brief().unwrap() {
-        check(&mut s, b"a\0", &new);
-        check(&mut s, b"c\0", b"short");
-        assert_eq!(piece(&mut s, b"d\0", FIRST), None, "of nothing");
-        s.set(b"c\0", b"shorter").unwrap();
-        check(&mut s, b"c\0", b"shorter");
-        assert!(s.end_brief(true).unwrap(), "nobody was in the way");
-        check(&mut s, b"c\0", b"shorter");
-    }
 }
 
 fn a_piece_that_changes_is_a_conflict<S: Store>(store: &S) {
@@ -219,35 +209,4 @@ fn written_pieces_belong_to_their_level<S: Store>(store: &S) {
     s.set(b"a\0", b"short").unwrap();
     s.commit().unwrap();
     assert_eq!(value(&mut other, b"a\0").as_deref(), Some(&b"short"[..]));
-}
-
-/// Who may not be kept for long is told how much it would be; other reads go on. Not every store does that.
-fn long_reads_are_refused_to_who_asks_for_that<S: Store>(store: &S) {
-    let mut s = session(store);
-    s.set(b"a\0", b"short").unwrap();
-    s.set(b"b\0", &bytes(70_000)).unwrap();
-    s.limit_reads(10_000);
-    if !s.is_beyond(10_001) {
-        return;
-    }
-    let (mut key, mut out) = (Vec::new(), Vec::new());
-    for brief in [false, true] {
-        if brief && !s.begin_brief().unwrap() {
-            continue;
-        }
-        let refused = s.get(b"b\0", &mut out);
-        assert!(matches!(refused, Err(Error::LongRead { bytes: 70_000 })), "{refused:?}");
-        let refused = s.next(b"a\0", false, &mut key, Some(&mut out));
-        assert!(matches!(refused, Err(Error::LongRead { bytes: 70_000 })), "{refused:?}");
-        let refused = s.get_pieces(b"b\0", &[0..6_000, 9_000..13_001], &mut out);
-        assert!(matches!(refused, Err(Error::LongRead { bytes: 10_001 })), "{refused:?}");
-        assert!(piece(&mut s, b"b\0", &[0..6_000, 69_000..90_000]).is_some(), "7,000 bytes are few enough");
-        assert!(s.next(b"a\0", false, &mut key, None).unwrap(), "without its value it is found");
-        assert_eq!(value(&mut s, b"a\0").as_deref(), Some(&b"short"[..]));
-        if brief {
-            assert!(s.end_brief(true).unwrap(), "a refusal does not end it");
-        }
-    }
-    s.limit_reads(0);
-    assert!(value(&mut s, b"b\0") == Some(bytes(70_000)), "without a limit");
 }

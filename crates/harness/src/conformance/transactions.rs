@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use perilune_store::{transact, Error, Presence, Result, Session, Store, TransactionOptions, Write};
+use perilune_store::{
+    transact, Error, Presence, Result, Session, Store, TransactionOptions, Transactions, Write,
+};
 
 use super::{assert_error, begin, keys, session, value};
 

@@ -2,38 +2,36 @@
 
 use std::time::Duration;
 
-use perilune_store::{Error, Session, Store, Watch, WatchId, WatchRequest, WatchScope};
+use perilune_store::{Error, Facets, Session, Store, Transactions, Watch, WatchId, WatchRequest, WatchScope};
 
-use super::{assert_error, begin, session, PATIENCE};
+use super::{assert_error, begin, has, session, Verdict, PATIENCE};
 use crate::number;
 
 /// Watches.
-pub fn watches<S: Store>(make: &impl Fn() -> S)
-where
-    S::Session: Watch,
-{
+pub fn watches<S: Store>(make: &impl Fn() -> S) -> Verdict {
+    if session(&make()).watches().is_none() {
+        return Verdict::Missing;
+    }
     every_kind_of_write_touches(&make());
     each_of_several_requests_counts(&make());
     nothing_is_lost_between_registration_and_wait(&make());
     a_waiting_thread_is_woken(&make());
     a_quiet_watch_times_out(&make());
     misuse_is_refused(&make());
+    Verdict::Kept
 }
 
-fn watch(s: &mut impl Watch, key: &[u8], scope: WatchScope) -> WatchId {
-    s.watch(&[WatchRequest { key, scope }]).expect("a watch")
+fn watch(s: &mut impl Facets, key: &[u8], scope: WatchScope) -> WatchId {
+    has(s.watches()).watch(&[WatchRequest { key, scope }]).expect("a watch")
 }
 
 /// Waits with zero until nothing more is reported: reports that touch nothing are allowed.
-fn drain(s: &mut impl Watch, id: WatchId) {
-    let quiet = (0..1_000).any(|_| !s.wait(id, Some(Duration::ZERO)).expect("a wait"));
+fn drain(s: &mut impl Facets, id: WatchId) {
+    let quiet = (0..1_000).any(|_| !has(s.watches()).wait(id, Some(Duration::ZERO)).expect("a wait"));
     assert!(quiet, "a watch reports again and again though nobody writes");
 }
 
-fn every_kind_of_write_touches<S: Store>(store: &S)
-where
-    S::Session: Watch,
-{
+fn every_kind_of_write_touches<S: Store>(store: &S) {
     type Step<S> = fn(&mut S);
     let writes: [(&str, Step<S::Session>); 7] = [
         ("set", |s| s.set(b"w\0\x01", b"1").unwrap()),
@@ -60,46 +58,46 @@ where
         }
         write(&mut writer);
         for (place, id) in places {
-            assert!(s.wait(id, Some(PATIENCE)).unwrap(), "{name} does not wake a watch of {place}");
+            assert!(
+                has(s.watches()).wait(id, Some(PATIENCE)).unwrap(),
+                "{name} does not wake a watch of {place}"
+            );
         }
     }
 }
 
-fn each_of_several_requests_counts<S: Store>(store: &S)
-where
-    S::Session: Watch,
-{
+fn each_of_several_requests_counts<S: Store>(store: &S) {
     let mut s = session(store);
     let requests = [
         WatchRequest { key: b"a\0\x01", scope: WatchScope::Key },
         WatchRequest { key: b"b\0", scope: WatchScope::Prefix },
     ];
-    let id = s.watch(&requests).unwrap();
+    let id = has(s.watches()).watch(&requests).unwrap();
     for key in [&b"a\0\x01"[..], b"b\0", b"b\0\x01\x02"] {
         drain(&mut s, id);
         s.set(key, b"v").unwrap();
-        assert!(s.wait(id, Some(PATIENCE)).unwrap(), "a write at {key:?} wakes, also by the own session");
+        assert!(
+            has(s.watches()).wait(id, Some(PATIENCE)).unwrap(),
+            "a write at {key:?} wakes, also by the own session"
+        );
     }
 }
 
-fn nothing_is_lost_between_registration_and_wait<S: Store>(store: &S)
-where
-    S::Session: Watch,
-{
+fn nothing_is_lost_between_registration_and_wait<S: Store>(store: &S) {
     let (mut s, mut writer) = (session(store), session(store));
     for round in 0..100 {
         let id = watch(&mut s, b"w\0", WatchScope::Key);
         number::set(&mut writer, b"w\0", round).unwrap();
-        assert!(s.wait(id, Some(PATIENCE)).unwrap(), "round {round}: a write before the wait is noticed");
-        s.unwatch(id);
+        assert!(
+            has(s.watches()).wait(id, Some(PATIENCE)).unwrap(),
+            "round {round}: a write before the wait is noticed"
+        );
+        has(s.watches()).unwatch(id);
     }
 }
 
 /// Two threads answer each other; a lost wake-up stops the game.
-fn a_waiting_thread_is_woken<S: Store>(store: &S)
-where
-    S::Session: Watch,
-{
+fn a_waiting_thread_is_woken<S: Store>(store: &S) {
     const ROUNDS: u64 = 500;
     let play = |mine: &[u8], other: &[u8], first: bool| {
         let mut s = session(store);
@@ -109,7 +107,7 @@ where
                 number::set(&mut s, mine, round).unwrap();
             }
             while number::get(&mut s, other).unwrap() < round {
-                let woken = s.wait(id, Some(PATIENCE)).unwrap();
+                let woken = has(s.watches()).wait(id, Some(PATIENCE)).unwrap();
                 assert!(woken, "round {round}: the other side's write of {other:?} was not noticed");
             }
             if !first {
@@ -123,28 +121,30 @@ where
     });
 }
 
-fn a_quiet_watch_times_out<S: Store>(store: &S)
-where
-    S::Session: Watch,
-{
+fn a_quiet_watch_times_out<S: Store>(store: &S) {
     let mut s = session(store);
     let id = watch(&mut s, b"w\0", WatchScope::Key);
     drain(&mut s, id);
-    let quiet = (0..1_000).any(|_| !s.wait(id, Some(Duration::from_millis(1))).unwrap());
+    let quiet = (0..1_000).any(|_| !has(s.watches()).wait(id, Some(Duration::from_millis(1))).unwrap());
     assert!(quiet, "without writes a wait ends by its time limit");
 }
 
-fn misuse_is_refused<S: Store>(store: &S)
-where
-    S::Session: Watch,
-{
+fn misuse_is_refused<S: Store>(store: &S) {
     let mut s = session(store);
     let id = watch(&mut s, b"w\0", WatchScope::Key);
     begin(&mut s);
-    let inside = s.wait(id, Some(Duration::ZERO));
+    let inside = has(s.watches()).wait(id, Some(Duration::ZERO));
     assert_error!(inside, Error::TransactionState(_), "a wait inside a transaction");
     s.rollback().unwrap();
-    s.unwatch(id);
-    assert_error!(s.wait(id, Some(Duration::ZERO)), Error::Invalid(_), "a wait for an ended watch");
-    assert_error!(s.watch_descriptor(id), Error::Invalid(_), "the descriptor of an ended watch");
+    has(s.watches()).unwatch(id);
+    assert_error!(
+        has(s.watches()).wait(id, Some(Duration::ZERO)),
+        Error::Invalid(_),
+        "a wait for an ended watch"
+    );
+    assert_error!(
+        has(s.watches()).watch_descriptor(id),
+        Error::Invalid(_),
+        "the descriptor of an ended watch"
+    );
 }

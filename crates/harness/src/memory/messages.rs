@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use perilune_store::{
-    transact, ChannelOptions, Error, Message, Messages, Result, Session, TransactionOptions,
+    transact, ChannelOptions, Error, Message, Messages, Result, TransactionOptions, Transactions,
 };
 
 use super::deadline;

@@ -12,11 +12,12 @@
 //! Deliberately absent: speed, durability, other processes, descriptors for watches.
 
 mod channels;
+mod facets;
 mod fault;
-mod few;
 mod locks;
 mod messages;
 mod overlay;
+mod probed;
 mod query;
 mod session;
 mod transaction;
@@ -26,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use perilune_store::{Limits, Result, Store};
+use perilune_store::{Absent, Limits, Result, Store};
 
 use channels::Channels;
 use locks::LockTable;
@@ -58,8 +59,15 @@ impl MemoryStore {
     }
 
     fn with(state: State) -> Self {
-        let limits =
-            Limits { key_bytes: 1_900, value_bytes: 16 << 20, update_bytes: 64, transaction_depth: 64 };
+        let limits = Limits {
+            key_bytes: 1_900,
+            value_bytes: 16 << 20,
+            update_bytes: 64,
+            transaction_depth: 64,
+            transaction_bytes: None,
+            transaction_operations: None,
+            transaction_time: None,
+        };
         MemoryStore { shared: Arc::new(Shared { limits, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 }
@@ -72,6 +80,8 @@ impl Default for MemoryStore {
 
 impl Store for MemoryStore {
     type Session = MemorySession;
+    type Snapshots = Absent;
+    type Reports = Absent;
 
     fn session(&self) -> Result<MemorySession> {
         let id = self.shared.lock().new_id();
@@ -80,6 +90,14 @@ impl Store for MemoryStore {
 
     fn limits(&self) -> &Limits {
         &self.shared.limits
+    }
+
+    fn snapshots(&self) -> Option<&Absent> {
+        None
+    }
+
+    fn reports(&self) -> Option<&Absent> {
+        None
     }
 }
 

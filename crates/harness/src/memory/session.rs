@@ -5,16 +5,17 @@
 //! - No foreign code (change functions, hooks) runs while the state's mutex is held.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perilune_store::{
-    put_piece, transact, Change, CommitHook, Decision, Error, FewChange, Presence, Probe, Result, Session,
-    TransactionOptions, UpdateBuffer, Write, Writes,
+    copy_pieces, count_by_entries, entry_by_step, page_by_steps, put_piece, transact, Added, Addition, Bulk,
+    Change, CommitHook, Decision, Entries, Error, Page, Presence, Result, Scan, Session, Span,
+    TransactionOptions, Transactions, UpdateBuffer, Write, Writes,
 };
 
 use super::fault::Fault;
-use super::few;
 use super::overlay::Overlay;
 use super::query::{Answer, Query};
 use super::transaction::Transaction;
@@ -78,7 +79,7 @@ impl MemorySession {
         Ok(&mut transaction.writable()?.overlay)
     }
 
-    fn check_key(&self, key: &[u8], extra: usize) -> Result<()> {
+    pub(super) fn check_key(&self, key: &[u8], extra: usize) -> Result<()> {
         let limit = self.shared.limits.key_bytes;
         if key.len() > limit + extra {
             return Err(Error::KeyTooLong { bytes: key.len(), limit });
@@ -192,10 +193,11 @@ impl Session for MemorySession {
         )
     }
 
-    fn next(
+    fn next_within(
         &mut self,
         from: &[u8],
         inclusive: bool,
+        end: &[u8],
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
@@ -205,17 +207,27 @@ impl Session for MemorySession {
             |t, state| t.next(state, from, inclusive, with_value),
             |state| Query::Next { from: from.to_vec(), inclusive, with_value }.run(state),
         )?;
-        Ok(copy(found, key, value))
+        Ok(copy(found.filter(|(key, _)| end.is_empty() || key.as_slice() < end), key, value))
     }
 
-    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
+    fn previous_within(
+        &mut self,
+        from: &[u8],
+        begin: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
         self.check_key(from, 1)?;
         let with_value = value.is_some();
         let found = self.read(
             |t, state| t.previous(state, from, with_value),
             |state| Query::Previous { from: from.to_vec(), with_value }.run(state),
         )?;
-        Ok(copy(found, key, value))
+        Ok(copy(found.filter(|(key, _)| key.as_slice() >= begin), key, value))
+    }
+
+    fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> Result<()> {
+        page_by_steps(self, span, with_values, page)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
@@ -226,22 +238,6 @@ impl Session for MemorySession {
         }
         self.overlay()?.write(key, Some(value));
         Ok(())
-    }
-
-    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
-        self.check_key(key, 0)?;
-        if self.depth() == 0 {
-            let options = TransactionOptions::default();
-            return transact(self, &options, |session| session.set_piece(key, offset, bytes));
-        }
-        self.overlay()?;
-        let mut value = Vec::new();
-        if !self.get(key, &mut value)? {
-            return Ok(None);
-        }
-        let length = put_piece(&mut value, offset, bytes, self.shared.limits.value_bytes)?;
-        self.overlay()?.write(key, Some(&value));
-        Ok(Some(length))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
@@ -262,6 +258,10 @@ impl Session for MemorySession {
         }
         self.overlay()?.remove_prefix(prefix);
         Ok(())
+    }
+
+    fn add(&mut self, key: &[u8], addition: Addition<'_>) -> Result<Added> {
+        self.update(key, addition.sum).map(|()| Added::Here)
     }
 
     fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
@@ -304,18 +304,82 @@ impl Session for MemorySession {
         Ok(matches)
     }
 
-    fn change_few(&mut self, probes: &[Probe<'_>], change: &mut FewChange<'_>) -> Result<bool> {
-        probes.iter().try_for_each(|probe| self.check_key(probe.key, 1))?;
-        if self.depth() > 0 {
-            return Ok(false);
+    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
+        self.hook = hook;
+    }
+}
+
+impl Bulk for MemorySession {
+    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
+        entry_by_step(self, scan, out)
+    }
+
+    fn are_current(&self, _entries: &Entries) -> bool {
+        false
+    }
+
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        let mut value = Vec::new();
+        if !self.get(key, &mut value)? {
+            return Ok(None);
         }
-        transact(self, &TransactionOptions::default(), |session| few::change(session, probes, change))
+        copy_pieces(&value, pieces, out);
+        Ok(Some(value.len()))
     }
 
-    fn look_few(&mut self, probes: &[Probe<'_>], look: &mut FewChange<'_>) -> Result<bool> {
-        self.change_few(probes, look)
+    fn glance_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let found = self.next_within(from, inclusive, end, key, Some(value))?;
+        value.truncate(self.shared.limits.update_bytes);
+        Ok(found)
     }
 
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        self.check_key(key, 0)?;
+        if self.depth() == 0 {
+            let options = TransactionOptions::default();
+            return transact(self, &options, |session| session.set_piece(key, offset, bytes));
+        }
+        self.overlay()?;
+        let mut value = Vec::new();
+        if !self.get(key, &mut value)? {
+            return Ok(None);
+        }
+        let length = put_piece(&mut value, offset, bytes, self.shared.limits.value_bytes)?;
+        self.overlay()?.write(key, Some(&value));
+        Ok(Some(length))
+    }
+
+    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        pairs.iter().try_for_each(|(key, value)| self.set(key, value))
+    }
+
+    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        count_by_entries(self, span, key)
+    }
+
+    fn count_groups(
+        &mut self,
+        _span: &Span<'_>,
+        _group: &dyn Fn(&[u8]) -> usize,
+        _key: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+impl Transactions for MemorySession {
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
         if let Some(transaction) = &mut self.transaction {
             let limit = self.shared.limits.transaction_depth;
@@ -372,6 +436,11 @@ impl Session for MemorySession {
         self.transaction.as_ref().map_or(0, |transaction| transaction.levels.len())
     }
 
+    fn validate(&mut self) -> Result<()> {
+        let transaction = self.transaction.as_mut().ok_or(NO_TRANSACTION)?;
+        transaction.check(&self.shared.lock())
+    }
+
     fn retry(&mut self) -> Result<()> {
         if self.transaction.is_some() {
             return Err(Error::TransactionState("a transaction is still open: roll all levels back first"));
@@ -397,15 +466,6 @@ impl Session for MemorySession {
         } else {
             0
         }
-    }
-
-    fn validate(&mut self) -> Result<()> {
-        let transaction = self.transaction.as_mut().ok_or(NO_TRANSACTION)?;
-        transaction.check(&self.shared.lock())
-    }
-
-    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
-        self.hook = hook;
     }
 }
 

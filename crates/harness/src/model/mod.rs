@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 
-use perilune_store::{Decision, Error, Presence, Result, Session, Span, Store, TransactionOptions};
+use perilune_store::{Bulk, Decision, Error, Presence, Result, Span, Store, TransactionOptions};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 pub use command::{arb_commands, Bytes, Command, Edit, Expected};
@@ -146,7 +146,7 @@ impl Model {
 }
 
 /// Does the command in `session`. `current` is the value that the model has at the command's key.
-fn run<S: Session>(session: &mut S, command: &Command, current: Option<&[u8]>) -> Result<Outcome> {
+fn run<S: Bulk>(session: &mut S, command: &Command, current: Option<&[u8]>) -> Result<Outcome> {
     // Filled with what no answer holds, so that a buffer left alone shows.
     let (mut found_key, mut found_value) = (b"stale key".to_vec(), b"stale value".to_vec());
     let outcome = match command {
@@ -201,10 +201,7 @@ fn state(result: Result<()>) -> Result<Outcome> {
 ///
 /// # Errors
 /// The text names the command by its place, the model's answer and the session's.
-pub fn run_against_model(
-    session: &mut impl Session,
-    commands: &[Command],
-) -> std::result::Result<(), String> {
+pub fn run_against_model(session: &mut impl Bulk, commands: &[Command]) -> std::result::Result<(), String> {
     let mut model = Model::default();
     for (index, command) in commands.iter().enumerate() {
         if matches!(command, Command::Begin) && model.depth() == DEPTH {
@@ -220,7 +217,7 @@ pub fn run_against_model(
 
 fn one(
     model: &mut Model,
-    session: &mut impl Session,
+    session: &mut impl Bulk,
     command: &Command,
     place: &str,
 ) -> std::result::Result<(), String> {
@@ -239,7 +236,7 @@ fn one(
     ))
 }
 
-fn scan(model: &mut Model, session: &mut impl Session) -> std::result::Result<(), String> {
+fn scan(model: &mut Model, session: &mut impl Bulk) -> std::result::Result<(), String> {
     let first = Command::Next { from: Bytes(Vec::new()), inclusive: true, with_value: true };
     one(model, session, &first, "the scan forward")?;
     let keys: Vec<Vec<u8>> = model.map().keys().cloned().collect();

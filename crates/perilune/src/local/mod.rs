@@ -16,8 +16,9 @@ mod map;
 use std::ops::Range;
 
 use perilune_store::{
-    copy_pieces, put_piece, Change, CommitHook, Decision, Error, Presence, Result, Session,
-    TransactionOptions, UpdateBuffer,
+    copy_pieces, count_by_entries, entry_by_step, page_by_steps, put_piece, Added, Addition, Bulk, Change,
+    CommitHook, Decision, Entries, Error, Page, Presence, Result, Scan, Session, Span, TransactionOptions,
+    Transactions, UpdateBuffer,
 };
 
 use self::map::ByteMap;
@@ -70,17 +71,6 @@ impl Session for LocalTrees {
         })
     }
 
-    fn get_pieces(
-        &mut self,
-        key: &[u8],
-        pieces: &[Range<usize>],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<usize>> {
-        let Some(value) = self.map.get(key) else { return Ok(None) };
-        copy_pieces(value, pieces, out);
-        Ok(Some(value.len()))
-    }
-
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {
         Ok(Presence {
             value: self.map.get(key).is_some(),
@@ -88,29 +78,34 @@ impl Session for LocalTrees {
         })
     }
 
-    fn next(
+    fn next_within(
         &mut self,
         from: &[u8],
         inclusive: bool,
+        end: &[u8],
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
-        Ok(answer(self.map.after(from, inclusive), key, value))
+        let found = self.map.after(from, inclusive);
+        Ok(answer(found.filter(|(key, _)| end.is_empty() || key.as_slice() < end), key, value))
     }
 
-    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
-        Ok(answer(self.map.before(from), key, value))
+    fn previous_within(
+        &mut self,
+        from: &[u8],
+        begin: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        Ok(answer(self.map.before(from).filter(|(key, _)| key.as_slice() >= begin), key, value))
+    }
+
+    fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> Result<()> {
+        page_by_steps(self, span, with_values, page)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(key, value)
-    }
-
-    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
-        let Some(mut value) = self.map.get(key).cloned() else { return Ok(None) };
-        let length = put_piece(&mut value, offset, bytes, limits::VALUE_BYTES)?;
-        self.write(key, &value)?;
-        Ok(Some(length))
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
@@ -120,6 +115,10 @@ impl Session for LocalTrees {
     fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
         self.map.remove_prefix(prefix);
         Ok(())
+    }
+
+    fn add(&mut self, key: &[u8], addition: Addition<'_>) -> Result<Added> {
+        self.update(key, addition.sum).map(|()| Added::Here)
     }
 
     fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
@@ -150,6 +149,68 @@ impl Session for LocalTrees {
         Ok(true)
     }
 
+    fn set_commit_hook(&mut self, _hook: Option<CommitHook>) {}
+}
+
+impl Bulk for LocalTrees {
+    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
+        entry_by_step(self, scan, out)
+    }
+
+    fn are_current(&self, _entries: &Entries) -> bool {
+        false
+    }
+
+    fn get_pieces(
+        &mut self,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        let Some(value) = self.map.get(key) else { return Ok(None) };
+        copy_pieces(value, pieces, out);
+        Ok(Some(value.len()))
+    }
+
+    fn glance_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let found = self.next_within(from, inclusive, end, key, Some(value))?;
+        value.truncate(size_of::<UpdateBuffer>());
+        Ok(found)
+    }
+
+    fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
+        let Some(mut value) = self.map.get(key).cloned() else { return Ok(None) };
+        let length = put_piece(&mut value, offset, bytes, limits::VALUE_BYTES)?;
+        self.write(key, &value)?;
+        Ok(Some(length))
+    }
+
+    fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        pairs.iter().try_for_each(|(key, value)| self.set(key, value))
+    }
+
+    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        count_by_entries(self, span, key)
+    }
+
+    fn count_groups(
+        &mut self,
+        _span: &Span<'_>,
+        _group: &dyn Fn(&[u8]) -> usize,
+        _key: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+impl Transactions for LocalTrees {
     fn begin(&mut self, _options: &TransactionOptions) -> Result<()> {
         self.map.begin();
         Ok(())
@@ -175,6 +236,10 @@ impl Session for LocalTrees {
         self.map.depth()
     }
 
+    fn validate(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn retry(&mut self) -> Result<()> {
         Ok(())
     }
@@ -184,10 +249,4 @@ impl Session for LocalTrees {
     fn restarts(&self) -> u32 {
         0
     }
-
-    fn validate(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn set_commit_hook(&mut self, _hook: Option<CommitHook>) {}
 }

@@ -32,11 +32,6 @@ pub(super) fn to_error(line: &str, address: &str) -> StoreError {
     }
 }
 
-/// An error of arithmetic in a server's line.
-pub(super) fn arithmetic_in(line: &str) -> Option<ArithmeticError> {
-    arithmetic_of(line.split(' ').next().unwrap_or(""))
-}
-
 fn answered(code: ErrorCode, text: String) -> StoreError {
     StoreError::Answered { code: code.number(), text }
 }
@@ -89,7 +84,8 @@ mod tests {
             assert_eq!((back.code(), back.to_string()), (code, text));
         }
         let inexact = Error::Number(ArithmeticError::Inexact);
-        assert_eq!(arithmetic_in(&line_of(&inexact)), Some(ArithmeticError::Inexact));
+        let back = Error::from(to_error(&line_of(&inexact), "tcp://a:1"));
+        assert!(matches!(back, Error::Number(ArithmeticError::Inexact)), "{back:?}");
         let refused = to_error("NOAUTH Authentication required.", "tcp://a:1").to_string();
         assert!(refused.contains("PERILUNE_PASSWORD") && refused.contains("tcp://a:1"), "{refused}");
         assert!(to_error("ERR unknown command 'x'", "tcp://a:1").to_string().contains("perilune serve"));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use perilune_key::ValueRef;
-use perilune_store::{Session as StoreSession, TransactionOptions};
+use perilune_store::{Bulk, Session as StoreSession, TransactionOptions};
 
 use super::fence;
 use super::reads;

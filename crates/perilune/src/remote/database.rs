@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use perilune_store::{Durability, Error, Limits, Result, Store};
+use perilune_store::{
+    Absent, Durability, Error, Figure, Limits, LockReport, ProcessReport, Reports, Result, Store,
+};
 
 use super::address::Address;
 use super::link::Link;
 use super::session::RemoteSession;
+use crate::limits::{WIRE_TRANSACTION_BYTES, WIRE_TRANSACTION_READS};
 use crate::OpenOptions;
 
 /// An open database behind a server; its sessions have a connection each.
@@ -40,6 +43,9 @@ impl RemoteDatabase {
                     value_bytes: greeting.value_bytes,
                     update_bytes: greeting.update_bytes,
                     transaction_depth: greeting.transaction_depth,
+                    transaction_bytes: Some(WIRE_TRANSACTION_BYTES),
+                    transaction_operations: Some(WIRE_TRANSACTION_READS),
+                    transaction_time: None,
                 },
                 read_only: options.read_only,
                 fsync: options.durability == Some(Durability::Fsync),
@@ -64,6 +70,8 @@ impl RemoteDatabase {
 
 impl Store for RemoteDatabase {
     type Session = RemoteSession;
+    type Snapshots = Absent;
+    type Reports = RemoteDatabase;
 
     fn session(&self) -> Result<RemoteSession> {
         Ok(RemoteSession::new(self))
@@ -71,5 +79,28 @@ impl Store for RemoteDatabase {
 
     fn limits(&self) -> &Limits {
         &self.shared.limits
+    }
+
+    fn snapshots(&self) -> Option<&Absent> {
+        None
+    }
+
+    fn reports(&self) -> Option<&RemoteDatabase> {
+        Some(self)
+    }
+}
+
+/// Nothing of itself: what the server does is its own affair, and is asked there.
+impl Reports for RemoteDatabase {
+    fn figures(&self) -> Result<Vec<Figure>> {
+        Ok(Vec::new())
+    }
+
+    fn locks(&self) -> Result<Vec<LockReport>> {
+        self.refuse("the list of locks")
+    }
+
+    fn processes(&self) -> Result<Vec<ProcessReport>> {
+        Ok(Vec::new())
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::Answer;
 use perilune_store::{
-    ChannelOptions, Error, LockMode, LockOwner, LockRequest, Locks, Message, Messages, Result, Session,
-    Watch, WatchId, WatchRequest, WatchScope, WhenFull,
+    Absent, ChannelOptions, Error, Facets, LockMode, LockOwner, LockRequest, Locks, Message, Messages,
+    Result, Transactions, Watch, WatchId, WatchRequest, WatchScope, WhenFull,
 };
 
 use super::link::{unexpected, Effect};
@@ -73,6 +73,44 @@ impl RemoteSession {
             Answer::Integer(truth) => Ok(*truth == 1),
             _ => Err(unexpected(name)),
         }
+    }
+}
+
+impl Facets for RemoteSession {
+    type Locks = RemoteSession;
+    type Watch = RemoteSession;
+    type Messages = RemoteSession;
+    type Deferral = Absent;
+    type Optimistic = Absent;
+    type ReadSets = Absent;
+    type Bounds = Absent;
+
+    fn locks(&mut self) -> Option<&mut RemoteSession> {
+        Some(self)
+    }
+
+    fn watches(&mut self) -> Option<&mut RemoteSession> {
+        Some(self)
+    }
+
+    fn messages(&mut self) -> Option<&mut RemoteSession> {
+        Some(self)
+    }
+
+    fn deferral(&mut self) -> Option<&mut Absent> {
+        None
+    }
+
+    fn optimistic(&mut self) -> Option<&mut Absent> {
+        None
+    }
+
+    fn read_sets(&mut self) -> Option<&mut Absent> {
+        None
+    }
+
+    fn bounds(&mut self) -> Option<&mut Absent> {
+        None
     }
 }
 

@@ -196,15 +196,6 @@ impl Link {
         self.exchange(effect, wait)
     }
 
-    /// As [`Link::call`], but an error that the server answers is an answer.
-    pub(super) fn call_raw(&mut self, name: &str, arguments: &[&[u8]], effect: Effect) -> Result<Answer> {
-        self.here()?;
-        self.fits(arguments.iter().copied())?;
-        self.request(name, arguments);
-        self.send(effect)?;
-        self.receive_raw(effect, Duration::ZERO)
-    }
-
     /// Many requests of one kind, each with its answer; the first error that one of them answers. Sends some
     /// at a time, so that neither end fills the other's buffers.
     pub(super) fn call_each<'a>(
@@ -299,15 +290,6 @@ impl Link {
     }
 
     fn receive(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
-        match self.receive_raw(effect, wait)? {
-            Answer::Error(line) => {
-                Err(codes::to_error(&String::from_utf8_lossy(&line), &self.address.shown()))
-            }
-            answer => Ok(answer),
-        }
-    }
-
-    fn receive_raw(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
         let deadline = Instant::now() + self.timeout + self.work + wait;
         loop {
             let is_long = self.start == 0 && self.input.len() > LONG_PIECE;
@@ -326,7 +308,7 @@ impl Link {
                         self.input.shrink_to(1 << 20);
                         self.start = 0;
                     }
-                    return Ok(answer);
+                    return self.told(answer);
                 }
                 Ok(None) => self.read(deadline).map_err(|error| self.lost(effect, error))?,
                 Err(error) => {
@@ -334,6 +316,16 @@ impl Link {
                     return Err(self.lost(effect, error));
                 }
             }
+        }
+    }
+
+    /// An answer, or the error that the server answers.
+    fn told(&self, answer: Answer) -> Result<Answer> {
+        match answer {
+            Answer::Error(line) => {
+                Err(codes::to_error(&String::from_utf8_lossy(&line), &self.address.shown()))
+            }
+            answer => Ok(answer),
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use perilune_resp::Answer;
 use perilune_store::{
-    Durability, Error, LockOwner, Presence, Result, Session, TransactionOptions, Write, Writes,
+    Durability, Error, LockOwner, Page, Presence, Result, Session, Span, TransactionOptions, Write, Writes,
 };
 
 use super::link::{unexpected, Effect};
@@ -19,6 +19,12 @@ use super::reads::{self, Reads};
 use super::search::{Glance, Pair, Search};
 use super::session::{flag, RemoteSession, NO_TRANSACTION};
 use crate::limits::{WIRE_TRANSACTION_BYTES, WIRE_TRANSACTION_READS};
+
+/// A key that a walk has come to, and its value.
+type Step = (Vec<u8>, Option<Vec<u8>>);
+
+/// Steps that are asked for at once at most.
+const PAGE_STEPS: usize = 1_024;
 
 /// An open transaction.
 #[derive(Default)]
@@ -103,6 +109,38 @@ impl RemoteSession {
 
     /// Asks for a page of a walk.
     fn read_ahead(&mut self, search: &Search<'_>, reach: &[u8], count: usize) -> Result<()> {
+        let (found, is_all) = self.walk(search, reach, count)?;
+        self.ahead.fill(search, reach, count, found, is_all);
+        Ok(())
+    }
+
+    /// Reads entries of a range, as many as one answer of the server holds.
+    pub(super) fn base_page(&mut self, span: &Span<'_>, with_value: bool, page: &mut Page) -> Result<()> {
+        page.clear();
+        let (from, bound) = if span.backwards { (span.high, span.low) } else { (span.low, span.high) };
+        let (forward, glance) = (!span.backwards, Glance::Whole);
+        let search = Search { forward, from, inclusive: forward, bound, with_value, glance };
+        let count = usize::try_from(span.most).unwrap_or(usize::MAX).min(PAGE_STEPS);
+        if span.low >= span.high {
+            page.end();
+            return Ok(());
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let (found, is_all) = self.walk(&search, bound, count)?;
+        for (key, value) in found {
+            page.push(&key, &value.unwrap_or_default());
+        }
+        if is_all {
+            page.end();
+        }
+        Ok(())
+    }
+
+    /// The steps that a walk takes from a search on, each with the value if that is asked for and of the key that is looked for;
+    /// and whether there are no more.
+    fn walk(&mut self, search: &Search<'_>, reach: &[u8], count: usize) -> Result<(Vec<Step>, bool)> {
         let parent = search.glance.parent().map_or_else(String::new, |parent| parent.to_string());
         let arguments = [
             flag(search.forward),
@@ -121,14 +159,12 @@ impl RemoteSession {
         let mut found = Vec::with_capacity(parts.len() / 2);
         loop {
             match (parts.next(), parts.next()) {
-                (None, _) => break,
+                (None, _) => return Ok((found, is_all == 1)),
                 (Some(Answer::Bulk(key)), Some(Answer::Bulk(value))) => found.push((key, Some(value))),
                 (Some(Answer::Bulk(key)), Some(Answer::Null)) => found.push((key, None)),
                 _ => return Err(unexpected("WALK")),
             }
         }
-        self.ahead.fill(search, reach, count, found, is_all == 1);
-        Ok(())
     }
 
     /// What the server has for a search of the open transaction.

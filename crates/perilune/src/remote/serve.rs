@@ -14,7 +14,8 @@ use std::time::Duration;
 use perilune_key::{KeyError, ValueRef};
 use perilune_resp::{Arguments, Replies};
 use perilune_store::{
-    Durability, Error as StoreError, Limits, LockOwner, Session as StoreSession, TransactionOptions, WatchId,
+    Bulk, Durability, Error as StoreError, Limits, LockOwner, Session as StoreSession, TransactionOptions,
+    WatchId,
 };
 
 use super::fence::{self, Fence};
@@ -271,7 +272,7 @@ fn hello(peer: &Peer, version: u64, replies: &mut Replies<'_>) -> Result<()> {
     }
     replies.array(5);
     replies.integer(VERSION);
-    let Limits { key_bytes, value_bytes, update_bytes, transaction_depth } = &peer.limits;
+    let Limits { key_bytes, value_bytes, update_bytes, transaction_depth, .. } = &peer.limits;
     [key_bytes, value_bytes, update_bytes, transaction_depth]
         .into_iter()
         .for_each(|limit| replies.count(*limit));

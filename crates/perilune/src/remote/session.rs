@@ -8,15 +8,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perilune_key::ArithmeticError;
 use perilune_resp::Answer;
 use perilune_store::{
-    copy_pieces, put_piece, transact, Change, CommitHook, Decision, Durability, Error, LockOwner, Presence,
-    Result, Session, TransactionOptions, UpdateBuffer,
+    copy_pieces, count_by_entries, entry_by_step, page_by_steps, put_piece, transact, Added, Addition, Bulk,
+    Change, CommitHook, Decision, Durability, Entries, Error, LockOwner, Page, Presence, Result, Scan,
+    Session, Span, TransactionOptions, Transactions, UpdateBuffer,
 };
 
 use super::ahead::Ahead;
-use super::codes;
 use super::database::{RemoteDatabase, Shared};
 use super::link::{unexpected, Effect, Link};
 use super::overlay::Seen;
@@ -67,34 +66,6 @@ impl RemoteSession {
             owners: 0,
             lockers: Vec::new(),
         }
-    }
-
-    /// Adds `by`, an encoded number, to the number at `key`, at the server; none inside a transaction, where
-    /// [`Session::update`] does it.
-    pub(crate) fn increment(
-        &mut self,
-        key: &[u8],
-        by: &[u8],
-        truncating: bool,
-    ) -> Option<Result<std::result::Result<Vec<u8>, ArithmeticError>>> {
-        if !self.is_plain() {
-            return None;
-        }
-        let refused = self.check_write(key, by);
-        Some(refused.and_then(|()| {
-            self.ahead.touch(key, key);
-            match self.link.call_raw("INCR", &[key, by, flag(truncating)], Effect::Change)? {
-                Answer::Bulk(sum) => Ok(Ok(sum)),
-                Answer::Error(line) => {
-                    let line = String::from_utf8_lossy(&line).into_owned();
-                    match codes::arithmetic_in(&line) {
-                        Some(error) => Ok(Err(error)),
-                        None => Err(codes::to_error(&line, &self.shared.address.shown())),
-                    }
-                }
-                _ => Err(unexpected("INCR")),
-            }
-        }))
     }
 
     /// Has the server run `program` as a transaction, and answers what it says.
@@ -269,6 +240,159 @@ impl Session for RemoteSession {
         Ok(is_there)
     }
 
+    fn presence(&mut self, key: &[u8]) -> Result<Presence> {
+        match self.running {
+            None => self.base_presence(key),
+            Some(_) => self.seen_presence(key),
+        }
+    }
+
+    fn next_within(
+        &mut self,
+        from: &[u8],
+        inclusive: bool,
+        end: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        self.glance_next((from, inclusive, end), Glance::Whole, key, value)
+    }
+
+    fn previous_within(
+        &mut self,
+        from: &[u8],
+        begin: &[u8],
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
+        self.glance_previous((from, begin), Glance::Whole, key, value)
+    }
+
+    fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> Result<()> {
+        if self.running.is_some() {
+            return page_by_steps(self, span, with_values, page);
+        }
+        self.base_page(span, with_values, page)
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_write(key, value)?;
+        if self.is_plain() {
+            return self.change("SET", &[key, value], key, key).map(drop);
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.set(key, value));
+        }
+        self.growing()?.overlay.set(key, Some(value));
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        self.check_write(key, &[])?;
+        if self.is_plain() {
+            return match self.change("DEL", &[key], key, key)? {
+                Answer::Integer(removed) => Ok(removed == 1),
+                _ => Err(unexpected("DEL")),
+            };
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.remove(key));
+        }
+        let there = self.sees_value(key)?;
+        if there {
+            self.growing()?.overlay.set(key, None);
+        }
+        Ok(there)
+    }
+
+    fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
+        self.check_write(prefix, &[])?;
+        if self.is_plain() {
+            let end = [prefix, &[0xFF]].concat();
+            return self.change("KILL", &[prefix], prefix, &end).map(drop);
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.remove_prefix(prefix));
+        }
+        self.growing()?.overlay.remove_prefix(prefix);
+        Ok(())
+    }
+
+    fn add(&mut self, key: &[u8], addition: Addition<'_>) -> Result<Added> {
+        if !self.is_plain() {
+            return self.update(key, addition.sum).map(|()| Added::Here);
+        }
+        let mut by = Vec::new();
+        (addition.by)(&mut by);
+        self.check_write(key, &by)?;
+        match self.change("INCR", &[key, &by, flag(addition.truncating)], key, key)? {
+            Answer::Bulk(sum) => Ok(Added::There(sum)),
+            _ => Err(unexpected("INCR")),
+        }
+    }
+
+    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
+        if self.running.is_none() {
+            return self.alone(|session| session.update(key, change));
+        }
+        self.check_write(key, &[])?;
+        let (mut value, mut buffer): (Vec<u8>, UpdateBuffer) = (Vec::new(), [0; 64]);
+        let current = self.get(key, &mut value)?.then_some(&value[..]);
+        let shown = current.map(|value| &value[..value.len().min(self.shared.limits.update_bytes)]);
+        match change(shown, &mut buffer)? {
+            Decision::Keep => Ok(()),
+            Decision::Remove => self.remove(key).map(drop),
+            Decision::Write(bytes) => match buffer.get(..bytes) {
+                Some(value) => self.set(key, value),
+                None => Err(Error::Internal("an update wrote past its buffer".to_owned())),
+            },
+        }
+    }
+
+    fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.check_write(key, new.unwrap_or(&[]))?;
+        if self.is_plain() {
+            let arguments = [
+                key,
+                flag(expected.is_some()),
+                expected.unwrap_or(&[]),
+                flag(new.is_some()),
+                new.unwrap_or(&[]),
+            ];
+            return match self.change("CAS", &arguments, key, key)? {
+                Answer::Integer(done) => Ok(done == 1),
+                _ => Err(unexpected("CAS")),
+            };
+        }
+        if self.running.is_none() {
+            return self.alone(|session| session.compare_and_set(key, expected, new));
+        }
+        let mut value = Vec::new();
+        let current = self.get(key, &mut value)?.then_some(&value[..]);
+        if current != expected {
+            return Ok(false);
+        }
+        match new {
+            Some(new) => self.set(key, new)?,
+            None => drop(self.remove(key)?),
+        }
+        Ok(true)
+    }
+
+    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
+        self.hook = hook;
+    }
+}
+
+impl Bulk for RemoteSession {
+    fn entries(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<bool> {
+        entry_by_step(self, scan, out)
+    }
+
+    fn are_current(&self, _entries: &Entries) -> bool {
+        false
+    }
+
     fn get_pieces(
         &mut self,
         key: &[u8],
@@ -323,58 +447,17 @@ impl Session for RemoteSession {
         Ok(found)
     }
 
-    fn presence(&mut self, key: &[u8]) -> Result<Presence> {
-        match self.running {
-            None => self.base_presence(key),
-            Some(_) => self.seen_presence(key),
-        }
-    }
-
-    fn next(
-        &mut self,
-        from: &[u8],
-        inclusive: bool,
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        self.next_within(from, inclusive, &[], key, value)
-    }
-
-    fn next_within(
+    fn glance_within(
         &mut self,
         from: &[u8],
         inclusive: bool,
         end: &[u8],
         key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
+        value: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.glance_next((from, inclusive, end), Glance::Whole, key, value)
-    }
-
-    fn previous(&mut self, from: &[u8], key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> Result<bool> {
-        self.previous_within(from, &[], key, value)
-    }
-
-    fn previous_within(
-        &mut self,
-        from: &[u8],
-        begin: &[u8],
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        self.glance_previous((from, begin), Glance::Whole, key, value)
-    }
-
-    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.check_write(key, value)?;
-        if self.is_plain() {
-            return self.change("SET", &[key, value], key, key).map(drop);
-        }
-        if self.running.is_none() {
-            return self.alone(|session| session.set(key, value));
-        }
-        self.growing()?.overlay.set(key, Some(value));
-        Ok(())
+        let found = self.next_within(from, inclusive, end, key, Some(value))?;
+        value.truncate(self.shared.limits.update_bytes);
+        Ok(found)
     }
 
     fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
@@ -410,85 +493,21 @@ impl Session for RemoteSession {
         rest.first().map_or(Ok(()), |(key, value)| self.check_write(key, value))
     }
 
-    fn remove(&mut self, key: &[u8]) -> Result<bool> {
-        self.check_write(key, &[])?;
-        if self.is_plain() {
-            return match self.change("DEL", &[key], key, key)? {
-                Answer::Integer(removed) => Ok(removed == 1),
-                _ => Err(unexpected("DEL")),
-            };
-        }
-        if self.running.is_none() {
-            return self.alone(|session| session.remove(key));
-        }
-        let there = self.sees_value(key)?;
-        if there {
-            self.growing()?.overlay.set(key, None);
-        }
-        Ok(there)
+    fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        count_by_entries(self, span, key)
     }
 
-    fn remove_prefix(&mut self, prefix: &[u8]) -> Result<()> {
-        self.check_write(prefix, &[])?;
-        if self.is_plain() {
-            let end = [prefix, &[0xFF]].concat();
-            return self.change("KILL", &[prefix], prefix, &end).map(drop);
-        }
-        if self.running.is_none() {
-            return self.alone(|session| session.remove_prefix(prefix));
-        }
-        self.growing()?.overlay.remove_prefix(prefix);
-        Ok(())
+    fn count_groups(
+        &mut self,
+        _span: &Span<'_>,
+        _group: &dyn Fn(&[u8]) -> usize,
+        _key: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
+        Ok(None)
     }
+}
 
-    fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
-        if self.running.is_none() {
-            return self.alone(|session| session.update(key, change));
-        }
-        self.check_write(key, &[])?;
-        let (mut value, mut buffer): (Vec<u8>, UpdateBuffer) = (Vec::new(), [0; 64]);
-        let current = self.get(key, &mut value)?.then_some(&value[..]);
-        let shown = current.map(|value| &value[..value.len().min(self.shared.limits.update_bytes)]);
-        match change(shown, &mut buffer)? {
-            Decision::Keep => Ok(()),
-            Decision::Remove => self.remove(key).map(drop),
-            Decision::Write(bytes) => match buffer.get(..bytes) {
-                Some(value) => self.set(key, value),
-                None => Err(Error::Internal("an update wrote past its buffer".to_owned())),
-            },
-        }
-    }
-
-    fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
-        self.check_write(key, new.unwrap_or(&[]))?;
-        if self.is_plain() {
-            let arguments = [
-                key,
-                flag(expected.is_some()),
-                expected.unwrap_or(&[]),
-                flag(new.is_some()),
-                new.unwrap_or(&[]),
-            ];
-            return match self.change("CAS", &arguments, key, key)? {
-                Answer::Integer(done) => Ok(done == 1),
-                _ => Err(unexpected("CAS")),
-            };
-        }
-        if self.running.is_none() {
-            return self.alone(|session| session.compare_and_set(key, expected, new));
-        }
-        let mut value = Vec::new();
-        let current = self.get(key, &mut value)?.then_some(&value[..]);
-        if current != expected {
-            return Ok(false);
-        }
-        match new {
-            Some(new) => self.set(key, new)?,
-            None => drop(self.remove(key)?),
-        }
-        Ok(true)
-    }
-
+impl Transactions for RemoteSession {
     fn begin(&mut self, options: &TransactionOptions) -> Result<()> {
         let limit = self.shared.limits.transaction_depth;
         if self.depth() >= limit {
@@ -562,6 +581,14 @@ impl Session for RemoteSession {
         self.running.as_ref().map_or(0, |running| running.overlay.depth())
     }
 
+    fn validate(&mut self) -> Result<()> {
+        if self.send_commit(false)? {
+            Ok(())
+        } else {
+            Err(Error::Conflict)
+        }
+    }
+
     fn retry(&mut self) -> Result<()> {
         let Some(series) = &mut self.series else { return Ok(()) };
         if Instant::now() >= series.deadline {
@@ -577,17 +604,5 @@ impl Session for RemoteSession {
 
     fn restarts(&self) -> u32 {
         self.series.as_ref().map_or(0, |series| series.tries)
-    }
-
-    fn validate(&mut self) -> Result<()> {
-        if self.send_commit(false)? {
-            Ok(())
-        } else {
-            Err(Error::Conflict)
-        }
-    }
-
-    fn set_commit_hook(&mut self, hook: Option<CommitHook>) {
-        self.hook = hook;
     }
 }

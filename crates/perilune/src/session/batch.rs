@@ -3,7 +3,7 @@
 use std::fmt;
 
 use perilune_key::{append, Value};
-use perilune_store::Session as StoreSession;
+use perilune_store::{Bulk, Facets, Optimistic};
 
 use crate::{Error, IntoValue, Node, NodeRef, Result, Session};
 
@@ -295,7 +295,8 @@ impl Session {
                 _ => pairs.push(pair),
             }
         }
-        Ok(self.trees.database.set_all_if_alone(&pairs)?)
+        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(false) };
+        Ok(optimistic.set_all_unless_parents(&pairs)?)
     }
 
     /// The nodes with a value in the subtree of `node` (itself included), as of one moment: for

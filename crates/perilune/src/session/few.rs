@@ -2,7 +2,7 @@
 //! at the price of a single write.
 
 use perilune_key::{decode_int, ValueRef};
-use perilune_store::{Look, Probe as StoreProbe, Session as StoreSession};
+use perilune_store::{Facets, Look, Optimistic, Probe as StoreProbe};
 
 use crate::backend::BackendSession;
 use crate::{IntoValue, NodeRef, Result, Session};
@@ -45,7 +45,7 @@ impl<'a> Probe<'a> {
 /// What lies at the nodes of some probes while nobody else can change it, and what is to be written there. Probes are
 /// named by their index.
 pub struct Few<'f> {
-    few: &'f mut dyn perilune_store::Few,
+    few: &'f mut dyn perilune_store::Probed,
     /// The value being written.
     encoded: &'f mut Vec<u8>,
     failed: bool,
@@ -155,8 +155,8 @@ impl Session {
         probes: &[Probe<'_>],
         mut change: impl FnMut(&mut Few<'_>) -> bool,
     ) -> Result<bool> {
-        self.at_probes(probes, |database, probes, encoded| {
-            database.change_few(probes, &mut |few| {
+        self.at_probes(probes, |optimistic, probes, encoded| {
+            optimistic.change_probed(probes, &mut |few| {
                 let mut few = Few { few, encoded, failed: false };
                 let is_wanted = change(&mut few);
                 Ok(is_wanted && !few.failed)
@@ -175,8 +175,8 @@ impl Session {
         probes: &[Probe<'_>],
         mut look: impl FnMut(&mut Few<'_>) -> bool,
     ) -> Result<bool> {
-        self.at_probes(probes, |database, probes, encoded| {
-            database.look_few(probes, &mut |few| Ok(look(&mut Few { few, encoded, failed: false })))
+        self.at_probes(probes, |optimistic, probes, encoded| {
+            optimistic.look_probed(probes, &mut |few| Ok(look(&mut Few { few, encoded, failed: false })))
         })
     }
 
@@ -185,12 +185,17 @@ impl Session {
     fn at_probes(
         &mut self,
         probes: &[Probe<'_>],
-        run: impl FnOnce(&mut BackendSession, &[StoreProbe<'_>], &mut Vec<u8>) -> perilune_store::Result<bool>,
+        run: impl FnOnce(
+            &mut <BackendSession as Facets>::Optimistic,
+            &[StoreProbe<'_>],
+            &mut Vec<u8>,
+        ) -> perilune_store::Result<bool>,
     ) -> Result<bool> {
         if probes.len() > FEW || probes.iter().any(|probe| probe.node.is_local()) {
             return Ok(false);
         }
         let Session { trees, encoded, end, .. } = self;
+        let Some(optimistic) = trees.database.optimistic() else { return Ok(false) };
         end.clear();
         for probe in probes.iter().filter(|probe| probe.look == Look::Previous) {
             end.extend_from_slice(probe.node.encoded());
@@ -205,6 +210,6 @@ impl Session {
             }
             *to = StoreProbe { key, look: *look };
         }
-        Ok(run(&mut trees.database, &all[..probes.len()], encoded)?)
+        Ok(run(optimistic, &all[..probes.len()], encoded)?)
     }
 }

@@ -19,7 +19,7 @@ mod walk;
 
 use std::fmt;
 
-use perilune_store::{LockOwner, Locks, Session as StoreSession};
+use perilune_store::{Bounds, Facets, LockOwner, Locks, Transactions};
 
 use crate::backend::{Backend, BackendSession};
 use crate::local::LocalTrees;
@@ -90,7 +90,9 @@ impl Session {
     /// there were none. For programs that keep sessions for long.
     #[inline]
     pub fn shrink(&mut self) {
-        self.trees.database.shrink(BUFFER_BYTES);
+        if let Some(bounds) = self.trees.database.bounds() {
+            bounds.shrink(BUFFER_BYTES);
+        }
         for buffer in [&mut self.value, &mut self.encoded] {
             if buffer.capacity() > BUFFER_BYTES {
                 *buffer = Vec::new();

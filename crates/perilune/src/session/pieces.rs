@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use perilune_key::ValueRef;
-use perilune_store::Session as StoreSession;
+use perilune_store::{Bounds, Bulk, Facets};
 
 use crate::value::type_name;
 use crate::{Error, NodeRef, Result, Session};
@@ -128,7 +128,9 @@ impl Session {
     /// in no time ([`Error::is_long_read`]); 0: none is. For a thread that others wait for: what is refused is left to
     /// another one.
     pub fn limit_reads(&mut self, bytes: usize) {
-        self.trees.database.limit_reads(bytes);
+        if let Some(bounds) = self.trees.database.bounds() {
+            bounds.limit_reads(bytes);
+        }
     }
 
     /// Refuses as [`Session::limit_reads`] has it, for who is about to read so many bytes piece by piece.
@@ -136,7 +138,7 @@ impl Session {
     /// # Errors
     /// A long read.
     pub fn check_read(&self, bytes: usize) -> Result<()> {
-        if self.trees.database.is_beyond(bytes) {
+        if self.trees.database.file().is_some_and(|bounds| bounds.is_beyond(bytes)) {
             return Err(perilune_store::Error::LongRead { bytes }.into());
         }
         Ok(())

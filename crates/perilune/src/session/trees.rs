@@ -3,7 +3,9 @@
 //! Invariant: both have the same number of open levels, so that rolling one level back takes back
 //! what it wrote to either.
 
-use perilune_store::{Entries, Result, Scan, Session as StoreSession, TransactionOptions};
+use perilune_store::{
+    Bulk, Entries, Result, Scan, Session as StoreSession, TransactionOptions, Transactions,
+};
 
 use crate::backend::BackendSession;
 use crate::local::LocalTrees;
@@ -18,7 +20,7 @@ pub(crate) struct Trees {
 impl Trees {
     /// The tree that local nodes, or those of the database, live in.
     #[inline]
-    pub(crate) fn of(&mut self, local: bool) -> &mut dyn StoreSession {
+    pub(crate) fn of(&mut self, local: bool) -> &mut dyn Bulk {
         if local {
             &mut self.local
         } else {
@@ -58,7 +60,7 @@ impl Trees {
         self.database.glance_previous((from, begin), glance, key, value)
     }
 
-    /// [`StoreSession::entries`] for a caller that looks at so much of the keys.
+    /// [`Bulk::entries`] for a caller that looks at so much of the keys.
     pub(crate) fn glance_entries(
         &mut self,
         local: bool,
@@ -72,7 +74,7 @@ impl Trees {
         self.database.glance_entries(scan, glance, out)
     }
 
-    /// [`StoreSession::are_current`].
+    /// [`Bulk::are_current`].
     #[inline]
     pub(crate) fn are_current(&self, local: bool, entries: &Entries) -> bool {
         !local && self.database.are_current(entries)

@@ -1,7 +1,10 @@
 //! Operations on the value of one node: get, set, data, increment, compare-and-set, delete.
 
 use perilune_key::{ArithmeticError, Number, Value, ValueRef};
-use perilune_store::{Change, Decision, Error as StoreError, Session as StoreSession, UpdateBuffer};
+use perilune_store::{
+    Added, Addition, Change, Decision, Error as StoreError, Facets, Optimistic, Session as StoreSession,
+    UpdateBuffer,
+};
 
 use crate::value::type_name;
 use crate::{Error, IntoNumber, IntoValue, NodeRef, Result, Session};
@@ -213,8 +216,11 @@ impl Session {
         self.encoded.clear();
         value.encode_to(&mut self.encoded)?;
         perilune_key::range::subtree_end(node.encoded(), &mut self.end);
-        let tree = self.trees.of(node.is_local());
-        Ok(tree.set_if_alone(node.encoded(), &self.end, &self.encoded)?)
+        if node.is_local() {
+            return Ok(false);
+        }
+        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(false) };
+        Ok(optimistic.set_unless_parent(node.encoded(), &self.end, &self.encoded)?)
     }
 
     /// Replaces the value of `node` by the integer that `change` makes of it, and returns that. `None`:
@@ -246,18 +252,15 @@ impl Session {
         change: impl FnMut(Option<ValueRef<'_>>) -> Option<i64>,
     ) -> Result<Option<i64>> {
         let node = node.into();
-        let tree = self.trees.of(node.is_local());
-        revise(|update| tree.update_if_alone(node.encoded(), update), change)
+        if node.is_local() {
+            return Ok(None);
+        }
+        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(None) };
+        revise(|update| optimistic.update_unless_parent(node.encoded(), update), change)
     }
 
     #[inline]
     fn add(&mut self, node: NodeRef<'_>, by: Number, sum: Sum, truncating: bool) -> Result<Number> {
-        if !node.is_local() {
-            let encode = |out: &mut Vec<u8>| ValueRef::from(by).encode_into(out);
-            if let Some(there) = self.trees.database.increment_there(node.encoded(), encode, truncating) {
-                return Ok(ValueRef::decode(&there??)?.as_number()?);
-            }
-        }
         let mut result = [0; 64];
         let mut outcome = Ok(0);
         let mut change = |current: Option<&[u8]>, buffer: &mut UpdateBuffer| {
@@ -272,12 +275,14 @@ impl Session {
             }
         };
         let changed = if node.is_local() {
-            self.trees.local.update(node.encoded(), &mut change)
+            self.trees.local.update(node.encoded(), &mut change).map(|()| Added::Here)
         } else {
-            self.trees.database.update(node.encoded(), &mut change)
+            let encode = |out: &mut Vec<u8>| ValueRef::from(by).encode_into(out);
+            self.trees.database.add(node.encoded(), Addition { by: &encode, truncating, sum: &mut change })
         };
         match changed {
-            Ok(()) => Ok(ValueRef::decode(&result[..outcome?])?.as_number()?),
+            Ok(Added::There(sum)) => Ok(ValueRef::decode(&sum)?.as_number()?),
+            Ok(Added::Here) => Ok(ValueRef::decode(&result[..outcome?])?.as_number()?),
             Err(StoreError::Refused(why)) if why.is_empty() => match outcome {
                 Err(error) => Err(error.into()),
                 Ok(_) => Err(StoreError::Refused(why).into()),

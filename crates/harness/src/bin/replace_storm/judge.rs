@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use perilune_engine::{Database, OpenOptions, Session};
-use perilune_store::{Durability, Error, Session as _, Store};
+use perilune_store::{Durability, Error, Reports, Session as _, Store};
 
 use crate::{content, worker};
 

@@ -8,7 +8,7 @@ use perilune_engine::Database;
 use perilune_harness::bank::Random;
 use perilune_shm::platform::monotonic_nanos;
 use perilune_shm::stopped::is_stopped;
-use perilune_store::Store;
+use perilune_store::{Reports, Store};
 
 use crate::board::Board;
 use crate::signal;

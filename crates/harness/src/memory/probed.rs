@@ -1,6 +1,6 @@
 //! Few keys changed at once, as a transaction: here all is seen, and keys may lie anywhere.
 
-use perilune_store::{Error, Few, FewChange, Look, Probe, Result, Session, Sight};
+use perilune_store::{Error, Look, Probe, Probed, ProbedChange, Result, Session, Sight};
 
 use super::session::MemorySession;
 
@@ -8,7 +8,7 @@ use super::session::MemorySession;
 pub(super) fn change(
     session: &mut MemorySession,
     probes: &[Probe<'_>],
-    change: &mut FewChange<'_>,
+    change: &mut ProbedChange<'_>,
 ) -> Result<bool> {
     let mut view = View { session, stands: Vec::new(), writes: Vec::new(), error: None };
     for probe in probes {
@@ -72,7 +72,7 @@ impl View<'_> {
     }
 }
 
-impl Few for View<'_> {
+impl Probed for View<'_> {
     fn sight(&self, probe: usize) -> Sight {
         match self.stands[probe] {
             Some(_) => Sight::Record,
