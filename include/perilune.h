@@ -525,7 +525,7 @@ PERILUNE_API int perilune_delete(perilune_session *session, const perilune_node 
 PERILUNE_API int perilune_kill(perilune_session *session, const perilune_node *node);
 
 /*
- * The same for a child of `parent` without building the child first. They allocate nothing.
+ * Operations on a child of `parent` without building the child first. They allocate nothing.
  */
 PERILUNE_API int perilune_get_child_int(perilune_session *session, const perilune_node *parent,
                                         int64_t subscript, perilune_value *value);

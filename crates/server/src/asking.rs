@@ -56,7 +56,7 @@ pub(crate) fn ask(context: &mut Context<'_>, arguments: Arguments<'_>, form: For
     Ok(true)
 }
 
-/// The same question for each loop of this server.
+/// One question for each loop of this server.
 fn letters(
     server: &Server,
     words: ArgumentsBuf,

@@ -229,7 +229,7 @@ impl Client {
         self.begin_visit_at(Instant::now(), clock());
     }
 
-    /// The same at a time that is known by both clocks.
+    /// Begins to run commands of this client at a time that is known by both clocks.
     #[inline]
     pub(crate) fn begin_visit_at(&mut self, now: Instant, clock: i64) {
         self.active = now;
@@ -253,7 +253,7 @@ impl Client {
         self.end_command();
     }
 
-    /// The same visit goes on, and so many nanoseconds of it have passed.
+    /// So many nanoseconds of a visit that goes on have passed.
     #[inline]
     pub(crate) fn pass(&mut self, nanoseconds: u64) {
         self.visit.1 += nanoseconds;

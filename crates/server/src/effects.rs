@@ -185,7 +185,7 @@ impl Effects {
         }
     }
 
-    /// The same whether or not anybody is known to wait.
+    /// Notes that a key is there that may not have been, whether or not anybody is known to wait.
     pub(crate) fn wake(&mut self, database: i64, key: &[u8]) {
         if !self.ready.iter().any(|(other, known)| *other == database && known == key) {
             self.ready.push((database, key.to_vec()));

@@ -149,7 +149,7 @@ impl Context<'_> {
         }
     }
 
-    /// The same of one that a script calls, no part of a transaction; it is timed by the script's stopwatch.
+    /// Runs a command that a script calls, no part of a transaction; it is timed by the script's stopwatch.
     #[inline]
     pub(crate) fn run_called(
         &mut self,
@@ -221,7 +221,7 @@ impl Context<'_> {
         self.count(command, arguments, reply, took);
     }
 
-    /// The same of one that took so many nanoseconds.
+    /// Counts a command that took so many nanoseconds.
     #[inline]
     fn count(&mut self, command: &'static Command, arguments: Arguments<'_>, reply: &[u8], took: u64) {
         let (thread, tally) = (self.client.seat.thread, &mut self.effects.tally);
@@ -275,7 +275,7 @@ impl Context<'_> {
         }
     }
 
-    /// The same of a command that a script calls; what is shown of a script that is atomic is so once it has committed.
+    /// Shows a command that a script calls to those who see all; of a script that is atomic, once it has committed.
     #[inline]
     pub(crate) fn show_call(&mut self, command: &Command, arguments: Arguments<'_>) {
         if !self.server.monitors.is_empty() && !is_private(command, arguments) {
@@ -348,7 +348,7 @@ impl Context<'_> {
         self.run_inside(command, arguments, now, replies)
     }
 
-    /// The same for one that the client may run: scripts have asked before.
+    /// Runs one command, which the client may run, inside the open transaction: scripts have asked before.
     pub(crate) fn run_inside(
         &mut self,
         command: &'static Command,

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Bytes that a name of a key may take in its subscript, escapes counted, before it is cut.
 pub(crate) const KEY_BYTES: usize = 500;
 
-/// The same for fields and members.
+/// Bytes that a field or member may take in its subscript, escapes counted, before it is cut.
 pub(crate) const MEMBER_BYTES: usize = 1_000;
 
 /// Bytes of a string value, and of any other value.

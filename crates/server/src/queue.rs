@@ -285,7 +285,7 @@ pub(crate) fn deliver(server: &Arc<Server>, session: &mut Session, ticket: i64) 
     Ok(())
 }
 
-/// The same for all that lie there: after messages were dropped.
+/// Hands out all replies that lie there for clients of this server: after messages were dropped.
 pub(crate) fn deliver_all(server: &Arc<Server>, session: &mut Session) -> perilune::Result<()> {
     for ticket in numbers(session, &served(server.number)?)? {
         deliver(server, session, ticket)?;

@@ -73,7 +73,7 @@ pub(crate) enum Work {
     Pending(Pending, Vec<u8>),
 }
 
-/// The same, of a client that is parked.
+/// What is left to be done for a client that is parked.
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) work: Work,

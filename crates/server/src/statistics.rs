@@ -84,7 +84,7 @@ impl Looks {
     }
 }
 
-/// The same, of all event loops.
+/// What was counted, of all event loops.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) calls: u64,

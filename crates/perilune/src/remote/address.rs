@@ -14,7 +14,7 @@ const PORT: u16 = 6379;
 pub(crate) enum Place {
     /// Host and port.
     Tcp(String, u16),
-    /// The same, and what proves who is who.
+    /// A host and a port reached by TLS, and what proves who is who.
     Tls(String, u16, Proof),
     /// A Unix socket.
     Unix(PathBuf),

@@ -14,7 +14,7 @@ pub(crate) enum Glance {
     Whole,
     /// In which child it lies of the node whose key has so many bytes.
     Child(usize),
-    /// The same, and the value of the child, or that it has none.
+    /// A child, and its value, or that it has none.
     Entry(usize),
     /// So many bytes from its start.
     Start(usize),

@@ -82,7 +82,7 @@ impl Batch {
         Batch::default()
     }
 
-    /// The same with room for so many nodes whose keys and values take so many bytes.
+    /// A batch without nodes that has room for so many, whose keys and values take so many bytes.
     #[must_use]
     pub fn with_capacity(nodes: usize, bytes: usize) -> Batch {
         Batch { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(nodes) }
@@ -148,8 +148,8 @@ impl Batch {
         self.entries.sort_by(|a, b| key(a).cmp(key(b)));
     }
 
-    /// The same of a few, if what their keys go on with behind what all begin with tells them apart: then each place is
-    /// that of as many smaller ones, which no branch has to guess. False: the order is as it was.
+    /// Orders a few nodes, if what their keys go on with behind what all begin with tells them apart: then the place of each
+    /// is the number of smaller ones, which no branch has to guess. False: the order is as it was.
     fn sort_few(&mut self) -> bool {
         let alike = self.alike();
         let mut heads = [0; FEW];

@@ -44,7 +44,7 @@ impl Trees {
         self.database.glance_next((from, inclusive, end), glance, key, value)
     }
 
-    /// The same for [`StoreSession::previous_within`].
+    /// [`StoreSession::previous_within`] for a caller that looks at so much of the key: to a server it matters.
     #[inline]
     pub(crate) fn glance_previous(
         &mut self,

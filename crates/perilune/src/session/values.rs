@@ -240,7 +240,8 @@ impl Session {
         revise(|update| tree.update(node.encoded(), update), |old| old.and_then(&mut change))
     }
 
-    /// The same where a node that has neither a value nor descendants counts, too: `change` is shown `None` then. Of a
+    /// Replaces the value of `node` by the integer that `change` makes of it, and returns that, as [`Session::revise_integer`]
+    /// does; a node that has neither a value nor descendants counts, too: `change` is shown `None` then. Of a
     /// local node, and where that cannot be told in one operation, nothing is written.
     ///
     /// # Errors

@@ -378,7 +378,7 @@ fn counted_second(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     counted(arguments, 2)
 }
 
-/// The same, and no keys will do.
+/// The number of keys is the second argument, and no keys will do.
 fn counted_or_none(arguments: Arguments<'_>) -> Option<Vec<usize>> {
     match arguments.get(2) {
         Some(b"0") => Some(Vec::new()),

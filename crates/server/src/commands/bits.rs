@@ -313,7 +313,7 @@ impl<'k> Fields<'k> {
         }
     }
 
-    /// The same where they may be changed; the string has grown as far as need be.
+    /// Has `change` work on these bits of the string, which has grown as far as need be.
     fn change<T>(
         &mut self,
         keys: &mut Keys<'_>,

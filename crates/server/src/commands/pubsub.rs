@@ -133,7 +133,7 @@ fn change_some(
     }
 }
 
-/// The same, whatever there are.
+/// Subscribes the client to all of these names, or ends that, and replies once for each.
 pub(crate) fn change(
     client: &mut Client,
     effects: &mut Effects,

@@ -312,7 +312,7 @@ fn add(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> 
     Ok(())
 }
 
-/// The same by one operation: where the key is an integer without expiry, or nothing.
+/// Adds to a string by one operation: where the key is an integer without expiry, or nothing.
 fn add_quick(keys: &mut Keys<'_>, name: &[u8], by: i64, replies: &mut Replies<'_>) -> Result<bool> {
     let key = keys.key(name)?;
     if key.is_cut() {

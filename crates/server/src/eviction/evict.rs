@@ -142,7 +142,7 @@ fn of_index(session: &mut Session, count: usize, first: bool) -> Result<(Vec<Nam
     Ok((Vec::new(), false))
 }
 
-/// The same, and how many entries were about keys that are gone.
+/// Keys that have an expiry, from one look at the index, and how many entries were about keys that are gone.
 fn of_index_once(session: &mut Session, count: usize, first: bool) -> Result<(Vec<Named>, usize)> {
     let index = keyspace::expiries()?;
     let mut cursor = Cursor::subtree(&index).without_values();

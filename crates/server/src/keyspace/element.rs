@@ -41,7 +41,8 @@ impl Element {
         Ok(Some(Element { node, key, part, part_end }))
     }
 
-    /// The same, and the element called `element`, whose name is not long.
+    /// The element called `element`, whose name is not long, of the part of this kind of the key called `name`; None as
+    /// [`Element::part_of`].
     #[inline(always)]
     pub(crate) fn of(keys: &Keys<'_>, name: &[u8], kind: Kind, element: &[u8]) -> Result<Option<Element>> {
         if !name::is_whole(element, MEMBER_BYTES) {
@@ -79,7 +80,7 @@ impl Element {
         Ok(self.node.push(index)?)
     }
 
-    /// The same of another.
+    /// The element of a list at `index`, beside this one.
     pub(crate) fn at(&self, index: i64) -> Result<Element> {
         let mut node = self.node.clone();
         node.truncate(self.part);

@@ -94,7 +94,7 @@ impl Key<'_> {
         Ok(self.node.child(kind.name())?)
     }
 
-    /// The same, made of the key's own node.
+    /// The node that holds what a key of this kind holds, made of the key's own node.
     pub(crate) fn into_part(self, kind: Kind) -> Result<Node> {
         Ok(self.node.with(kind.name())?)
     }
@@ -181,7 +181,7 @@ impl<'s> Keys<'s> {
         Keys { session, effects, database, now, writes, patience: Patience::Endless }
     }
 
-    /// The same for a command that may not take long.
+    /// These keys, for a command that may take only so long.
     #[inline]
     pub(crate) fn with(self, patience: Patience) -> Keys<'s> {
         Keys { patience, ..self }

@@ -78,7 +78,7 @@ impl Scripts {
         Some(self.lend(server, state))
     }
 
-    /// The same of those that are there.
+    /// A sandbox of those that are there, which nobody else uses meanwhile.
     pub(crate) fn take_made(&self, server: &Server) -> Option<Loan<'_>> {
         let state = lock(&self.free).pop()?;
         Some(self.lend(server, state))

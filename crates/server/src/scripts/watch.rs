@@ -113,7 +113,7 @@ impl Watched {
         self.note(since, Kind::Script, Duration::ZERO, true)
     }
 
-    /// The same, for a run with a time limit of its own; zero: none.
+    /// A run begins that has a time limit of its own; zero: none.
     pub(crate) fn begin_within(&self, started: Instant, kind: Kind, limit: Duration) -> u64 {
         self.note(started.elapsed(), kind, limit, false)
     }

@@ -21,7 +21,7 @@ pub enum Kind {
         /// The most.
         most: i64,
     },
-    /// The same, or percent of something else; then the number is below 0.
+    /// Bytes, or percent of something else; then the number is below 0.
     Share,
     /// A port, or `any`, which is told as that and as 0.
     Port,

@@ -185,7 +185,7 @@ impl Settings {
         }
     }
 
-    /// The same as a number.
+    /// What a setting of this server is, as a number.
     pub(crate) fn number(&self, name: Name) -> i64 {
         name.row().kind.parse(&self.text(name)).map_or(0, |parsed| parsed.number)
     }

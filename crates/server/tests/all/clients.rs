@@ -183,7 +183,7 @@ fn monitors_see_what_runs() {
     assert_eq!(monitor.line("ping"), Answer::Simple(b"PONG".to_vec()));
 }
 
-/// The same lines to a redis-server.
+/// What ours answers to these lines, a redis-server answers.
 #[test]
 fn client_is_answered_as_by_redis() {
     const LINES: &[&str] = &[

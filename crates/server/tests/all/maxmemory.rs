@@ -41,7 +41,7 @@ fn set_all(client: &mut Client, keys: impl Iterator<Item = String>, value: &str)
     }
 }
 
-/// The same commands to ours and to a redis-server, none of which has any memory left.
+/// What ours refuses without memory, a redis-server refuses.
 #[test]
 fn without_memory_is_refused_what_redis_refuses() {
     let place = Place::new();

@@ -107,7 +107,7 @@ fn transactions_send_when_they_commit() {
     assert_eq!(client.line("publish a three"), Answer::Integer(0));
 }
 
-/// The same lines to a redis-server: equal replies, in both protocols.
+/// A redis-server answers these lines as ours does, in both protocols.
 #[test]
 fn subscribed_clients_are_answered_as_by_redis() {
     const LINES: &[&str] = &[

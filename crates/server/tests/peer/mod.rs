@@ -57,7 +57,7 @@ impl Ours {
         Ours::start_on(database, place, settings)
     }
 
-    /// The same, of a database that is open.
+    /// A server of a database that is open already.
     pub fn start_on(database: Database, place: &Place, settings: Settings) -> Ours {
         let socket = place.path().join("ours.sock");
         let settings = Settings { any_port: true, unix_socket: Some(socket.clone()), ..shared_out(settings) };
