@@ -2,6 +2,7 @@
 //!
 //! The options are the server's table of settings: each has a flag, and a line in `perilune.conf`.
 
+use std::io::Write as _;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -199,7 +200,7 @@ impl Drop for PidFile {
 pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
     let (settings, named) = options.settings()?;
     if !settings.passed_over.is_empty() {
-        eprintln!("perilune: passed over, since here they mean nothing: {}", settings.passed_over.join(", "));
+        say(format_args!("passed over, since here they mean nothing: {}", settings.passed_over.join(", ")));
     }
     let named = enter(&settings, named.map(PathBuf::as_path).or(flag))?;
     // Before there are threads, so that a signal meets nobody who knows nothing of it.
@@ -218,18 +219,18 @@ pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
     let _pid_file = pid_file.map(PidFile::write).transpose()?;
     let stopper = running.stopper();
     for address in running.addresses() {
-        eprintln!("perilune: {} is served at {address}", database.path().display());
+        say(format_args!("{} is served at {address}", database.path().display()));
     }
     if let Some(path) = &socket {
-        eprintln!("perilune: {} is served at {}", database.path().display(), path.display());
+        say(format_args!("{} is served at {}", database.path().display(), path.display()));
     }
-    eprintln!("perilune: {}", running.password());
+    say(format_args!("{}", running.password()));
     let handle = signals.handle();
     let listener = std::thread::spawn(move || {
         for signal in signals.forever() {
             if signal == SIGHUP {
                 if let Err(error) = stopper.reopen_log() {
-                    eprintln!("perilune: the log cannot be opened anew: {error}");
+                    say(format_args!("the log cannot be opened anew: {error}"));
                 }
                 continue;
             }
@@ -244,4 +245,9 @@ pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
     // It has nothing left to wait for.
     let _ = listener.join();
     Ok(())
+}
+
+/// Says a line on standard error. Whoever has closed that does without it: `eprintln!` would end the server.
+fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "perilune: {line}");
 }

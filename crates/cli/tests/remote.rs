@@ -4,6 +4,7 @@
 mod program;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -48,6 +49,25 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whoever starts it has closed the pipe that its standard error leads to: it ended with the first line that it said.
+#[test]
+fn a_server_whose_words_nobody_reads_serves() {
+    let place = Place::new();
+    let words = ["serve", "s.db", "--port", "0", "--unixsocket", "s.sock"];
+    let mut child = place.command(&words).stderr(Stdio::piped()).spawn().expect("the server starts");
+    drop(child.stderr.take());
+    let mut server = Server { child, tcp: String::new(), unix: String::new() };
+    let begun = Instant::now();
+    while UnixStream::connect(place.path().join("s.sock")).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not serve");
+        assert!(server.child.try_wait().expect("its state").is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    let address = format!("unix:{}", place.path().join("s.sock").display());
+    let (code, out, err) = place.run(&["-e", "print(require 'perilune'.open(...).node('^x').__)", &address]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "nil\n", ""));
 }
 
 fn spec(name: &str) -> PathBuf {

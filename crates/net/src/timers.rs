@@ -50,6 +50,12 @@ pub struct Clocks {
     then: Duration,
 }
 
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks::new()
+    }
+}
+
 impl Clocks {
     /// Read for the first time now.
     pub fn new() -> Clocks {

@@ -330,7 +330,9 @@ impl Cursor {
             Outcome::Used
         };
         self.ahead.decide(backwards, outcome);
-        if is_at && self.ahead.most > 1 && left == 0 {
+        // NB: a single entry comes from a back end that reads no more at once, and from there the walk goes on as ever: a server
+        // reads ahead of walks by itself, and knows one by how its steps follow each other.
+        if is_at && self.ahead.most > 1 && left == 0 && *self.entries.origin() != Origin::default() {
             // What lies right beside the last one that was read: perhaps below the same child.
             copy(self.entries.key(), &mut self.seek);
             if !self.ask(session, false, *self.entries.origin())? {

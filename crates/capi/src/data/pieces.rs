@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use perilune::Error;
+use perilune::{Error, ErrorCode};
 
 use crate::edge::{bytes, place, store};
 use crate::node::{Head, View};
@@ -14,11 +14,10 @@ use crate::value::Value;
 
 /// A number or another value has no pieces.
 fn of_strings(error: Error) -> Failure {
-    match error {
-        Error::WrongType { .. } => {
-            Failure::invalid(c"the node's value is no string: only strings have pieces")
-        }
-        other => other.into(),
+    // NB: by its code, since one that comes from a server is of another variant.
+    match error.code() {
+        ErrorCode::WrongType => Failure::invalid(c"the node's value is no string: only strings have pieces"),
+        _ => error.into(),
     }
 }
 

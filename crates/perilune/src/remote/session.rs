@@ -21,6 +21,7 @@ use super::link::{unexpected, Effect, Link};
 use super::overlay::Seen;
 use super::running::{Running, Series};
 use super::search::{Glance, Pair, Search};
+use crate::limits::VALUE_BYTES;
 
 /// A session behind a server.
 pub(crate) struct RemoteSession {
@@ -414,7 +415,8 @@ impl Bulk for RemoteSession {
         let places: Vec<Vec<u8>> = pieces
             .iter()
             .flat_map(|piece| [piece.start, piece.end])
-            .map(|at| at.to_string().into())
+            // NB: no value is that long, and the number stays one that the server reads.
+            .map(|at| at.min(VALUE_BYTES).to_string().into())
             .collect();
         let arguments: Vec<&[u8]> =
             std::iter::once(key).chain(places.iter().map(|place| &place[..])).collect();
