@@ -38,7 +38,7 @@ pub fn read_sets<S: Store>(make: &impl Fn() -> S) -> Verdict {
             b.set(b"x\0", b"2").unwrap();
         }
         begin(&mut a);
-        let holds = has(a.read_sets()).rest_on(&[kept.clone()]).unwrap();
+        let holds = has(a.read_sets()).rest_on(std::slice::from_ref(&kept)).unwrap();
         assert_eq!(holds, !is_changed, "what was read is still so unless somebody has changed it");
         a.rollback().unwrap();
     }
