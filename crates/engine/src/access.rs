@@ -151,7 +151,7 @@ impl Access {
         self.read(|| tree::pieces(image, &self.fingers, (which, key), 0, pieces, out, visit))
     }
 
-    /// As [`perilune_store::Session::count_groups`].
+    /// As [`perilune_store::Bulk::count_groups`].
     ///
     /// # Errors
     /// I/O and damage only.

@@ -91,7 +91,7 @@ pub enum Error {
         /// How many there may be.
         limit: u64,
     },
-    /// A long value would be read by a session that reads no such ones, as [`crate::Session::limit_reads`] has it.
+    /// A long value would be read by a session that reads no such ones, as [`crate::Bounds::limit_reads`] has it.
     LongRead {
         /// How many bytes would have been read.
         bytes: usize,

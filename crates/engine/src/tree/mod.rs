@@ -127,7 +127,7 @@ pub(crate) struct Fingers {
 }
 
 impl Fingers {
-    /// See [`perilune_store::Session::limit_reads`].
+    /// See [`perilune_store::Bounds::limit_reads`].
     pub(crate) fn limit_reads(&self, bytes: usize) {
         self.long.set(bytes);
     }

@@ -215,7 +215,7 @@ enum Outcome {
 type Failed = (Stop, usize);
 
 impl Access {
-    /// As [`perilune_store::Session::change_few`].
+    /// As [`perilune_store::Optimistic::change_probed`].
     ///
     /// # Errors
     /// The function's own; else as [`Access::set`].
@@ -253,7 +253,7 @@ impl Access {
         Ok(false)
     }
 
-    /// As [`perilune_store::Session::look_few`].
+    /// As [`perilune_store::Optimistic::look_probed`].
     ///
     /// # Errors
     /// The function's own; I/O and damage.
