@@ -7,8 +7,6 @@
 #include "handles.h"
 #include "values.h"
 
-#include <math.h>
-
 void to_value(lua_State *L, int index, const char *what, perilune_value *value)
 {
     *value = perilune_absent();
@@ -20,13 +18,7 @@ void to_value(lua_State *L, int index, const char *what, perilune_value *value)
         *value = perilune_bool(lua_toboolean(L, index));
         return;
     case LUA_TNUMBER:
-        value->type = PERILUNE_INT;
-        if (integral(L, index, &value->as.i))
-            return;
-        value->type = PERILUNE_DOUBLE;
-        value->as.d = lua_tonumber(L, index);
-        if (!isfinite(value->as.d))
-            raise_argument(L, "%s must be a finite number, not %s", what, isnan(value->as.d) ? "NaN" : "infinity");
+        to_number(L, index, what, value);
         return;
     case LUA_TSTRING:
         value->type = PERILUNE_STRING;

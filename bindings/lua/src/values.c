@@ -47,6 +47,17 @@ const char *described(lua_State *L, int index)
     return type < 0 || type > LUA_TTHREAD ? "nothing" : names[type];
 }
 
+void to_number(lua_State *L, int index, const char *what, perilune_value *value)
+{
+    value->type = PERILUNE_INT;
+    if (integral(L, index, &value->as.i))
+        return;
+    value->type = PERILUNE_DOUBLE;
+    value->as.d = lua_tonumber(L, index);
+    if (!isfinite(value->as.d))
+        raise_argument(L, "%s must be a finite number, not %s", what, isnan(value->as.d) ? "NaN" : "infinity");
+}
+
 void to_subscript(lua_State *L, int index, perilune_value *value)
 {
     *value = perilune_absent();
@@ -56,13 +67,7 @@ void to_subscript(lua_State *L, int index, perilune_value *value)
         value->as.s.p = lua_tolstring(L, index, &value->as.s.n);
         return;
     case LUA_TNUMBER:
-        value->type = PERILUNE_INT;
-        if (integral(L, index, &value->as.i))
-            return;
-        value->type = PERILUNE_DOUBLE;
-        value->as.d = lua_tonumber(L, index);
-        if (!isfinite(value->as.d))
-            raise_argument(L, "a subscript must be a finite number, not %s", isnan(value->as.d) ? "NaN" : "infinity");
+        to_number(L, index, "a subscript", value);
         return;
     default:
         raise_argument(L, "a subscript must be a string or a number, not %s", described(L, index));

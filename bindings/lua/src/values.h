@@ -4,6 +4,8 @@
 
 #include "state.h"
 
+/* The number at `index`, an integer if it is one; raises for NaN and infinities, which `what` must not be. */
+void to_number(lua_State *L, int index, const char *what, perilune_value *value);
 void to_subscript(lua_State *L, int index, perilune_value *value);
 /* What is at `index`, for messages: "a table", "nil", "nothing". */
 const char *described(lua_State *L, int index);

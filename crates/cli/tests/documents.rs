@@ -4,11 +4,11 @@ mod program;
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use program::{told, Place};
+use program::{told, Killed, Place};
 
 /// The first block of `language` behind `heading`.
 fn block<'a>(text: &'a str, heading: &str, language: &str) -> &'a str {
@@ -48,11 +48,8 @@ fn sh(place: &Place, lines: &str) -> Command {
     let old = env::var_os("PATH").unwrap_or_default();
     let path =
         env::join_paths([program.to_owned()].into_iter().chain(env::split_paths(&old))).expect("a path");
-    let mut command = Command::new("sh");
-    command.args(["-ec", lines]).current_dir(place.path()).env("PATH", path).env("HOME", place.path());
-    for name in ["PERILUNE_DB", "XDG_DATA_HOME", "LUA_PATH", "LUA_CPATH", "LUA_INIT"] {
-        command.env_remove(name);
-    }
+    let mut command = place.command_of("sh");
+    command.args(["-ec", lines]).env("PATH", path);
     command
 }
 
@@ -67,7 +64,7 @@ fn served(place: &Place, lines: &str) {
     let rest = rest.strip_suffix("kill %1\n").expect("its end");
 
     let mut server =
-        Server(sh(place, &format!("exec {start}")).stderr(Stdio::null()).spawn().expect("sh starts"));
+        Killed(sh(place, &format!("exec {start}")).stderr(Stdio::null()).spawn().expect("sh starts"));
     let begun = Instant::now();
     while TcpStream::connect(free).is_err() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the server does not accept");
@@ -77,16 +74,6 @@ fn served(place: &Place, lines: &str) {
     let (code, out, err) = told(sh(place, rest).output().expect("sh starts"));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert_eq!(out, expected);
-}
-
-/// A server, ended with this.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]

@@ -6,14 +6,14 @@ mod program;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use program::{told, Place};
+use program::{told, Killed, Place};
 
-/// A server in a process of its own, killed when it is dropped.
+/// A server in a process of its own.
 struct Server {
-    child: Child,
+    process: Killed,
     tcp: String,
     unix: String,
 }
@@ -40,14 +40,7 @@ impl Server {
         };
         let tcp = format!("tcp://{}", place_of());
         let unix = format!("unix:{}", place.path().join(place_of()).display());
-        Server { child, tcp, unix }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Server { process: Killed(child), tcp, unix }
     }
 }
 
@@ -58,11 +51,11 @@ fn a_server_whose_words_nobody_reads_serves() {
     let words = ["serve", "s.db", "--port", "0", "--unixsocket", "s.sock"];
     let mut child = place.command(&words).stderr(Stdio::piped()).spawn().expect("the server starts");
     drop(child.stderr.take());
-    let mut server = Server { child, tcp: String::new(), unix: String::new() };
+    let mut server = Server { process: Killed(child), tcp: String::new(), unix: String::new() };
     let begun = Instant::now();
     while UnixStream::connect(place.path().join("s.sock")).is_err() {
         assert!(begun.elapsed() < Duration::from_secs(60), "it does not serve");
-        assert!(server.child.try_wait().expect("its state").is_none(), "it has ended");
+        assert!(server.process.0.try_wait().expect("its state").is_none(), "it has ended");
         std::thread::yield_now();
     }
     let address = format!("unix:{}", place.path().join("s.sock").display());
@@ -125,7 +118,7 @@ fn a_server_that_is_killed_is_an_error_and_no_wait_without_end() {
     BufReader::new(client.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
     assert_eq!(line, "held\n");
     let killed = Instant::now();
-    server.child.kill().expect("the server is killed");
+    server.process.0.kill().expect("the server is killed");
     let mut text = String::new();
     client.stderr.take().expect("its errors").read_to_string(&mut text).expect("text");
     assert!(!client.wait().expect("it ends").success());

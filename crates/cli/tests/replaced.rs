@@ -6,10 +6,10 @@ mod program;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use program::Place;
+use program::{Killed, Place};
 
 /// Removes every file of the database `x.db`.
 fn remove(place: &Place) {
@@ -75,16 +75,6 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A server that has said that it is ready; killed when dropped.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_server_of_a_removed_database_says_so_and_stops_writing() {
     let place = Place::new();
@@ -93,7 +83,7 @@ fn a_server_of_a_removed_database_says_so_and_stops_writing() {
     let words = ["--db", "x.db", "serve", "--bind", "", "--unixsocket", "sock", "--logfile", "log"];
     let command = &mut place.command(&words);
     command.env("NOTIFY_SOCKET", place.path().join("ready")).stderr(Stdio::null());
-    let _server = Server(command.spawn().expect("the program starts"));
+    let _server = Killed(command.spawn().expect("the program starts"));
     ready.recv(&mut [0; 64]).expect("it tells systemd that it is ready");
     let mut stream = UnixStream::connect(place.path().join("sock")).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");

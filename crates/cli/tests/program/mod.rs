@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // Each file of tests is a crate that uses some of it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
@@ -34,8 +34,15 @@ impl Place {
 
     /// The program with `words`.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_perilune"));
-        command.args(words).current_dir(&self.path).env("HOME", &self.path);
+        let mut command = self.command_of(env!("CARGO_BIN_EXE_perilune"));
+        command.args(words);
+        command
+    }
+
+    /// Another program in this directory; it sees no settings of whoever runs the tests.
+    pub fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.path).env("HOME", &self.path);
         for name in ["PERILUNE_DB", "XDG_DATA_HOME", "XDG_STATE_HOME", "LUA_PATH", "LUA_CPATH", "LUA_INIT"] {
             command.env_remove(name);
         }
@@ -52,6 +59,16 @@ impl Drop for Place {
     fn drop(&mut self) {
         // It fails where a file is made meanwhile, as a database that is still being closed makes.
         let _gone = (0..1_000).any(|_| fs::remove_dir_all(&self.path).is_ok() || !self.path.exists());
+    }
+}
+
+/// A process that is killed with this, unless it has ended.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -4,6 +4,7 @@
 //! `timeout` they had, and by way of exclusive mode all who wrote. Here a session of this process holds what the stopped one
 //! would: nobody can tell the two apart, but by the process's state.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use super::durability_tests::Scratch;
 use super::{Database, Session};
 use crate::access::Access;
 use crate::control::take_lease;
-use crate::image::Image;
+use crate::image::{layout, Image};
 use crate::open::{claim_session, release_session, OpenOptions};
 use crate::session::record::{Kind, Op};
 use crate::session::{Epoch, Seat};
@@ -337,4 +338,19 @@ fn locks_and_messages_end_in_time_and_leave_nothing_behind() {
     let owner = next.new_lock_owner();
     assert!(next.lock(owner, &request(), Some(LONG)).unwrap(), "a place in the queue was left behind");
     database.verify().unwrap();
+}
+
+/// A note that the process stops again, of somebody who died before he sent the signal: it is taken away, and this process
+/// goes on, or the test would never end.
+#[test]
+fn an_old_note_stops_nobody() {
+    let scratch = Scratch::new();
+    let database = database(&scratch);
+    let seat = claim_session(&database.image()).unwrap();
+    let note = &seat.head_words()[layout::session::STOPS_AGAIN];
+    note.store(1, Ordering::Relaxed);
+    seat.enter();
+    seat.leave();
+    assert_eq!(note.load(Ordering::Relaxed), 0);
+    release_session(&seat);
 }

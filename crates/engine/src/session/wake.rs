@@ -63,7 +63,7 @@ pub(crate) fn wake(image: &Image, id: u16) {
     }
     let note = &words[session::STOPS_AGAIN];
     let (before, now) = (note.load(Acquire), platform::monotonic_nanos());
-    if before != 0 && now.saturating_sub(before) < NOTE_RESTS.as_nanos() as u64 {
+    if is_recent(before, now, NOTE_RESTS) {
         return;
     }
     if note.compare_exchange(before, now, AcqRel, Relaxed).is_ok() {
@@ -75,6 +75,11 @@ pub(crate) fn wake(image: &Image, id: u16) {
     }
 }
 
+/// Whether there is a note, of less than `time` ago.
+fn is_recent(noted: u64, now: u64, time: Duration) -> bool {
+    noted != 0 && u128::from(now.saturating_sub(noted)) < time.as_nanos()
+}
+
 impl Seat {
     /// Stops this process again, after an operation for which it was let go on.
     #[cold]
@@ -82,11 +87,28 @@ impl Seat {
     pub(super) fn stop_again(&self) {
         let owner = Owner::from_word(self.owner_word().load(Relaxed));
         let noted = self.head_words()[session::STOPS_AGAIN].swap(0, AcqRel);
-        let age = platform::monotonic_nanos().saturating_sub(noted);
         // NB: who repairs a dead session ends its operation, too, and was not stopped.
-        if owner == Some(self.image.me) && age < NOTE_COUNTS.as_nanos() as u64 {
+        if owner == Some(self.image.me) && is_recent(noted, platform::monotonic_nanos(), NOTE_COUNTS) {
             // A sandbox that forbids it has us run on, as if nobody had stopped us.
             let _ = stopped::stop_this_process();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn an_old_note_stops_nobody_and_may_be_replaced() {
+        let now = 100 * SECOND;
+        assert!(!is_recent(0, now, NOTE_COUNTS), "no note");
+        assert!(!is_recent(0, 1, NOTE_COUNTS), "no note, soon after the machine was started");
+        assert!(is_recent(now, now, NOTE_COUNTS) && is_recent(now - SECOND / 2, now, NOTE_COUNTS));
+        assert!(!is_recent(now - SECOND, now, NOTE_COUNTS), "its writer may have died before the signal");
+        assert!(is_recent(now - SECOND / 100, now, NOTE_RESTS), "another has just tried");
+        assert!(!is_recent(now - SECOND / 10, now, NOTE_RESTS));
     }
 }
