@@ -1,4 +1,11 @@
-//! Appending the few bytes that most keys and values have, without a call that copies them.
+//! Appending short byte strings without a call of `memcpy`.
+//!
+//! Most keys and values have a few bytes, and for those the call takes longer than the copy. A copy of a size that
+//! is known when compiling is one or two instructions. So a string of 4 to 32 bytes is copied as two pieces of such
+//! a size, its first bytes and its last, which may overlap.
+//!
+//! Example: of 11 bytes the first 8 are written, then the last 8 over them: bytes 3 to 7 are written twice, with
+//! the same content.
 
 /// Appends bytes.
 #[inline(always)]

@@ -48,8 +48,12 @@ pub enum ArithmeticError {
 impl fmt::Display for ArithmeticError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Overflow => "the result is 1E47 or more in magnitude; use smaller operands",
-            Self::Underflow => "the result is below 1E-43 in magnitude; use larger operands",
+            Self::Overflow => {
+                "a number of 1E47 or more in magnitude: use smaller ones, or for a subscript its text"
+            }
+            Self::Underflow => {
+                "a number below 1E-43 in magnitude: use larger ones, or for a subscript its text"
+            }
             Self::Inexact => {
                 "the exact result needs more than 18 digits; round the operands first or store a double"
             }

@@ -121,7 +121,8 @@ fn decode_string(codes: &[u8]) -> Result<(Subscript<'_>, usize), KeyError> {
 
 /// Decodes a string whose first escape is at `start`; returns it with the place of its end byte.
 fn unescape(body: &[u8], start: usize) -> Result<(Cow<'_, [u8]>, usize), KeyError> {
-    let mut bytes = body[..start].to_vec();
+    let mut bytes = Vec::with_capacity(body.len());
+    bytes.extend_from_slice(&body[..start]);
     let mut at = start;
     loop {
         match body.get(at) {
@@ -144,7 +145,7 @@ fn unescape(body: &[u8], start: usize) -> Result<(Cow<'_, [u8]>, usize), KeyErro
 
 /// The integer that `codes` is the code of, and nothing more; `None` for anything else, which
 /// [`decode_subscript`] tells apart.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn decode_int(codes: &[u8]) -> Option<i64> {
     let tag = *codes.first()?;

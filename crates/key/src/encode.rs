@@ -16,6 +16,9 @@
 //! All other tags are reserved; FF is never one, so that a prefix followed by FF is above the whole
 //! subtree of that prefix.
 //!
+//! Example: `^person(7,"name")` is `person` 00, then 2E (the unit of 7 is 14), then F0 6E 61 6D 65 00. Half (`.5`) has
+//! the unit 1, because a fraction follows, and the fraction 64, which is 2 * 50: 21 64.
+//!
 //! * **Unit.** With m the integral part of |x| and f = 1 if a fraction follows, else 0: the unit of
 //!   x >= 0 is 2m + f; that of x < 0 is 2m + f - 1. It fits 64 bits because numbers of 10^17 and more
 //!   have no fraction. The stored form of a negative number is complemented, which makes it the

@@ -1,7 +1,7 @@
 //! What can be wrong with a key.
 //!
-//! Building a key fails because of the user's input; decoding fails because stored bytes are
-//! damaged. Text has its own error, with a position, in `text.rs`.
+//! Building a key fails because of the user's input; decoding fails because stored bytes are damaged. Reading a key
+//! from text has an error of its own, with the position in the text: see `text.rs`.
 
 use std::fmt;
 

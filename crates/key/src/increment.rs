@@ -1,7 +1,13 @@
-//! Increments of encoded values.
+//! Adding a number to an encoded value: exactly ([`increment`]), or as M's `$INCREMENT` does
+//! ([`increment_truncating`]).
 //!
-//! Both functions are pure, without heap and without panics: the engine calls them while it holds
-//! the latch of a page. The caller stores `out[..length]`.
+//! A counter is changed by many at once. The engine lets the addition be done while it holds the latch of the
+//! value's page, on the bytes that lie there, so that no transaction is needed.
+//!
+//! Example: 11 29 is the integer 41; 1 added to it makes 11 2A. An absent value counts as 0.
+//!
+//! Invariant: both functions are pure, use no heap and never panic, since others wait for the latch. The caller
+//! stores `out[..length]`.
 
 use crate::decimal::ArithmeticError;
 use crate::number::Number;

@@ -1,8 +1,14 @@
 //! Building encoded keys.
 //!
-//! A [`KeyBuf`] always holds a valid encoded key: a name, a 0x00 and whole subscript codes; a push
-//! that fails leaves it as it was. Keys of up to 128 bytes need no heap. Where a key lives (global
-//! or local) is not part of it, only its limit is.
+//! A [`KeyBuf`] grows and shrinks at its end: the key of `^person(7)` is that of `^person` with the code of 7
+//! behind it.
+//!
+//! Invariants
+//! - It always holds a valid encoded key: a name, a 0x00 and whole subscript codes. A push that fails leaves it as
+//!   it was.
+//! - Keys of up to 128 bytes need no heap.
+//! - Whether the name is that of a global or of a local does not show in the bytes. It only decides how long the
+//!   key may get.
 
 use crate::append::{append, put};
 use crate::decode::{prefix_ends, validate};

@@ -1,8 +1,9 @@
 //! Perilune's collating keys: names, subscripts, decimal numbers, text form; and typed values.
 //!
 //! A key is a name and up to 255 subscripts, each a number or a byte string. Encoded, keys sort
-//! under memcmp as M orders nodes, a node before its descendants, and a subtree is exactly the keys
-//! with one byte prefix. The codes are described in `encode.rs` and `docs/format/keys.md`.
+//! under memcmp as M (MUMPS, the language of GT.M and YottaDB) orders nodes: numbers by value, then strings by bytes,
+//! a node before its descendants. A subtree is exactly the keys with one byte prefix. The codes are described in
+//! `encode.rs` and `docs/format/keys.md`.
 //!
 //! ```
 //! use perilune_key::{subscripts, KeyBuf, Subscript};
@@ -34,6 +35,7 @@ mod subscript;
 mod decode;
 mod encode;
 mod key;
+mod plain;
 pub mod range;
 
 mod quoted;
@@ -41,6 +43,8 @@ mod text;
 
 mod increment;
 mod value;
+
+mod record;
 
 mod literal;
 mod zwr;
@@ -59,7 +63,9 @@ pub use literal::{parse_value, read_value, write_value};
 pub use name::{is_m_name, is_name, MAX_M_NAME, MAX_NAME};
 pub use number::{Number, MAX_NUMBER_TEXT};
 pub use numeral::{is_canonical, parse_canonical, parse_lenient, parse_literal, LiteralError};
+pub use plain::{decode_plain, unescape, PlainSubscript};
 pub use quoted::{parse_quoted, write_quoted, Codes};
+pub use record::{Field, Record};
 pub use subscript::{Subscript, SubscriptBuf, MAX_SUBSCRIPTS};
 pub use text::{key_text, parse_key, read_key, write_key, KeyText, ParseError, ParseProblem, Space};
 pub use value::{encode_int_value, Value, ValueError, ValueRef};

@@ -1,8 +1,11 @@
-//! Names of globals and locals.
+//! Names of globals and locals: which byte strings are names.
 //!
-//! Perilune's own rule is wider than M's; the YottaDB layer checks M's with [`is_m_name`]. Names
-//! hold no byte below 0x25 and none above 0x7A, so the 0x00 after a name in a key sorts a name
-//! before its extensions and first bytes outside that range are free for internal keys.
+//! Perilune's own rule is wider than that of M (MUMPS, the language of YottaDB); the YottaDB layer checks M's with
+//! [`is_m_name`]. Example: `_x` and `a.b` are names here and not in M.
+//!
+//! Names hold no byte below 0x25 and none above 0x7A. So the 0x00 that ends a name in a key sorts the name before
+//! longer ones that begin with it (`a` 00 before `ab` 00), and first bytes outside that range are free for internal
+//! keys.
 
 /// The longest name in bytes.
 pub const MAX_NAME: usize = 255;

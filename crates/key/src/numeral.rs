@@ -88,6 +88,21 @@ pub fn parse_canonical(text: &[u8]) -> Option<Number> {
     }
 }
 
+/// The number that at most 18 digits, and nothing else, are.
+#[inline]
+fn few_digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > MAX_DIGITS as usize {
+        return None;
+    }
+    let mut value = 0i64;
+    let all_digits = text.iter().all(|&byte| {
+        let digit = byte.wrapping_sub(b'0');
+        value = value * 10 + i64::from(digit & 15);
+        digit <= 9
+    });
+    all_digits.then_some(value)
+}
+
 fn parse_canonical_numeral(text: &[u8]) -> Option<Number> {
     let (negative, body) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -98,16 +113,8 @@ fn parse_canonical_numeral(text: &[u8]) -> Option<Number> {
         [b'1'..=b'9' | b'.', ..] if text.len() <= MAX_CANONICAL => {}
         _ => return None,
     }
-    if body.len() <= MAX_DIGITS as usize {
-        let mut value = 0i64;
-        let all_digits = body.iter().all(|&byte| {
-            let digit = byte.wrapping_sub(b'0');
-            value = value * 10 + i64::from(digit & 15);
-            digit <= 9
-        });
-        if all_digits {
-            return Some(Number::Int(if negative { -value } else { value }));
-        }
+    if let Some(value) = few_digits(body) {
+        return Some(Number::Int(if negative { -value } else { value }));
     }
     let mut digits = Digits::default();
     let mut point = false;
@@ -169,6 +176,9 @@ pub fn parse_literal(text: &[u8]) -> Result<Number, LiteralError> {
         Some(b'+') => (false, 1),
         _ => (false, 0),
     };
+    if let Some(value) = few_digits(&text[start..]) {
+        return Ok(Number::Int(if negative { -value } else { value }));
+    }
     let mut digits = Digits::default();
     let (mut point, mut any, mut at) = (false, false, start);
     let mut written = 0;

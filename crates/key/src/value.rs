@@ -1,9 +1,12 @@
 //! Typed values and their encoding.
 //!
-//! An encoded value is a tag byte and a payload that reaches to the end; see
-//! `docs/format/values.md`. Equal values have equal bytes, except that doubles are compared by
-//! their bits: numbers take the fewest bytes, and an integral decimal that fits an `i64` is stored
-//! as an integer. A string is stored as given, even if it is a canonical number.
+//! An encoded value is a tag byte and a payload that reaches to the end: `5` is 11 05, the string `hi` is 07 68 69.
+//! All tags: `docs/format/values.md`.
+//!
+//! Invariants
+//! - Equal values of one type have equal bytes: numbers take the fewest bytes, and an integral decimal that fits an
+//!   `i64` is stored as an integer. Doubles count as equal if their bits are.
+//! - A string is stored as given, even if it is a canonical number.
 
 use std::fmt;
 
@@ -20,6 +23,7 @@ const TAG_EMPTY_MAP: u8 = 0x04;
 const TAG_DOUBLE: u8 = 0x05;
 const TAG_DECIMAL: u8 = 0x06;
 const TAG_STRING: u8 = 0x07;
+const TAG_RECORD: u8 = 0x08;
 /// An integer of n bytes, 0 to 8, has the tag `TAG_INT + n`.
 const TAG_INT: u8 = 0x10;
 const TAG_INT_LAST: u8 = 0x18;
@@ -43,6 +47,8 @@ pub enum ValueRef<'a> {
     EmptyList,
     /// A map without entries (entries are child nodes).
     EmptyMap,
+    /// A row's fields, encoded: see [`crate::Record`].
+    Record(&'a [u8]),
 }
 
 /// A value that owns its string.
@@ -64,6 +70,8 @@ pub enum Value {
     EmptyList,
     /// A map without entries (entries are child nodes).
     EmptyMap,
+    /// A row's fields, encoded: see [`crate::Record`].
+    Record(Vec<u8>),
 }
 
 /// The bytes are not an encoded value.
@@ -131,8 +139,8 @@ impl<'a> ValueRef<'a> {
     /// [`ValueError`] if the bytes are not what the encoder writes.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<ValueRef<'a>, ValueError> {
-        // NB: the most frequent kind by itself and in place: as one of many arms it goes through memory, as a byte of tag that
-        // is then read as part of a word, for which the processor waits.
+        // NB: the most frequent kind comes first, and in place. As one arm of many its value would be built in memory: its tag
+        // stored as a byte and at once loaded as a part of a word, for which the processor has to wait.
         match bytes {
             [tag @ TAG_INT..=TAG_INT_LAST, payload @ ..] if payload.len() == usize::from(tag - TAG_INT) => {
                 read_int(payload).map(ValueRef::Int)
@@ -153,11 +161,22 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// The string that the bytes are the encoding of; `None` for anything else, which [`ValueRef::decode`] tells apart.
+    #[inline]
+    #[must_use]
+    pub fn decode_string(bytes: &'a [u8]) -> Option<&'a [u8]> {
+        match bytes {
+            [TAG_STRING, payload @ ..] => Some(payload),
+            _ => None,
+        }
+    }
+
     /// Decodes what is no integer.
     fn decode_other(bytes: &'a [u8]) -> Result<ValueRef<'a>, ValueError> {
         let (&tag, payload) = bytes.split_first().ok_or(ValueError)?;
         match tag {
             TAG_STRING => Ok(ValueRef::String(payload)),
+            TAG_RECORD => Ok(ValueRef::Record(payload)),
             TAG_DOUBLE => {
                 let bytes = payload.try_into().map_err(|_| ValueError)?;
                 Ok(ValueRef::Double(f64::from_le_bytes(bytes)))
@@ -187,6 +206,11 @@ impl<'a> ValueRef<'a> {
     /// Appends anything but a string.
     #[inline]
     fn encode_other(&self, out: &mut Vec<u8>) {
+        if let ValueRef::Record(fields) = self {
+            out.push(TAG_RECORD);
+            out.extend_from_slice(fields);
+            return;
+        }
         let mut code = [0; 16];
         let length = self.encode_fixed(&mut code);
         // A copy of constant size, cut, beats one of 1 to 10 bytes.
@@ -195,7 +219,7 @@ impl<'a> ValueRef<'a> {
         out.truncate(end);
     }
 
-    /// Encodes anything but a string; returns the length, at most 10.
+    /// Encodes anything but a string or a record; returns the length, at most 10.
     #[inline]
     fn encode_fixed(&self, out: &mut [u8; 16]) -> usize {
         let tag = match *self {
@@ -205,6 +229,7 @@ impl<'a> ValueRef<'a> {
             ValueRef::EmptyList => TAG_EMPTY_LIST,
             ValueRef::EmptyMap => TAG_EMPTY_MAP,
             ValueRef::String(_) => TAG_STRING,
+            ValueRef::Record(_) => TAG_RECORD,
             ValueRef::Int(int) => return encode_int_value(int, out),
             ValueRef::Decimal(decimal) => return encode_number_value(decimal.into(), out),
             ValueRef::Double(double) => {
@@ -242,7 +267,7 @@ impl<'a> ValueRef<'a> {
 
     /// Appends the value as an M program sees it, without quotes: numbers in canonical form
     /// (doubles out of a number's range as Rust prints them), truth values as 1 and 0, null and the
-    /// empty containers as nothing.
+    /// empty containers as nothing; a record in its text form.
     pub fn write_text(&self, out: &mut Vec<u8>) {
         match *self {
             ValueRef::String(bytes) => out.extend_from_slice(bytes),
@@ -266,6 +291,7 @@ impl<'a> ValueRef<'a> {
             ValueRef::String(bytes) => Value::String(bytes.to_vec()),
             ValueRef::EmptyList => Value::EmptyList,
             ValueRef::EmptyMap => Value::EmptyMap,
+            ValueRef::Record(fields) => Value::Record(fields.to_vec()),
         }
     }
 }
@@ -309,6 +335,7 @@ impl Value {
             Value::String(bytes) => ValueRef::String(bytes),
             Value::EmptyList => ValueRef::EmptyList,
             Value::EmptyMap => ValueRef::EmptyMap,
+            Value::Record(fields) => ValueRef::Record(fields),
         }
     }
 
@@ -351,28 +378,5 @@ impl From<Number> for ValueRef<'_> {
 impl From<Number> for Value {
     fn from(number: Number) -> Self {
         ValueRef::from(number).to_owned_value()
-    }
-}
-
-impl fmt::Display for ValueRef<'_> {
-    /// Writes the value for people, distinguishing types: strings quoted, doubles with a point or
-    /// exponent, `null`, `true`, `[]`, `{}`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            ValueRef::Null => f.write_str("null"),
-            ValueRef::Bool(truth) => write!(f, "{truth}"),
-            ValueRef::Int(int) => write!(f, "{int}"),
-            ValueRef::Decimal(decimal) => write!(f, "{}", Number::Decimal(decimal)),
-            ValueRef::Double(double) => write!(f, "{double:?}"),
-            ValueRef::String(bytes) => crate::quoted::write_quoted(bytes, f),
-            ValueRef::EmptyList => f.write_str("[]"),
-            ValueRef::EmptyMap => f.write_str("{}"),
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.as_ref(), f)
     }
 }

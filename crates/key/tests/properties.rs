@@ -89,6 +89,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         any_bytes().prop_map(Value::String),
         Just(Value::EmptyList),
         Just(Value::EmptyMap),
+        Just(Value::Record(b"\x23Ada\x11\x24\x00".to_vec())),
     ]
 }
 

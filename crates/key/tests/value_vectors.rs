@@ -18,6 +18,12 @@ fn values_have_the_documented_bytes_and_texts() {
         (Value::Bool(true), &[0x02], "true", "1"),
         (Value::EmptyList, &[0x03], "[]", ""),
         (Value::EmptyMap, &[0x04], "{}", ""),
+        (
+            Value::Record(b"\x23Ada\x11\x24\x00".to_vec()),
+            b"\x08\x23Ada\x11\x24\x00",
+            "record(\"Ada\",36,null)",
+            "record(\"Ada\",36,null)",
+        ),
         (Value::Int(0), &[0x10], "0", "0"),
         (Value::Int(42), &[0x11, 42], "42", "42"),
         (Value::Int(-1), &[0x11, 0xFF], "-1", "-1"),
@@ -64,7 +70,7 @@ fn other_bytes_are_refused() {
         &[0x06, 0xFF, 1, 0],                                           // coefficient not minimal
         &[0x06, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9],                      // coefficient of 9 bytes
         &[0x06, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], // 19 digits
-        &[0x08],                                                       // reserved
+        &[0x09],                                                       // reserved
         &[0x10, 0],                                                    // length and tag differ
         &[0x11],                                                       // the same
         &[0x11, 0],                                                    // 0 takes no bytes
