@@ -1,4 +1,12 @@
 //! A disk whose n-th call fails, for tests that try every n.
+//!
+//! Problem: whether the engine survives a full disk depends on which of many calls meets it. Idea: count the calls,
+//! and let one fail as told. A test runs its work again and again, with n = 1, 2, 3 and so on, until the work ends
+//! before call n is reached.
+//!
+//! Example: `FaultyDisk::new(Fault::ShortWrite)` with `fail_call(2)`: the second call from now on, if it is a write
+//! of 4 bytes, writes 2 of them and answers EIO. With [`FaultyDisk::fail_from_call`] all later calls fail, too:
+//! what is in the files then is what a killed process leaves.
 
 use std::ffi::OsString;
 use std::io;

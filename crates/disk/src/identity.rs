@@ -23,7 +23,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// That of an open file.
+    /// Device and inode of an open file.
     ///
     /// # Errors
     /// What `fstat` says.
@@ -31,7 +31,7 @@ impl FileId {
         Ok(FileId::from(&file.metadata()?))
     }
 
-    /// That of what `path` leads to; of a symbolic link, its own.
+    /// Device and inode of what is at `path`; of a symbolic link itself, if it is one.
     ///
     /// # Errors
     /// What `lstat` says.

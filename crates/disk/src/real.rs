@@ -1,7 +1,10 @@
-//! The disk as the operating system offers it.
+//! The disk as the operating system offers it: [`RealDisk`].
 //!
-//! A write behind the size that this process may give files (`ulimit -f`) is refused before the kernel can answer it
-//! with SIGXFSZ. What the limit is only a system call tells that needs unsafe code: a function of others is asked.
+//! A process may be forbidden to make files larger than a limit (`ulimit -f`). The kernel answers a write beyond
+//! that with SIGXFSZ, which ends the process. So such a write is refused here before, with EFBIG.
+//!
+//! Asking for the limit takes unsafe code, which this crate does not have: whoever uses it hands in a function that
+//! asks ([`limit_files`]). Until then nothing is refused.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use crate::descriptor::Identity;
 use crate::fork::{self, ForkMark};
 use crate::lockbyte;
-use crate::platform::{block_all_signals_in_this_thread, page_size};
+use crate::platform::{page_size, with_signals_blocked};
 use crate::region::Access;
 
 /// A locked byte that stays locked until the anchor is dropped or the process ends, however.
@@ -119,7 +119,6 @@ impl Anchor {
 /// Without a thread, or before Linux 5.9, it runs with the descriptors of the process.
 fn with_own_descriptors<T: Send>(body: impl Fn() -> io::Result<T> + Sync) -> io::Result<T> {
     let isolated = || {
-        block_all_signals_in_this_thread();
         // SAFETY: takes no pointer. With UNSHARE only the table of this thread, which owns no
         // descriptor yet, becomes empty; where the flag is unknown the call fails.
         unsafe { libc::syscall(libc::SYS_close_range, 0, u32::MAX, libc::CLOSE_RANGE_UNSHARE) };
@@ -127,7 +126,8 @@ fn with_own_descriptors<T: Send>(body: impl Fn() -> io::Result<T> + Sync) -> io:
     };
     std::thread::scope(|scope| {
         let name = "perilune-attach".to_owned();
-        match std::thread::Builder::new().name(name).spawn_scoped(scope, isolated) {
+        let builder = std::thread::Builder::new().name(name);
+        match with_signals_blocked(|| builder.spawn_scoped(scope, isolated)) {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(_) => body(),
         }
@@ -179,7 +179,8 @@ impl Probe {
 
     /// The descriptor of the file, whatever names it still has; None if the host program has closed it.
     ///
-    /// It may be closed at any moment: whoever opens the file through it compares what was opened.
+    /// The host program may close the descriptor at any moment. So whoever opens the file through it compares the file that
+    /// was opened with the one that was meant.
     #[must_use]
     pub fn descriptor(&self) -> Option<RawFd> {
         Some(self.fd.load(Ordering::Acquire)).filter(|fd| self.identity.is(*fd))

@@ -1,8 +1,11 @@
-//! A descriptor that becomes readable when the engine has news (`eventfd`).
+//! A descriptor that becomes readable when the engine has news (`eventfd`), for programs with an event loop.
 //!
-//! For event loops: the maintenance thread notifies, the host program polls the descriptor and
-//! clears it. Never blocks, in either direction. A descriptor number the host program has closed
-//! behind our back, and perhaps got again for a file of its own, is noticed and left alone.
+//! A thread of the engine notifies; the program polls the descriptor, clears it and looks what is new.
+//!
+//! Invariants
+//! - Nothing here blocks: notifying twice is as good as once.
+//! - The program may close a descriptor that it does not know (`closefrom`), and get the same number for a file of
+//!   its own. That is noticed, and the number left alone.
 
 use std::io;
 use std::mem::ManuallyDrop;

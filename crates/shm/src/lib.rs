@@ -49,6 +49,7 @@ pub mod fork;
 pub mod anchor;
 
 pub mod event;
+mod files;
 pub mod platform;
 pub mod slices;
 pub mod stopped;

@@ -1,10 +1,14 @@
 //! Asking the scheduler to let a thread run soon, for little at a time.
 //!
-//! From Linux 6.12 on the slice that a thread asks for decides, among equals, who runs first: one that sleeps mostly
-//! and has little to do when it wakes is not kept waiting by threads that compute. No privilege is needed and
-//! nothing is taken from anybody: shares stay what they are. Older kernels ignore it.
+//! Problem: a thread that wakes every 25 ms to flush the log has little to do, but on a busy machine it may wait
+//! for milliseconds until threads that compute have used up their slice. What it should have flushed is not safe
+//! meanwhile.
 //!
-//! Deliberately absent: priorities, real-time policies; who deserves it.
+//! Idea: from Linux 6.12 on a thread may ask for a shorter slice (`sched_setattr`), and the kernel runs such a
+//! thread earlier. Its share of the processor stays the same, so nothing is taken from others and no privilege is
+//! needed. Older kernels ignore the request.
+//!
+//! Deliberately absent: priorities, real-time policies; which threads ask (the engine's `maintenance`).
 
 use std::mem::size_of;
 

@@ -1,8 +1,18 @@
-//! Whether a process is stopped: by a signal, by a debugger, or with the container it is in. And letting it go on.
+//! Whether a process is stopped, by a signal, by a debugger or with its container; and letting it go on.
 //!
-//! For what users are told, and for how long a process that works for others is waited for; never for whether it lives
-//! ([`crate::anchor`]). The kernel is asked by pid, which of another pid namespace means nothing here, or somebody else:
-//! so no process is sent a signal that has not mapped the file by which we know it.
+//! Problem: a process may be stopped at any instruction, also with pages latched. Whoever waits for it wants to say
+//! so in the error, to give up in time, or to let it go on for a moment.
+//!
+//! Idea: the kernel tells. `/proc/PID/stat` has the state T or t, and a cgroup's `cgroup.events` the line `frozen
+//! 1`.
+//!
+//! Example: after `kill -STOP 4711`, `is_stopped(4711)` and `can_go_on(4711)` are true. While `docker pause` holds
+//! it, only the former is: SIGCONT would not help.
+//!
+//! Invariants
+//! - A pid is a hint: in another pid namespace it names nobody, or a stranger. So a signal is sent only to a
+//!   process that has mapped the given file, which is how it shows that it is one of ours.
+//! - Whether a process lives is never asked here: [`crate::anchor`] tells that.
 
 use std::fs;
 use std::io;
@@ -48,7 +58,8 @@ pub fn let_go_on(pid: u32, device: u64, inode: u64) -> io::Result<()> {
 /// # Errors
 /// What `tgkill` says; a sandbox may forbid it.
 pub fn stop_this_process() -> io::Result<()> {
-    // NB: sent to this thread, so that it goes no step further; to the process, and another thread would take it first.
+    // NB: `raise` sends it to this thread, which therefore runs no further instruction. Had the process been sent it,
+    // another thread could take it while this one runs on.
     // SAFETY: the call takes no pointer.
     match unsafe { libc::raise(libc::SIGSTOP) } {
         0 => Ok(()),

@@ -5,7 +5,7 @@ mod process;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use perilune_shm::anchor::{Anchor, Probe};
@@ -222,11 +222,13 @@ fn forks_in_other_threads_do_not_copy_the_lock() {
 
 fn fork_against_a_thread(path: &Path) {
     const FORKS: usize = 200;
-    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let anchors = scope.spawn(|| {
+        // Gone at the end of this block, by a failure too: then the thread ends.
+        let going_on = Arc::new(());
+        let is_going_on = Arc::downgrade(&going_on);
+        let anchors = scope.spawn(move || {
             let mut count = 0_u64;
-            while !stop.load(Ordering::Relaxed) {
+            while is_going_on.strong_count() > 0 {
                 // None only if a child has got a copy of the lock.
                 let anchor = exclusive(path);
                 assert!(anchor.is_some(), "a child holds the lock");
@@ -238,13 +240,9 @@ fn fork_against_a_thread(path: &Path) {
         for _ in 0..FORKS {
             // The child asks before it exits, which would close its copy.
             let child = fork(|| open_copies(&file) == 1);
-            let clean = succeeded(child);
-            if !clean {
-                stop.store(true, Ordering::Relaxed);
-            }
-            assert!(clean, "a child got the descriptor");
+            assert!(succeeded(child), "a child got the descriptor");
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(going_on);
         assert!(anchors.join().unwrap() > 0);
     });
 }
@@ -254,19 +252,21 @@ fn fork_against_a_thread(path: &Path) {
 #[test]
 fn spawns_in_other_threads_do_not_keep_the_lock() {
     let file = ScratchFile::of_len(0);
-    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let anchors = scope.spawn(|| {
+        let path = &file.path;
+        let going_on = Arc::new(());
+        let is_going_on = Arc::downgrade(&going_on);
+        let anchors = scope.spawn(move || {
             let mut kept = 0;
-            while !stop.load(Ordering::Relaxed) {
-                kept += u32::from(exclusive(&file.path).is_none());
+            while is_going_on.strong_count() > 0 {
+                kept += u32::from(exclusive(path).is_none());
             }
             kept
         });
         for _ in 0..200 {
             std::process::Command::new("true").status().unwrap();
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(going_on);
         assert_eq!(anchors.join().unwrap(), 0, "spawned children kept the lock for a while");
     });
 }

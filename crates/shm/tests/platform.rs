@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use perilune_shm::platform::{
-    allocate, block_all_signals_in_this_thread, boot_id, data_ranges, filesystem, monotonic_nanos, page_size,
-    pid, punch_hole, random_u64, sleep, sync_data, thread_cpu_nanos, EventFd, FileSystem,
+    allocate, boot_id, data_ranges, filesystem, monotonic_nanos, page_size, pid, punch_hole, random_u64,
+    sleep, sync_data, thread_cpu_nanos, with_signals_blocked, EventFd, FileSystem,
 };
 use process::{fork, succeeded, ScratchFile};
 
@@ -122,25 +122,32 @@ fn event_closed_by_the_program_is_left_alone() {
     assert_eq!(victim.open().metadata().unwrap().len(), 0, "a stranger's file was written");
 }
 
+/// Whether the calling thread blocks a signal.
+fn blocks(signal: i32) -> bool {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: a null new set only asks; the old one is filled before it is read.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), set.as_mut_ptr());
+        libc::sigismember(set.as_ptr(), signal) == 1
+    }
+}
+
 #[test]
-fn only_self_inflicted_signals_stay_open() {
-    std::thread::spawn(|| {
-        block_all_signals_in_this_thread();
-        let blocked = |signal| {
-            let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-            // SAFETY: a null new set only asks; the old one is filled before it is read.
-            unsafe {
-                libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), set.as_mut_ptr());
-                libc::sigismember(set.as_ptr(), signal) == 1
+fn a_thread_starts_with_only_self_inflicted_signals_open() {
+    let outer = blocks(libc::SIGTERM);
+    let thread = with_signals_blocked(|| {
+        std::thread::spawn(|| {
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGPROF] {
+                assert!(blocks(signal), "{signal} is open");
             }
-        };
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGPROF] {
-            assert!(blocked(signal), "{signal} is open");
-        }
-        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT] {
-            assert!(!blocked(signal), "{signal} is blocked");
-        }
-    })
-    .join()
-    .unwrap();
+            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT] {
+                assert!(!blocks(signal), "{signal} is blocked");
+            }
+        })
+    });
+    assert_eq!(blocks(libc::SIGTERM), outer, "the caller's mask is what it was");
+    thread.join().unwrap();
+    let panics =
+        std::panic::catch_unwind(|| with_signals_blocked::<()>(|| panic!("as the start of a thread may")));
+    assert!(panics.is_err() && blocks(libc::SIGTERM) == outer, "also after a panic");
 }
