@@ -1,12 +1,18 @@
-//! What has a facet that a back end lacks: nothing. [`Absent`] has every facet and no values, so that a back end can name it
-//! where it has none, and no call of it is ever made.
+//! What stands for a facet that a back end lacks.
+//!
+//! A session names a type for each facet, so that calls are static. One that has no watches still has to name one:
+//! [`Absent`], which has every facet and no values. So the code that would call it compiles, and can never run.
+//!
+//! Example: `type Watch = Absent; fn watches(&mut self) -> Option<&mut Absent> { None }`.
+//!
+//! Invariant: no method here has anything to do.
 
 use std::time::Duration;
 
 use crate::{
-    Bounds, Change, ChannelOptions, Deferral, Figure, KeptReads, LockOwner, LockReport, LockRequest, Locks,
-    Message, Messages, Optimistic, Probe, ProbedChange, ProcessReport, ReadSets, Reports, Result, Snapshots,
-    Watch, WatchId, WatchRequest,
+    Bounds, Change, ChannelOptions, Deferral, Figure, Granular, Granularity, KeptReads, LockOwner,
+    LockReport, LockRequest, Locks, Message, Messages, Optimistic, Probe, ProbedChange, ProcessReport,
+    Programs, ReadSets, Reports, Result, Scan, Snapshots, TransactionOptions, Watch, WatchId, WatchRequest,
 };
 
 /// Has every facet; there is none of it.
@@ -60,6 +66,8 @@ never! { Optimistic:
 }
 never! { ReadSets:
     mut fn keep_reads() -> Option<KeptReads>;
+    mut fn suspend() -> Option<KeptReads>;
+    mut fn resume(KeptReads) -> Result<()>;
     mut fn rest_on(&[KeptReads]) -> Result<bool>;
 }
 never! { Bounds:
@@ -71,6 +79,13 @@ never! { Bounds:
     ref fn is_beyond(usize) -> bool;
     ref fn wait_limit() -> Duration;
     ref fn pending_bytes() -> usize;
+}
+never! { Granular:
+    mut fn find(&Scan<'_>, Granularity, &mut Vec<u8>, Option<&mut Vec<u8>>) -> Result<bool>;
+    mut fn own_value(&[u8], Option<&mut Vec<u8>>) -> Result<bool>;
+}
+never! { Programs:
+    mut fn run(&TransactionOptions, &[u8]) -> Result<Vec<u8>>;
 }
 never! { Reports:
     ref fn figures() -> Result<Vec<Figure>>;

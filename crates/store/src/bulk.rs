@@ -32,7 +32,7 @@ pub trait Bulk: Session {
     ///
     /// # Errors
     /// As [`Session::get`].
-    fn glance_within(
+    fn preview_within(
         &mut self,
         from: &[u8],
         inclusive: bool,
@@ -58,7 +58,7 @@ pub trait Bulk: Session {
     /// As [`Session::set`]; the pairs before the one that failed are written.
     fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()>;
 
-    /// Counts the keys of `span`. If there are as many as are counted at most, the last one counted is copied into
+    /// Counts the keys of `span`. If there are `span.most` of them or more, the last one counted is copied into
     /// `key`; else `key` may hold anything. Outside of a transaction the answer is that of one moment only if the
     /// store does not count by steps.
     ///
@@ -66,8 +66,15 @@ pub trait Bulk: Session {
     /// As [`Session::get`].
     fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64>;
 
+    /// About how many keys lie from `low` on and before `high`, now, without reading them: for whoever plans how to read. It counts
+    /// as no read of a transaction, and knows nothing of what that has written. None: this store cannot tell without reading.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn estimate(&mut self, low: &[u8], high: &[u8]) -> Result<Option<u64>>;
+
     /// Counts from the low end of `span` how many groups its keys are of, where `group` says how many bytes a key begins
-    /// with that only its group begins with. If there are as many as are counted at most, the first key of the last one is
+    /// with that only its group begins with. If there are `span.most` groups or more, the first key of the last one counted is
     /// copied into `key`; else `key` may hold anything. None: this store, or this transaction, has no faster way than steps.
     /// The answer is not that of one moment: what is there all the time is counted. `group` may be asked about any bytes.
     ///
@@ -121,7 +128,7 @@ pub fn entry_by_step<S: Session + ?Sized>(
     session.next_within(scan.from, scan.inclusive, scan.bound, key, value)
 }
 
-/// So many entries are read at once to be counted, or for a page.
+/// How many entries are read at once to be counted, or for a page.
 const READ_AT_ONCE: usize = 1024;
 
 /// [`Bulk::count`] by reading the keys, for a store that keeps nothing it could count faster.

@@ -1,4 +1,15 @@
-//! Many commits, one wait for the disk: a server that answers many clients at once waits once for all of them.
+//! Many commits, one wait for the disk.
+//!
+//! At level `fsync` each commit waits for the disk, some hundred microseconds. A server that answers a hundred clients in
+//! one round would wait a hundred times in a row. It defers instead: the commits of a round do not wait, then it settles
+//! once, and then the replies leave.
+//!
+//! Example: `defer(true)`, any number of writes, `settle()`.
+//!
+//! Invariant: what was written and is not settled can be seen by others, and must not be told as durable.
+//!
+//! A store in memory has nothing to wait for, and one behind a server is answered when that server's own round has settled:
+//! both name [`crate::Absent`].
 
 use crate::Result;
 

@@ -25,9 +25,10 @@ pub struct Scan<'a> {
     pub backwards: bool,
     /// Whether values are wanted.
     pub values: bool,
-    /// So many entries are read at most, of which the store may read fewer, but one if there is one.
+    /// The highest number of entries to be read. The store may read fewer, but at least one if there is any.
     pub most: usize,
-    /// Where the entries come from behind whose last one this begins, if any.
+    /// If this goes on behind the last entry of an earlier reading: that reading's [`Entries::origin`], by which the store finds
+    /// the place again without a search. Else the default.
     pub after: Origin,
 }
 
@@ -38,9 +39,9 @@ pub struct Origin {
     pub session: u64,
     /// The state of that session.
     pub moment: u64,
-    /// The place, and its version.
+    /// Where they lay in the store, as the number of a leaf.
     pub place: u64,
-    /// See `place`.
+    /// The version that this place had.
     pub version: u64,
     /// Where in that place the walk goes on.
     pub next: usize,
@@ -112,6 +113,26 @@ impl Entries {
         }
         (self.at, self.start, self.ends_here) = before;
         false
+    }
+
+    /// Shows the entries behind the present one, key and value, in their order to `take` until it answers false, and steps to
+    /// the last one that it took; how many it took.
+    #[inline]
+    pub fn take_while(&mut self, mut take: impl FnMut(&[u8], &[u8]) -> bool) -> usize {
+        let behind = self.ends.get(self.at..).unwrap_or_default();
+        let (mut start, mut here, mut taken) = (self.start, self.ends_here, 0);
+        for ends in behind {
+            let Some(entry) = self.bytes.get(here.value as usize..ends.value as usize) else { break };
+            let Some((key, value)) = entry.split_at_checked((ends.key - here.value) as usize) else { break };
+            if !take(key, value) {
+                break;
+            }
+            (start, here) = (here.value as usize, *ends);
+            taken += 1;
+        }
+        (self.start, self.ends_here) = (start, here);
+        self.at += taken;
+        taken
     }
 
     /// How many entries it can still step to.
@@ -219,6 +240,31 @@ mod tests {
         assert!(entries.advance_past(1));
         assert!(!entries.advance_past(1));
         assert_eq!((entries.key(), entries.ahead()), (&b"ac"[..], 0));
+    }
+
+    #[test]
+    fn a_walker_takes_those_behind_it_as_long_as_it_wants() {
+        let mut entries = Entries::default();
+        assert_eq!(entries.take_while(|_, _| true), 0, "there is none");
+        let (bytes, ends) = entries.many();
+        bytes.extend_from_slice(b"a1bb22c-behind");
+        ends.extend([(1, 2), (4, 6), (7, 7)].map(|(key, value)| Ends { key, value }));
+        assert!(entries.advance());
+        let mut seen = Vec::new();
+        let mut take = |key: &[u8], value: &[u8]| {
+            seen.push((key.to_vec(), value.to_vec()));
+            key != b"c"
+        };
+        assert_eq!(entries.take_while(&mut take), 1);
+        assert_eq!((entries.key(), entries.value(), entries.ahead()), (&b"bb"[..], &b"22"[..], 1));
+        assert_eq!(entries.take_while(&mut take), 0, "what was not taken is shown again");
+        assert_eq!(seen, [("bb", "22"), ("c", ""), ("c", "")].map(|(key, value)| (key.into(), value.into())));
+        assert_eq!(entries.take_while(|_, _| true), 1);
+        assert_eq!((entries.key(), entries.ahead()), (&b"c"[..], 0));
+        let (key, _) = entries.single();
+        key.extend_from_slice(b"one");
+        assert_eq!(entries.take_while(|_, _| true), 0);
+        assert_eq!(entries.key(), b"one");
     }
 
     #[test]

@@ -2,14 +2,15 @@
 //!
 //! Three answers never mix. [`Error::NotDurable`]: it *has* happened, and may be lost if the machine crashes; doing
 //! it again would do it twice. [`Error::WritesStopped`]: it has not, and nothing will until the disk is seen to.
-//! All others: it has not happened ([`Error::CommitUnknown`], of stores behind a network, apart).
+//! All others: it has not happened ([`Error::CommitUnknown`], of stores behind a network, apart). Of these
+//! [`Error::Unavailable`] says that the same call may do later, with no change of anything.
 //!
 //! [`Error::Conflict`] and [`Error::Restart`] are control flow of transactions: whoever meets them
 //! returns them unchanged, and the transaction's runner starts again.
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The result of every storage operation.
@@ -39,6 +40,55 @@ impl fmt::Display for Holder {
     }
 }
 
+/// What an error is about, as people call it: the path of a file, the address of a server. A text, so that errors are the
+/// same for every kind of store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place(Box<str>);
+
+impl Place {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Place {
+        Place(path.display().to_string().into())
+    }
+}
+
+impl From<&PathBuf> for Place {
+    fn from(path: &PathBuf) -> Place {
+        path.as_path().into()
+    }
+}
+
+impl From<PathBuf> for Place {
+    fn from(path: PathBuf) -> Place {
+        path.as_path().into()
+    }
+}
+
+impl From<&str> for Place {
+    fn from(text: &str) -> Place {
+        Place(text.into())
+    }
+}
+
+impl From<String> for Place {
+    fn from(text: String) -> Place {
+        Place(text.into())
+    }
+}
+
 /// What a storage operation can answer instead of its result.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -48,7 +98,10 @@ pub enum Error {
     /// The transaction's body asked to be run again from its outermost level.
     Restart,
     /// The commit may or may not have happened (never answered by a back end on one machine).
-    CommitUnknown,
+    CommitUnknown {
+        /// Why nobody knows, and what to do.
+        why: String,
+    },
     /// The transaction has reached its time limit, all tries and waits together; nothing was written.
     TransactionTimeout {
         /// The limit that was reached.
@@ -63,6 +116,13 @@ pub enum Error {
         waited: Duration,
         /// Who it is, if it is one and the same.
         holder: Option<Holder>,
+    },
+    /// The store is not to be reached now - its server is down, or the way there is - and nothing has happened. Try later.
+    Unavailable {
+        /// The store.
+        place: Place,
+        /// Why not, and what to do.
+        why: String,
     },
     /// Granting the lock would close a circle of waiters; release what you hold and try again.
     Deadlock,
@@ -103,21 +163,21 @@ pub enum Error {
     /// The file is not a Perilune database, or not one this version reads.
     NotADatabase {
         /// The file.
-        path: PathBuf,
+        place: Place,
         /// Why not, and what to do.
         why: String,
     },
     /// The database is there, but cannot be opened now or here.
     CannotOpen {
         /// The file.
-        path: PathBuf,
+        place: Place,
         /// Why not, and what to do.
         why: String,
     },
     /// No space is left for growth; nothing was written. Reads and smaller writes go on.
     NoSpace {
         /// The file that could not grow.
-        path: PathBuf,
+        place: Place,
         /// Whether it is this process that may not make files larger (`ulimit -f`), rather than the disk that is
         /// full.
         is_limited: bool,
@@ -127,7 +187,7 @@ pub enum Error {
         /// What was being done.
         action: &'static str,
         /// The file.
-        path: PathBuf,
+        place: Place,
         /// The system's answer.
         source: io::Error,
     },
@@ -141,7 +201,7 @@ pub enum Error {
     /// unknown; or the log cannot be written.
     WritesStopped {
         /// The file that could not be synced, or written.
-        path: PathBuf,
+        place: Place,
         /// The system's answer.
         source: io::Error,
         /// Whether it stays so until all have closed the database: a sync has failed. Else it is tried again all
@@ -152,14 +212,14 @@ pub enum Error {
     /// what it had.
     Replaced {
         /// The name.
-        path: PathBuf,
+        place: Place,
     },
     /// Bytes in the database contradict its format; the text names the place.
     Corrupt {
         /// Which page or record, and what is wrong with it.
         place: String,
     },
-    /// As `Corrupt`, and what lies in a range of keys cannot be had because of it. The rest can.
+    /// Bytes in the database contradict its format, and because of that a range of keys cannot be read. The rest can.
     Lost {
         /// Which page or record, and what is wrong with it.
         place: String,
@@ -169,8 +229,8 @@ pub enum Error {
     },
     /// A server that has the store answered with an error that only it knows the particulars of.
     Answered {
-        /// The number of the error's kind, which is the public interface's.
-        code: i32,
+        /// The word for the error's kind, as `NO_SPACE`, which is the public interface's.
+        kind: &'static str,
         /// What happened, and what to do.
         text: String,
     },
@@ -208,30 +268,23 @@ struct Cause<'a>(&'a Error);
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Error::NoSpace { path, is_limited: true } => write!(
+            Error::NoSpace { place, is_limited: true } => write!(
                 f,
-                "{}: this process may make no file as large as it would have to be: raise `ulimit -f`, or open with \
-                 a smaller max_size",
-                path.display()
-            ),
-            Error::NoSpace { path, is_limited: false } => write!(
+                "{place}: this process may make no file as large as it would have to be: raise `ulimit -f`, or open with \
+                 a smaller max_size"),
+            Error::NoSpace { place, is_limited: false } => write!(
                 f,
-                "{}: no space left to grow: free some space on this file system, or raise max_size",
-                path.display()
-            ),
-            Error::WritesStopped { path, source, is_final: true } => write!(
+                "{place}: no space left to grow: free some space on this file system, or try again in a moment, when a \
+                 checkpoint may have freed some"),
+            Error::WritesStopped { place, source, is_final: true } => write!(
                 f,
-                "{}: writing has stopped since fdatasync failed ({source}): nothing committed is lost while the \
+                "{place}: writing has stopped since fdatasync failed ({source}): nothing committed is lost while the \
                  machine runs; see to the disk, close the database in all processes (`perilune processes` \
-                 names them) and open it again, which writes everything anew",
-                path.display()
-            ),
-            Error::WritesStopped { path, source, is_final: false } => write!(
+                 names them) and open it again, which writes everything anew"),
+            Error::WritesStopped { place, source, is_final: false } => write!(
                 f,
-                "{}: writing has stopped since the log cannot be written ({source}): it is tried again several \
-                 times a second, see to the disk",
-                path.display()
-            ),
+                "{place}: writing has stopped since the log cannot be written ({source}): it is tried again several \
+                 times a second, see to the disk"),
             other => other.fmt(f),
         }
     }
@@ -269,7 +322,6 @@ impl fmt::Display for Error {
         match self {
             Error::Conflict => write!(f, "the transaction met a concurrent change and has to run again"),
             Error::Restart => write!(f, "the transaction asked to run again"),
-            Error::CommitUnknown => write!(f, "the commit's outcome is unknown: read the data to find out"),
             Error::TransactionTimeout { .. } | Error::Busy { .. } => self.fmt_wait(f),
             Error::Deadlock => write!(
                 f,
@@ -278,8 +330,8 @@ impl fmt::Display for Error {
             Error::TransactionState(what) => f.write_str(what),
             Error::Forked => write!(
                 f,
-                "this transaction was begun before fork() and belongs to the parent process: leave it in the child, then begin \
-                 another"
+                "this transaction or snapshot was begun before fork() and belongs to the parent process: leave it in the \
+                 child, then begin another"
             ),
             Error::KeyTooLong { bytes, limit } => write!(
                 f,
@@ -297,20 +349,18 @@ impl fmt::Display for Error {
                 "the channel is full: receive its messages, or create it larger or with DropOldest"
             ),
             Error::ReadOnly => write!(f, "the database or transaction is read-only: open or begin it with read_only=false to write"),
-            Error::NotADatabase { path, why } => write!(f, "{}: {why}", path.display()),
-            Error::CannotOpen { path, why } => write!(f, "{}: {why}", path.display()),
+            Error::NotADatabase { place, why } => write!(f, "{place}: {why}"),
+            Error::CannotOpen { place, why } | Error::Unavailable { place, why } => write!(f, "{place}: {why}"),
             Error::NoSpace { .. } => write!(f, "{}; nothing was written", Cause(self)),
-            Error::Io { action, path, source } => write!(f, "{}: cannot {action}: {source}", path.display()),
+            Error::Io { action, place, source } => write!(f, "{place}: cannot {action}: {source}"),
             Error::NotDurable { why } => {
                 write!(f, "committed, but not yet on disk (a crash of the machine may take it back): {why}")
             }
             Error::WritesStopped { .. } => write!(f, "{}; this was not written", Cause(self)),
-            Error::Replaced { path } => write!(
+            Error::Replaced { place } => write!(
                 f,
-                "{}: the database was removed or replaced (or renamed) while this process had it open: it writes no \
-                 more, and reads go on in the old one; open it again",
-                path.display()
-            ),
+                "{place}: the database was removed or replaced (or renamed) while this process had it open: it writes no \
+                 more, and reads go on in the old one; open it again"),
             Error::Corrupt { place } => write!(
                 f,
                 "the database is damaged: {place}: see `perilune check`; `perilune salvage` copies what can be read"
@@ -320,17 +370,18 @@ impl fmt::Display for Error {
                 write_lost(f, place, &after, &upto)
             }
             Error::Answered { text, .. } => f.write_str(text),
-            Error::Refused(why) => f.write_str(why),
+            Error::CommitUnknown { why } | Error::Refused(why) => f.write_str(why),
             Error::Invalid(why) => f.write_str(why),
             Error::Internal(what) => write!(f, "internal error, please report it: {what}"),
         }
     }
 }
 
-/// Says what is damaged, and which keys are lost; an empty text: from the begin, to the end.
+/// Writes what is damaged, and which keys are lost: those behind `after` (empty: from the first key on), up to `upto` (empty:
+/// to the last key).
 ///
 /// # Errors
-/// Those of `f`.
+/// What writing to `f` answers.
 pub fn write_lost(f: &mut fmt::Formatter<'_>, place: &str, after: &str, upto: &str) -> fmt::Result {
     write!(f, "the database is damaged: {place}; ")?;
     match (after.is_empty(), upto.is_empty()) {

@@ -19,7 +19,7 @@
 //! - Calls are static: where the type is known, asking for a facet costs nothing.
 //! - A session has a facet for all of its life, or never.
 
-use crate::{Bounds, Deferral, Locks, Messages, Optimistic, ReadSets, Watch};
+use crate::{Bounds, Deferral, Granular, Locks, Messages, Optimistic, Programs, ReadSets, Watch};
 
 /// What a session has beside the core.
 pub trait Facets {
@@ -37,6 +37,10 @@ pub trait Facets {
     type ReadSets: ReadSets;
     /// Bounds what the session takes.
     type Bounds: Bounds;
+    /// Cares how much of what is found is looked at.
+    type Granular: Granular;
+    /// Runs functions where the data lie.
+    type Programs: Programs;
 
     /// The user's locks.
     fn locks(&mut self) -> Option<&mut Self::Locks>;
@@ -52,14 +56,18 @@ pub trait Facets {
     fn read_sets(&mut self) -> Option<&mut Self::ReadSets>;
     /// What the session takes.
     fn bounds(&mut self) -> Option<&mut Self::Bounds>;
+    /// Searches whose caller looks at a part.
+    fn granular(&mut self) -> Option<&mut Self::Granular>;
+    /// Functions that run where the data lie.
+    fn programs(&mut self) -> Option<&mut Self::Programs>;
 }
 
 /// The names of the facets, in the order of [`facets_of`].
-pub const FACETS: [&str; 7] =
-    ["locks", "watches", "messages", "deferral", "optimistic", "read sets", "bounds"];
+pub const FACETS: [&str; 9] =
+    ["locks", "watches", "messages", "deferral", "optimistic", "read sets", "bounds", "granular", "programs"];
 
 /// Which facets a session has, in the order of [`FACETS`].
-pub fn facets_of<S: Facets + ?Sized>(session: &mut S) -> [bool; 7] {
+pub fn facets_of<S: Facets + ?Sized>(session: &mut S) -> [bool; 9] {
     [
         session.locks().is_some(),
         session.watches().is_some(),
@@ -68,5 +76,7 @@ pub fn facets_of<S: Facets + ?Sized>(session: &mut S) -> [bool; 7] {
         session.optimistic().is_some(),
         session.read_sets().is_some(),
         session.bounds().is_some(),
+        session.granular().is_some(),
+        session.programs().is_some(),
     ]
 }

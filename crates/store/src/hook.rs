@@ -2,6 +2,10 @@
 //!
 //! An index is kept so: the hook sees that `^person(21,"name")` is set, and adds the entry of the index, in the same
 //! transaction.
+//!
+//! Invariant: what it adds is written with the rest, or nothing is. It runs again when the transaction does.
+//!
+//! Deliberately absent: refusing. A hook that fails ends the transaction with its error.
 
 use crate::Result;
 

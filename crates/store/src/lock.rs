@@ -1,4 +1,17 @@
 //! The user's locks: named, hierarchical, counted, exclusive or shared, gone with their owner.
+//!
+//! Programs agree by name on who may do something, for longer than a transaction lasts. A name is a node's key, and need
+//! not have a value. A lock on it excludes locks on its ancestors and on what lies below it.
+//!
+//! Example: who holds `^person(21)` keeps others from `^person(21,"name")` and from `^person`, and nobody from
+//! `^person(22)`.
+//!
+//! Invariants
+//! - Several locks asked for together are granted together, or none is.
+//! - A circle of owners that wait for each other is broken: one of them is answered `Deadlock`.
+//! - The locks of a process that has died, or of a connection that has ended, are free.
+//!
+//! Deliberately absent: keeping anybody from reading or writing. Locks bind who asks for them.
 
 use std::time::Duration;
 

@@ -1,4 +1,16 @@
 //! Bounded, ordered messages by name, across processes. They outlive processes, not the machine.
+//!
+//! One program tells another that there is work, or what has happened, without both being there at the same time. A channel
+//! is a queue with bounds: a receiver takes the oldest message away, or follows all of them by their numbers and leaves
+//! them there.
+//!
+//! Example: `post(b"jobs", b"42")` here, `receive(b"jobs", None)` there: one of all who wait gets it.
+//!
+//! Invariants
+//! - Numbers ascend by 1 from 1; who follows is told how many it has missed.
+//! - A message posted in a transaction is there when that has committed, and not before.
+//!
+//! Deliberately absent: durability, and delivery again when a receiver dies. What must not be lost is a node.
 
 use std::time::Duration;
 
@@ -62,7 +74,7 @@ pub trait Messages {
     /// `TransactionState` when it would have to wait inside a transaction.
     fn receive(&mut self, name: &[u8], timeout: Option<Duration>) -> Result<Option<Message>>;
 
-    /// Reads the first message after number `after` and leaves it for others, waiting as above.
+    /// Reads the first message after number `after` and leaves it for others, waiting up to `timeout` (None: for ever) for one.
     ///
     /// # Errors
     /// As [`Messages::receive`].

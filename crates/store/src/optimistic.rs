@@ -1,11 +1,19 @@
-//! What a back end can do at the price of a single write because the values lie in its own memory: attempts, and changes that
-//! are decided while the keys around them can be looked at. The facet [`Optimistic`].
+//! Several keys read and written for about the price of one write: the facet [`Optimistic`], of back ends whose
+//! values lie in this process's own memory.
 //!
-//! Example: a member of a set, and how many there are. Probes stand at both; the function sees that the member is not there,
-//! and notes it and the new number; both are written at one moment. Elsewhere that is a transaction.
+//! Problem: a transaction remembers what it reads and what it writes, and validates that at the commit. For
+//! something as small as "add a member, count it" that costs more than the work itself.
 //!
-//! Invariant: false means that nothing was done, and that a transaction can do it. So a caller needs no other way for a back
-//! end without the facet.
+//! Idea: one try without levels. Either an *attempt*, which reads and writes a few keys and then says whether that
+//! was one state; or a function that is shown the keys around some *probes* while nobody else can change them, and
+//! notes what is to be written there.
+//!
+//! Example: a set has its members below `^s(1)`, and their number in `^s`. To add `x`, probes stand at `^s(1,"x")`
+//! and at `^s`. The function sees that the former is absent, notes both new values, and both are written at one
+//! moment.
+//!
+//! Invariant: false means that nothing was done, and that a transaction can do it. So a caller needs its
+//! transaction anyway, and no third way for a back end without this facet.
 
 use crate::{Change, Result};
 
@@ -61,7 +69,7 @@ pub trait Optimistic {
     /// The function's own; else as [`crate::Session::set`].
     fn change_probed(&mut self, probes: &[Probe<'_>], change: &mut ProbedChange<'_>) -> Result<bool>;
 
-    /// As [`Optimistic::change_probed`] where nothing is to be written, and without keeping others out: what `look` sees may be
+    /// As [`Optimistic::change_probed`] where nothing is to be written, and without keeping others out: what the function sees may be
     /// halves of two states; true says that it was one, and then it has answered true.
     ///
     /// # Errors
@@ -71,12 +79,12 @@ pub trait Optimistic {
 
 /// Which record [`Probe`] looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Look {
-    /// That at its key.
+pub enum ProbeTarget {
+    /// The record at the probe's key.
     At,
-    /// The first one at its key or behind it.
+    /// The first record at the probe's key or behind it.
     AtOrNext,
-    /// The last one before its key.
+    /// The last record before the probe's key.
     Previous,
 }
 
@@ -86,12 +94,12 @@ pub struct Probe<'a> {
     /// The key; unlike others it may be one 0xFF longer than the limit.
     pub key: &'a [u8],
     /// Which record from there.
-    pub look: Look,
+    pub target: ProbeTarget,
 }
 
 /// What a probe has come upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum ProbeResult {
     /// A record, which is the wanted one.
     Record,
     /// There is none.
@@ -105,7 +113,7 @@ pub enum Sight {
 /// Probes are named by their index.
 pub trait Probed {
     /// What `probe` stands at.
-    fn sight(&self, probe: usize) -> Sight;
+    fn found(&self, probe: usize) -> ProbeResult;
 
     /// Whether `probe` stands at a record with this key.
     fn is_at(&self, probe: usize, key: &[u8]) -> bool;
@@ -122,7 +130,7 @@ pub trait Probed {
     fn value(&mut self, probe: usize) -> Option<&[u8]>;
 
     /// Has `probe`, which stands at a record, stand at the one behind it, and answers what that is.
-    fn step(&mut self, probe: usize) -> Sight;
+    fn step(&mut self, probe: usize) -> ProbeResult;
 
     /// Notes that `key` is to have this value. It lies at `probe` or close to where that looks, and behind what was noted
     /// before.

@@ -1,15 +1,25 @@
 //! Ranges of keys, and pages of them: entries that were read at once, in one piece of memory.
+//!
+//! A loop that asks a store for one key after another pays for a search, or a round trip, each time. A page holds as many
+//! entries as are cheap to read together.
+//!
+//! Example: of `^person` with a million nodes a page has some hundred; the next page is asked for from behind its last key.
+//!
+//! Invariant: the entries of a page are of one moment.
+//!
+//! Deliberately absent: how many entries a page has. The back end decides, and [`Page::is_last`] says whether there are
+//! more.
 
-/// A range of keys: those from `low` on that lie before `high`, from one end, up to a number.
+/// The first keys of a range, up to a number, counted from either end of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
-    /// Where it begins; counts itself.
+    /// The lowest key that may belong to the range.
     pub low: &'a [u8],
-    /// Where it ends; does not count.
+    /// What all keys of the range lie before.
     pub high: &'a [u8],
     /// Whether they are read, or counted, from `high` downwards.
     pub backwards: bool,
-    /// So many are read, or counted, at most.
+    /// The highest number of keys to be read or counted.
     pub most: u64,
 }
 

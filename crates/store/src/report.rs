@@ -1,6 +1,12 @@
 //! What a store tells about itself to whoever operates it: figures, locks, processes.
 //!
 //! A back end names its figures itself: nothing above knows what a split is, but everything can show it.
+//!
+//! Example: [`Figure`] `{ name: "file_bytes", kind: Gauge, value: 1_048_576, .. }` becomes a line of `perilune stat`, and
+//! `perilune_file_bytes` for Prometheus.
+//!
+//! Invariant: a name never changes its meaning.
+//!
 //! Deliberately absent: what lies in the store; that is read like any other data.
 
 use std::time::Duration;

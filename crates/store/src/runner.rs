@@ -1,7 +1,15 @@
 //! The runner of transactions: a body that is run, and run again, until what it saw and wrote is one state.
 //!
+//! Others write meanwhile. So a commit may find that what the body has read is no longer so, and then nothing of it happens
+//! and it begins anew. The body may also have failed *because* it saw halves of two states; that is no error to tell
+//! anybody.
+//!
+//! Example: `transact(session, &options, |session| { ... })` moves money from one account to another.
+//!
 //! Invariant: no error of a body escapes that rests on halves of two states: before it does, what the body has read is
 //! validated.
+//!
+//! Deliberately absent: undoing what a body has done besides. It may run several times.
 
 use crate::{Result, Session, TransactionOptions, Transactions};
 
@@ -11,8 +19,8 @@ use crate::{Result, Session, TransactionOptions, Transactions};
 /// level only, a conflict or restart passes through to the outermost runner.
 ///
 /// # Errors
-/// The body's own error (after a check that what it saw was one state), `TransactionTimeout`, or the
-/// commit's.
+/// The body's own error (after a check that what it saw was one state), `TransactionTimeout`, `Conflict`
+/// with [`TransactionOptions::never_exclusive`], or the commit's.
 pub fn transact<S: Transactions + ?Sized, R>(
     session: &mut S,
     options: &TransactionOptions,

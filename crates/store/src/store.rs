@@ -1,4 +1,11 @@
 //! A store: what many threads and processes share, and where sessions come from.
+//!
+//! Example: `store.session()?` gives a thread its way in; `store.snapshots()` is there where a store can be read as it was
+//! at one moment, and `store.reports()` where it tells about itself.
+//!
+//! Invariant: a clone is the same store.
+//!
+//! Deliberately absent: opening one. A file has options that a server's address has not, and the other way round.
 
 use crate::{Bulk, Facets, Limits, Reports, Result};
 

@@ -41,7 +41,8 @@ pub trait Transactions {
     /// [`Transactions::begin`] continues the same series of tries.
     ///
     /// # Errors
-    /// `TransactionTimeout` when the series has reached its time limit.
+    /// `TransactionTimeout` when the series has reached its time limit; `Conflict` when it is never to ask for that
+    /// ([`TransactionOptions::never_exclusive`]): then the series has ended.
     fn retry(&mut self) -> Result<()>;
 
     /// Ends a series of tries that will not go on (the body failed for good).

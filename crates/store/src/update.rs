@@ -1,7 +1,12 @@
 //! Updates: what is to become of a value, said so that it can be done where the value lies.
 //!
-//! The store knows no numbers. An addition therefore brings both: what is added, for a back end whose other end knows how
-//! values are encoded, and the function that makes the sum, for one that holds the value here.
+//! Adding 1 by `get` and `set` loses what others add in between, and over a network takes two round trips. An update says
+//! what it means instead. The store knows no numbers. An addition therefore brings both: what is added, for a back end
+//! whose other end knows how values are encoded, and the function that makes the sum, for one that holds the value here.
+//!
+//! Example: `add(key, ...)` of 1 is done under the page's latch in a file, and by one request behind a server.
+//!
+//! Invariant: a function given here is pure, short and may run several times: others may be waiting while it runs.
 
 use crate::Result;
 

@@ -1,4 +1,12 @@
 //! Waiting, without polling, until somebody's commit touches a key or a subtree.
+//!
+//! Example: a program reads `^config`, watches its subtree, and waits; another one changes `^config("limit")`, and the
+//! first wakes, reads again, and waits again. To miss nothing it watches first, and reads then.
+//!
+//! Invariant: a commit that begins when the watch is there is noticed. One that touches nothing of it may be noticed, too:
+//! who wakes compares what it reads.
+//!
+//! Deliberately absent: what was changed, and how often. Between two waits many commits are one touch.
 
 use std::time::Duration;
 
