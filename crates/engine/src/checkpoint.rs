@@ -1,22 +1,30 @@
-//! Taking a checkpoint while others write, and saying in meta whether the file may have changed since.
+//! Checkpoints: a whole state of the database on disk, taken while others write. And meta's word for whether the
+//! file may have changed since.
 //!
-//! Order: the duty `checkpoint`; a cut, whose pin keeps the pages of generation C as they are; sums of
-//! the pages that changed, into info pages in slots that do not count; `fdatasync`, which flushes the
-//! mapped pages too; meta; `fdatasync`; `DURABLE_GEN`; the pin goes. Writers never stop: who wants to
-//! change a page of C copies it. [`close`] does the same for the last process to leave, and says
-//! "closed". [`mark_open`] writes meta when the first process comes, before any change.
+//! Problem: the kernel writes mapped pages to disk when it likes, so after a power loss the file holds pages of
+//! many moments. Idea: a page of the last checkpoint is never changed; who wants to change it copies it first. So
+//! it is enough to end a generation, to sync its pages, and to name its root in meta.
+//!
+//! Example: generation 7 is the durable one and 8 the present one. A checkpoint takes the duty `checkpoint`. Then it
+//! 1. makes a cut: writers go on in generation 9, and a pin keeps the pages of 8 as they are;
+//! 2. writes the sums of pages that have changed since 7 into info pages, in slots that do not count for 7;
+//! 3. calls `fdatasync`, which also flushes the mapped pages; writes meta, which names 8 and its root; `fdatasync` again;
+//! 4. stores 8 in `DURABLE_GEN` and lets the pin go: what only 7 needed may be used again.
+//!
+//! [`close`] does the same for the last process to leave, and meta then says "closed". [`mark_open`] writes meta
+//! when the first process comes, before any change.
 //!
 //! Invariants
 //! - Nothing that meta names is written after meta, until the next checkpoint is durable.
 //! - The file's meta, not `-shm`, says which generation is durable; `DURABLE_GEN` never exceeds it.
 //! - Before a slot or a page of the generation before may be written, meta is known to be on disk.
-//! - A slot of an info page with a generation above the durable one, or for pages that the durable one did
-//!   not have, is left over from a checkpoint that did not end; the next checkpoint writes it, so that it can
+//! - A slot of an info page is left over from a checkpoint that did not end if its generation is above the durable
+//!   one, or if it is for pages that the durable one did not have. The next checkpoint writes it, so that it can
 //!   never be taken for a good one.
 //!
 //! Killed anywhere: see the table in docs/design/0015-checkpoints-and-recovery.md.
 //!
-//! Deliberately absent: who calls [`tend`]; how the log is written.
+//! Deliberately absent: who calls [`tend`] (`maintenance`); how the log is written.
 
 use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -34,6 +42,7 @@ use crate::meta::info::{self, GenerationSum, Place};
 use crate::meta::survey::Survey;
 use crate::meta::{self, space_error, sums, Meta};
 use crate::pin::{self, Purpose};
+use crate::planted::{is_planted, Bug};
 use crate::{control as handshake, duty, log, notice, page};
 
 /// Header word: stamp of the newest copy of meta that this `-shm` goes with.
@@ -185,7 +194,7 @@ fn stopping<T>(image: &Arc<Image>, done: Result<T>) -> Result<T> {
     done.inspect_err(|error| {
         if image.shm.word(REWRITE).load(Acquire) != 0 {
             match error {
-                // Of this process alone, which writes no more.
+                // Only this process has lost its file, and writes no more; others may go on.
                 Error::Replaced { .. } => {}
                 Error::Io { source, .. } => handshake::stop_writes(image, None, source),
                 _ => handshake::stop_writes(image, None, &io::Error::from_raw_os_error(28)),
@@ -290,7 +299,7 @@ fn log_state(image: &Arc<Image>) -> Result<LogState> {
 fn settled(image: &Image, file: &dyn DiskFile) -> Result<(usize, Meta)> {
     let (slot, meta) = meta::newest(file, &image.path)?;
     let (stamp, next) = (image.shm.word(STAMP).load(Acquire), image.shm.word(NEXT_STAMP).load(Acquire));
-    if !goes_with(stamp, next, &meta) && !cfg!(feature = "canary-home") {
+    if !goes_with(stamp, next, &meta) && !is_planted(Bug::AnyHome) {
         // It is our file, but another one has been copied into it.
         return Err(image.lose());
     }
@@ -321,14 +330,15 @@ fn sync(image: &Image, file: &dyn DiskFile) -> Result<()> {
 
 /// Writes the next copy of meta, and notes in `-shm` that it goes with it.
 fn write_meta(image: &Image, file: &dyn DiskFile, slot: usize, meta: Meta) -> Result<()> {
-    let meta = Meta { serial: meta.serial + 1, stamp: platform::random_u64(), ..meta };
+    let serial = meta::next_serial(meta.serial, slot);
+    let meta = Meta { serial, stamp: platform::random_u64(), ..meta };
     image.shm.word(NEXT_STAMP).store(meta.stamp, Release);
     meta::put(file, &image.path, slot, &meta)?;
     sync(image, file)?;
     image.shm.word(STAMP).store(meta.stamp, Release);
     image.control(control::NAMED_SEQUENCE).store(meta.log_segment, Release);
     // Should one copy be damaged, the other says the same. It does not matter when that copy gets to the disk, or
-    // whether it is torn: the copy that counts is on disk already.
+    // whether it is torn: the copy that counts is on disk already, and `meta::newest` tells which that is.
     let _ = meta::put(file, &image.path, 1 - slot, &meta);
     Ok(())
 }
@@ -375,7 +385,7 @@ pub(crate) fn goes_with(stamp: u64, next_stamp: u64, meta: &Meta) -> bool {
 ///
 /// # Errors
 /// `NoSpace`, `Io`.
-pub(crate) fn adopt(image: &Image, file: &dyn DiskFile, meta: &Meta) -> Result<()> {
+pub(crate) fn note_origin(image: &Image, file: &dyn DiskFile, meta: &Meta) -> Result<()> {
     image.shm.word(STAMP).store(0, Relaxed);
     image.shm.word(NEXT_STAMP).store(meta.stamp, Relaxed);
     // NB: without writing it again, as `settled` does: after a crash it is the only copy that is any good.

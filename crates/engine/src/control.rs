@@ -1,18 +1,32 @@
-//! The control words and the one handshake by which they change: store, freeze all heads, wait.
+//! The control words, and the one handshake by which they change: store, freeze all heads, wait.
 //!
-//! A writer publishes by a compare-and-swap of its head from an unfrozen value. Who changes a control
-//! word stores it and then sets the FROZEN bit of every head; a writer whose publication fails clears
-//! the bit, reads the control line again and checks everything that hangs on it. All are AcqRel
-//! read-modify-writes of one word: no fences. After freezing, everything published under the old word
-//! lies below the head read; a new generation also waits until that has been applied and every structure change seen
-//! under way has ended. A lease and a watch give it a moment for that, and need no more: what is published is latched until
-//! it has been applied. So a process that is stopped there keeps nobody from exclusive mode.
+//! Problem: control words (generation, flush number, lease, flags) say what a writer may do now. A writer reads
+//! them first and publishes its record later. Without care a record of the old generation could appear after the
+//! new one has begun.
 //!
-//! What if we are killed? Between store and freeze: some writers reread once; the next owner stores
-//! and freezes again. As holder of the lease: any waiter takes it.
+//! Idea: who changes a control word stores it, and then sets the FROZEN bit in the head of every session. A writer
+//! publishes by a compare-and-swap of its own head from an unfrozen value. So the publication fails; the writer
+//! clears the bit, reads the control words again, and checks everything that depends on them. All are AcqRel
+//! read-modify-writes of one word: no fences.
 //!
-//! Checked by the exhaustive model in `tests/model_handshake.rs` and, on atomics, by
-//! `tests/loom_handshake.rs`; both find their canaries.
+//! Example: a session holds a leaf and is about to publish in generation 8, when a cut stores 9. If the session's
+//! swap comes before the freeze, the record lies below the head that the freeze has read: it belongs to 8, and the
+//! cut waits until it is applied. If the freeze comes first, the swap fails, the session reads 9, and copies the
+//! leaf before it changes anything.
+//!
+//! Invariants
+//! - After freezing, everything published under the old word lies below the heads read.
+//! - A new generation waits until all that has been applied, and until each structure change seen under way has
+//!   ended.
+//! - Who takes the lease or sets a watch waits for that only a moment ([`settle`]). What is published is latched
+//!   until it is applied, so nobody sees a part of it; and a process that is stopped there keeps nobody from
+//!   exclusive mode.
+//!
+//! What if we are killed? Between store and freeze: some writers read the words once more; the next owner of the
+//! duty stores and freezes again. As holder of the lease: any waiter takes it.
+//!
+//! Checked by the exhaustive model in `tests/model_handshake.rs` and, on atomics, by `tests/loom_handshake.rs`;
+//! both find their canaries.
 
 use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};

@@ -1,11 +1,18 @@
-//! What one thread at a time does for everybody: take a checkpoint, write the log, begin a generation.
+//! Duties: what one thread at a time does for everybody, as taking a checkpoint, writing the log, beginning a
+//! generation.
 //!
-//! A duty is a word of the control area that holds its owner {process slot, incarnation}; threads of one
-//! process keep each other out of it too. It is taken from nobody (0) or from a dead owner, never from a
-//! living one, however slow. Taken in the order checkpoint, log, cut; with no latch held.
+//! A duty is a word of the control area that holds its owner {process slot, incarnation}, or 0. Example: two
+//! threads find that a checkpoint is due. Both try to swap their process's owner word into `CHECKPOINT_OWNER`; one
+//! succeeds and takes it, the other leaves it.
 //!
-//! What if we are killed? Whoever needs the duty next finds its owner dead and takes it; what that one
-//! left half done is told where the duty is used.
+//! Invariants
+//! - A duty is taken from nobody or from a dead owner, never from one who lives, however slow. Threads of one
+//!   process keep each other out, too.
+//! - Who takes several takes them in the order checkpoint, sync, log; the duties to make log files (spare) and to
+//!   end a generation (cut) come last. No latch is held.
+//!
+//! What if we are killed? Whoever needs the duty next finds its owner dead and takes it. What that one left half
+//! done is told where the duty is used.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::Arc;

@@ -1,20 +1,23 @@
-//! How the threads of upkeep sleep for long while nothing is written, and still miss no write.
+//! How the maintenance threads sleep for long while nothing is written, and still miss no write.
 //!
-//! While something is written, the threads that every process has for upkeep look every 25 to 50 ms. When
-//! nothing has been for a second, the one that flushes raises the flag IDLE, looks once more, and sleeps
-//! until it is rung; whoever is about to publish finds the flag, by the handshake, and first rings every
-//! process. The other threads may be late by a second: they only look less often (`wakeup::doze`).
+//! Problem: the threads that every process has for maintenance look every 25 to 50 ms whether there is work. In a
+//! database that nobody uses this wakes the processor many times a second for nothing.
+//!
+//! Idea: when nothing has been written for a second, the thread that flushes raises the flag IDLE, looks for work
+//! once more, and sleeps until its process's bell is rung. Whoever is about to publish finds the flag, since flags
+//! change by the handshake of `control`, and first rings the bells of all processes. The other threads may be late
+//! by a second: they only look less often (`wakeup::sleep_until_rung`).
 //!
 //! Invariants
-//! - While IDLE is down nobody rests. It is lowered only by one who has rung all since the count beside it
-//!   was last changed; and whoever goes to rest changes that count.
+//! - While IDLE is down nobody rests. It is lowered only by one who has rung all since the count beside it was last
+//!   changed; and whoever goes to rest changes that count.
 //! - Between raising the flag and sleeping a thread looks whether there is work.
 //!
-//! What if we are killed? Having rung k of n: nothing was published, and the flag is up: the next writer
-//! rings all. Rung, before the flag is lowered: likewise. Between raising and freezing: the flag is up,
-//! and everybody who rests has frozen the heads himself.
+//! What if we are killed? Having rung k of n, or all, before the flag is lowered: nothing was published and the
+//! flag is up, so the next writer rings all. Between raising the flag and freezing: the flag is up, and everybody
+//! who rests has frozen the heads himself.
 //!
-//! Deliberately absent: what the threads do (`upkeep`, `warden`, `log`).
+//! Deliberately absent: what the threads do (`maintenance`, `warden`, `log`).
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};

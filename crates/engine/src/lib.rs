@@ -23,7 +23,7 @@
 #![cfg(not(loom))]
 
 mod access;
-mod attendant;
+mod background;
 mod backup;
 mod bulk;
 mod checkpoint;
@@ -43,22 +43,23 @@ mod limits;
 mod lock;
 #[allow(dead_code, unused_imports)] // Recovery's part.
 mod log;
+mod maintenance;
 mod message;
 mod meta;
 mod notice;
+mod offline;
 mod open;
 mod page;
 mod pin;
+mod planted;
 mod proof;
 mod recover;
 mod repair;
 mod salvage;
 mod session;
 mod snapshot;
-mod still;
 mod tree;
 mod txn;
-mod upkeep;
 mod verify;
 mod warden;
 mod watch;

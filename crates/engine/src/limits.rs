@@ -17,7 +17,7 @@ pub(crate) const KEY_MAX: usize = USER_KEY_MAX + 32;
 pub(crate) const INLINE_MAX: usize = if cfg!(feature = "page-4k") { 1024 } else { 2048 };
 /// Bytes of a value: strings of 512 MiB, and a byte for their type.
 pub(crate) const VALUE_MAX: usize = (512 << 20) + 1;
-/// Bytes of a value that `update` shows and writes, and that a glance shows.
+/// Bytes of a value that `update` shows and writes, and that a preview shows.
 pub(crate) const UPDATE_BYTES: usize = 64;
 /// Runs of one value: their list must fit a leaf.
 pub(crate) const VALUE_RUNS: usize = 120;
@@ -39,11 +39,16 @@ pub(crate) const RUN_PAGES: u32 = (SEGMENT_PAGES - SEGMENT_RESERVED) as u32;
 /// Pages by which the file grows.
 pub(crate) const GROWTH_PAGES: u64 = if cfg!(feature = "tiny") { 128 } else { (64 << 20) / PAGE as u64 };
 
+/// Pages by which it grows at least, where there is no space for more.
+pub(crate) const GROWTH_LEAST: u64 = 16;
+/// Bytes that it then leaves on the disk: a process that comes to remove something needs sessions, and a log.
+pub(crate) const GROWTH_LEAVES: u64 = 1 << 20;
+
 /// Pages whose memory is prepared in one system call: 2 MiB, so that it can be one huge page.
 pub(crate) const POPULATE: u64 = (2 << 20) / PAGE as u64;
 /// Pages that are prepared ahead of a writer who takes them fast.
 pub(crate) const POPULATE_AHEAD: u64 = 2 * POPULATE;
-/// He takes them fast if he needs [`POPULATE`] of them in less.
+/// A writer takes pages fast if he needs [`POPULATE`] of them in less than this.
 pub(crate) const AHEAD_WITHIN: Duration = Duration::from_millis(20);
 
 /// Processes attached at once.
@@ -58,7 +63,7 @@ pub(crate) const UNDO: usize = 32 << 10;
 pub(crate) const RECORD_INLINE_MAX: usize = RING / 2;
 /// Bytes that a ring has free, at least, when a run of keys goes into it; more of them are one record if they fit.
 pub(crate) const RUN_ROOM: usize = if cfg!(feature = "tiny") { RECORD_INLINE_MAX } else { RING / 8 };
-/// Bytes of a ring in use from which on a thread of upkeep is asked to empty it.
+/// Bytes of a ring in use from which on a maintenance thread is asked to empty it.
 pub(crate) const RING_WORTH: usize = RING / 4;
 /// Bytes of a record's operations up to which recovery holds them; longer ones it reads again. A record without
 /// a long value and within a ring is seldom longer.
@@ -75,13 +80,17 @@ pub(crate) const LOG_CHUNK: usize = if cfg!(feature = "tiny") { 16 << 10 } else 
 pub(crate) const CHECKPOINT_LOOK: Duration = Duration::from_millis(50);
 /// How often a process looks whether its database still has its name.
 pub(crate) const HOME_LOOK: Duration = Duration::from_millis(900);
-/// Bytes of log after which a checkpoint is taken.
-pub(crate) const LOG_CHECKPOINT: u64 = 8 * LOG_SEGMENT;
+/// Bytes of log after which a checkpoint is taken, where that is no large part of the file system ([`LOG_PART`]).
+pub(crate) const LOG_CHECKPOINT: u64 = LOG_CHECKPOINT_SEGMENTS * LOG_SEGMENT;
+/// See [`LOG_CHECKPOINT`].
+pub(crate) const LOG_CHECKPOINT_SEGMENTS: u64 = 8;
+/// The part of a file system, one in so many, that the log may take before a checkpoint is due.
+pub(crate) const LOG_PART: u64 = 8;
 /// The part of a segment, one in so many, that only what frees space may fill if there is no other to go on in.
 pub(crate) const LOG_RESERVE: u64 = 4;
 /// Spare segments that are kept.
 pub(crate) const LOG_SPARES: usize = 4;
-/// The oldest commit that is not durable is at most so old at level `periodic`, while the disk keeps up.
+/// The age in which each commit is durable at level `periodic`, while the disk keeps up.
 pub(crate) const FLUSH_AGE: Duration = Duration::from_millis(50);
 /// The shortest pause between two flushes at level `periodic`.
 pub(crate) const FLUSH_PAUSE_LEAST: Duration = Duration::from_millis(10);
@@ -108,35 +117,35 @@ pub(crate) const WATCH_BUCKETS: usize = 512;
 pub(crate) const READ_LEAVES_MAX: usize = if cfg!(feature = "tiny") { 16 } else { 1024 };
 /// Leaves a transaction in exclusive mode reads before it no longer notes what it reads.
 pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
-/// Leaves that a brief transaction reads at most, and nodes that it writes.
-pub(crate) const BRIEF_LEAVES: usize = 12;
-/// See [`BRIEF_LEAVES`].
-pub(crate) const BRIEF_WRITES: usize = 16;
-/// Pages that are split at most to make room for a brief transaction.
-pub(crate) const BRIEF_SPLITS: usize = 8;
-/// Leaves whose records a brief transaction counts at most: some million keys.
-pub(crate) const BRIEF_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 16_384 };
-/// Values that are set at once without a transaction.
-pub(crate) const SEVERAL_WRITES: usize = HELD;
+/// Leaves that a one-shot transaction reads at most, and nodes that it writes.
+pub(crate) const ONE_SHOT_LEAVES: usize = READ_LEAVES_MAX;
+/// See [`ONE_SHOT_LEAVES`].
+pub(crate) const ONE_SHOT_WRITES: usize = 16;
+/// Pages that are split at most to make room for a one-shot transaction.
+pub(crate) const ONE_SHOT_SPLITS: usize = 8;
+/// Leaves whose records a one-shot transaction counts at most: some million keys.
+pub(crate) const ONE_SHOT_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 16_384 };
+/// Values that one conditional write sets at most.
+pub(crate) const CONDITIONAL_WRITES: usize = HELD;
 /// Tries of that, each of which may copy or split a leaf.
-pub(crate) const SEVERAL_TRIES: usize = 4 * SEVERAL_WRITES;
+pub(crate) const CONDITIONAL_TRIES: usize = 4 * CONDITIONAL_WRITES;
 /// Pauses that somebody is waited for at a leaf in the midst of that, before all are given back: he mostly takes fewer.
 pub(crate) const LATCH_PAUSES: usize = 100;
-/// Keys that are looked at, and written, at most where few are changed at once.
-pub(crate) const FEW: usize = 8;
+/// Keys that one operation probes, and writes, at most.
+pub(crate) const PROBES: usize = 8;
 /// Leaves of that: of each key its own and the one beside it.
-pub(crate) const FEW_LEAVES: usize = 2 * FEW;
+pub(crate) const PROBED_LEAVES: usize = 2 * PROBES;
 /// Tries of that.
-pub(crate) const FEW_TRIES: usize = 64;
+pub(crate) const PROBED_TRIES: usize = 64;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
 pub(crate) const COMMIT_LEAVES_MAX: usize = HELD;
 /// Levels of nested transactions.
 pub(crate) const TRANSACTION_DEPTH: usize = 126;
 /// Tries of a transaction before it asks for exclusive mode.
-pub(crate) const TRIES_BEFORE_LEASE: u32 = 3;
+pub(crate) const TRIES_BEFORE_LEASE: u32 = perilune_store::TRIES_BEFORE_EXCLUSIVE;
 /// The shortest lease; it doubles with each loss.
 pub(crate) const LEASE_SHORTEST: Duration = Duration::from_millis(10);
-/// Doublings at most: 10 ms << 6, and never over [`LEASE_LONGEST`].
+/// Doublings of a lease at most. The last one would make 1,280 ms of it, which [`LEASE_LONGEST`] cuts to a second.
 pub(crate) const LEASE_CLASS_MAX: u64 = 7;
 /// The longest lease.
 pub(crate) const LEASE_LONGEST: Duration = Duration::from_secs(1);
@@ -148,8 +157,8 @@ pub(crate) const LEASE_WAIT_READING: Duration = Duration::from_secs(10);
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(10);
 /// How long an attempt at a lock or a message may wait for pages at least, whatever its caller's patience with others.
 pub(crate) const ATTEMPT_LEAST: Duration = Duration::from_secs(1);
-/// How long those are waited for who published before exclusive mode was taken, or a watch registered: they mostly need
-/// microseconds, and what they have not applied yet is latched.
+/// Who takes exclusive mode, or registers a watch, waits so long for what was published before to be applied. That mostly takes
+/// microseconds, and what is not applied then is latched.
 pub(crate) const SETTLING: Duration = LEASE_SHORTEST;
 /// How long a repair waits for a page that somebody else holds, before it is put off.
 pub(crate) const REPAIR_WAIT: Duration = Duration::from_millis(100);
@@ -166,18 +175,18 @@ pub(crate) const SALVAGE_NAMED: usize = 10_000;
 /// How often the warden looks for dead processes.
 pub(crate) const WARDEN_PERIOD: Duration = Duration::from_millis(50);
 
-/// Threads of upkeep sleep for long when nothing has been written for so long.
+/// The time without a write after which maintenance threads sleep for long.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1000 });
-/// How often they look all the same, where nobody rings.
+/// How often maintenance threads that nobody rings look for work then.
 pub(crate) const IDLE_LOOK: Duration = Duration::from_secs(1);
-/// How often is looked whether a log that cannot grow can.
+/// How often it is tried again to let a log grow that could not.
 pub(crate) const FULL_LOOK: Duration = Duration::from_millis(200);
 /// How long the thread that flushes rests, unless it is rung.
 pub(crate) const IDLE_REST: Duration = Duration::from_secs(60);
 
-/// The highest version of a page, and generation of a file, before it must be reopened.
+/// The highest version of a page. A page that has it cannot be written before the database was closed everywhere and reopened.
 pub(crate) const VERSION_MAX: u64 = (1 << 48) - (1 << 20);
-/// See [`VERSION_MAX`].
+/// The highest generation of a file: the top bit of the field that holds one marks runs.
 pub(crate) const GENERATION_MAX: u64 = (1 << 31) - 16;
 /// The generation of pages that belong to no snapshot (the volatile tree's).
 pub(crate) const VOLATILE: u32 = u32::MAX;
@@ -187,11 +196,12 @@ pub(crate) const PAGE_HEAD: usize = 128;
 /// Bytes a leaf takes for one record beyond key and value: slot, heading, rounding.
 pub(crate) const RECORD_OVERHEAD: usize = 8 + 4 + 3;
 
-/// An attempt that has been repeated for so long is suspected of meeting damage (see `repair`).
+/// An attempt that has been repeated without success for so long may have met damage (see `repair::patience`).
 pub(crate) const FRUITLESS: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 5_000 });
 /// How long a killed process may seem to live: the kernel frees its locks with its memory, which others may be reading.
 pub(crate) const DYING: Duration = Duration::from_millis(200);
-/// Without exclusive mode, by which a reader of a read-only database cannot prove damage, it gives up then.
+/// How long a process that only reads repeats an attempt before it calls that damage. It cannot take exclusive mode, by which
+/// others prove it.
 pub(crate) const HOPELESS: Duration = Duration::from_secs(60);
 
 const _: () = {

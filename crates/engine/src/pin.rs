@@ -1,15 +1,21 @@
 //! Pins: generations whose pages nobody may reuse, and the cut that makes one.
 //!
-//! A pin is {generation, root, owner} in shared memory. It is written before the generation is ended, so
-//! that whoever buries a page under the next generation, and whoever finds that page buried, sees it.
+//! Problem: a snapshot, or a checkpoint being written, reads pages that writers have replaced since. Idea: a pin
+//! {generation, root, owner} in shared memory says that this generation is still read. Whoever looks for a free
+//! page passes over those that belong to it.
+//!
+//! Example: a snapshot pins generation 8. In generation 9 a writer copies page 57, which was born in 5, and marks
+//! it dead since 9. Page 57 belongs to 8, so it is not used again before the pin goes.
 //!
 //! Invariants
 //! - The pages of a pinned generation are never written and never reused; it is read without latches.
+//! - A pin is written before its generation is ended. So who marks a page dead in the next generation, and who then
+//!   wants to reuse that page, sees it.
 //! - A pin goes with its process: repair drops those of the dead.
 //!
-//! What if we are killed? Slot claimed, generation not stored: an empty pin of a dead owner. Pin
-//! stored, generation not ended: it pins the current generation, which holds nothing back that matters.
-//! Ended, root not stored: a pin that nobody reads. Repair drops all three.
+//! What if we are killed? Slot claimed, generation not stored: an empty pin of a dead owner. Pin stored, generation
+//! not ended: it pins the current generation, which holds nothing back that matters. Ended, root not stored: a pin
+//! that nobody reads. Repair drops all three.
 //!
 //! Deliberately absent: what is read through a pin (`snapshot`), what is written (`checkpoint`).
 

@@ -1,9 +1,13 @@
 //! Filling a new `-shm` from the last checkpoint: page table, roots, counters. What recovery reports.
 //!
-//! Trusted: the newest good copy of meta, and for each info page the newest good slot up to meta's
-//! generation, if together they have the sum that meta keeps. Pages outside the checkpoint are free,
-//! whatever they hold; those of it are unproved, unless a recovery is to follow; versions begin at 0; the volatile
-//! tree is a new empty leaf.
+//! Problem: a `-shm` of an earlier boot is worthless, and after a crash of the machine the pages of `x.db` may be of
+//! any moment. Idea: meta and its info pages say which pages are the checkpoint's; the page table is filled from them
+//! alone. Of the pages themselves only the root's head is looked at.
+//!
+//! Trusted: the newest good copy of meta, and for each info page the newest good slot up to meta's generation, if
+//! together they have the sum that meta keeps. Pages outside the checkpoint are free, whatever they hold; those of
+//! it are unproved, unless a recovery is to follow, which compares them all; versions begin at 0; the volatile tree
+//! is a new empty leaf.
 //!
 //! What if we are killed? `-shm` is not READY yet: the next to come builds it anew.
 //!

@@ -1,11 +1,11 @@
 //! Reading the database as it was when a snapshot was taken.
 //!
-//! The pages of a pinned generation do not change, so nothing here looks at a latch, waits for anybody, or
-//! can be made to start again; and nothing is written. Each reader remembers its own last leaf.
+//! The pages of a pinned generation do not change. So a reader looks at no latch, waits for nobody, is never made
+//! to start again, and writes nothing. Each reader remembers the last leaf that it read, and begins there.
 //!
 //! Invariants
 //! - What cannot be in a good tree is damage of the file, and an error: no page is trusted.
-//! - A page is proved when a descent comes to it: what was the last leaf has been.
+//! - A page is compared with its sum (`proof`) when a descent comes to it. The leaf that is remembered was, then.
 //!
 //! Deliberately absent: how a generation is kept (`pin`); the volatile tree, which is in no snapshot.
 

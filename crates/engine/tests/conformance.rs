@@ -69,6 +69,16 @@ fn conformance_isolation() {
 }
 
 #[test]
+fn conformance_exclusive_mode() {
+    with_place(|fresh| assert_eq!(conformance::exclusive_mode(&fresh), Verdict::Kept));
+}
+
+#[test]
+fn conformance_shared_owners() {
+    with_place(|fresh| assert_eq!(conformance::shared_owners(&fresh), Verdict::Kept));
+}
+
+#[test]
 fn conformance_limits() {
     with_place(|fresh| conformance::limits(&fresh));
 }

@@ -135,6 +135,61 @@ fn an_endless_loop_in_exclusive_mode_stops_nobody_and_ends_at_its_limit() {
 }
 
 #[test]
+fn who_asks_for_exclusive_mode_has_it_at_the_first_try() {
+    let mut scene = scene();
+    let leases = scene.database.statistics().unwrap().leases;
+    let exclusive = TransactionOptions { exclusive: true, ..TransactionOptions::default() };
+    let mut begin_and_count = |options: &TransactionOptions| {
+        scene.session.begin(options).unwrap();
+        assert!(scene.session.get(b"x\0", &mut Vec::new()).unwrap());
+        scene.session.commit().unwrap();
+        scene.database.statistics().unwrap().leases - leases
+    };
+    assert_eq!(begin_and_count(&TransactionOptions::default()), 0);
+    assert_eq!(begin_and_count(&exclusive), 1);
+    assert_eq!(begin_and_count(&TransactionOptions { read_only: true, ..exclusive.clone() }), 1);
+    assert_eq!(begin_and_count(&exclusive), 2);
+    scene.end();
+}
+
+/// Whoever never takes it fails at the third conflict, and where he reads or writes more than can be done beside others.
+#[test]
+fn who_never_takes_exclusive_mode_fails_instead() {
+    let mut scene = scene();
+    let mut other = scene.database.session().unwrap();
+    for key in 0..12_000 {
+        scene.session.set(&wide_key(key), &[1; 1_500]).unwrap();
+    }
+    let leases = scene.database.statistics().unwrap().leases;
+    let never = TransactionOptions { never_exclusive: true, ..TransactionOptions::default() };
+    let lost = transact(&mut scene.session, &never, |session| {
+        session.get(b"x\0", &mut Vec::new())?;
+        other.set(b"x\0", &session.restarts().to_be_bytes())?;
+        session.set(b"y\0", b"mine")
+    });
+    assert!(matches!(lost, Err(Error::Conflict)), "{lost:?}");
+    let wide = transact(&mut scene.session, &never, |session| {
+        (0..600).try_for_each(|key| session.set(&wide_key(key), &[2; 1_500]))
+    });
+    assert!(matches!(wide, Err(Error::LimitReached { .. })), "{wide:?}");
+    let long = transact(&mut scene.session, &never, |session| {
+        (0..12_000).try_for_each(|key| session.get(&wide_key(key), &mut Vec::new()).map(drop))
+    });
+    assert!(matches!(long, Err(Error::LimitReached { .. })), "{long:?}");
+    let mut value = Vec::new();
+    assert!(scene.session.get(&wide_key(0), &mut value).unwrap() && value == [1; 1_500]);
+    assert!(!scene.session.get(b"y\0", &mut value).unwrap());
+    assert_eq!(scene.database.statistics().unwrap().leases, leases);
+    // The others take it where they need it.
+    transact(&mut scene.session, &TransactionOptions::default(), |session| {
+        (0..600).try_for_each(|key| session.set(&wide_key(key), &[2; 1_500]))
+    })
+    .unwrap();
+    assert_eq!(scene.database.statistics().unwrap().leases, leases + 1);
+    scene.end();
+}
+
+#[test]
 fn one_stopped_in_exclusive_mode_loses_it_and_runs_again() {
     let mut scene = scene();
     let mut party = Party::new(&scene.path);

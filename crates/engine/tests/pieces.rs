@@ -98,15 +98,29 @@ fn compare(session: &mut Session, model: &Model, place: &str) {
     }
 }
 
+/// The files of a database but `-shm`, with what is in them.
+fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap());
+    let named = entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path()));
+    let ours = named.filter(|(name, _)| name.starts_with("test.db") && !name.ends_with("-shm"));
+    ours.map(|(name, path)| (name, fs::read(path).unwrap())).collect()
+}
+
 /// The database as the next one would find it after a crash of the machine: its file and its log, without `-shm`.
+///
+/// A crash is one moment. So the files are read again until a checkpoint in the background changes nothing meanwhile.
 fn crashed(path: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        if name.starts_with("test.db") && !name.ends_with("-shm") {
-            fs::copy(entry.path(), to.join(name)).unwrap();
+    let mut found = files(path);
+    loop {
+        let again = files(path);
+        if again == found {
+            break;
         }
+        found = again;
+    }
+    fs::create_dir_all(to).unwrap();
+    for (name, bytes) in found {
+        fs::write(to.join(name), bytes).unwrap();
     }
 }
 

@@ -1,13 +1,14 @@
 //! Copying a database that others are using, as it was at one moment.
 //!
-//! A snapshot is pinned, and a checkpoint taken, so that the state copied is never undone by a crash and its
-//! pages have sums. Then the copy is made [`whole`], or an older copy is brought up to date ([`update`]).
+//! Problem: copied byte by byte, a file that changes meanwhile is a mixture of states. Idea: a snapshot is pinned,
+//! so that its pages stay as they are, and a checkpoint is taken, so that they have sums and a crash never undoes
+//! that state. Then the copy is made [`whole`], or an older copy is brought up to date ([`update`]).
 //!
 //! Invariants
-//! - The pages of a pinned generation do not change: they are read by system calls, so that a bad sector is
-//!   an error and not the end of the process.
-//! - The copy is a closed database with the uuid of the original. Its generation is one that the original
-//!   never returns behind: of every page born up to then the copy has what the original has.
+//! - The pages of a pinned generation do not change: they are read by system calls, so that a bad sector is an
+//!   error and not the end of the process.
+//! - The copy is a closed database with the uuid of the original. Its generation is one that the original never
+//!   returns behind: of every page born up to then the copy has what the original has.
 //! - Ended at any moment, DEST opens as the old or the new state. The pin goes with its process.
 
 mod update;
@@ -75,14 +76,14 @@ pub(crate) fn backup(
         return Err(Error::ReadOnly);
     }
     let dest = Site::find(dest, options)?.path;
-    let refused = |why: &str| Error::CannotOpen { path: dest.clone(), why: why.to_owned() };
+    let refused = |why: &str| Error::CannotOpen { place: (&dest).into(), why: why.to_owned() };
     if dest == image.path {
         return Err(refused("is the database itself: give another path"));
     }
     if !dest.exists() {
         // NB: two at once would write into one file, and a database made meanwhile would be replaced.
         if let Some(_reserved) = Reserved::take(&dest)? {
-            return whole::write(image, disk, (&dest, whole::Place::Vacant), progress);
+            return whole::write(image, disk, &dest, whole::Place::Vacant, progress);
         }
     }
     let gate = Gate::enter(&dest, false, options.timeout)?;
@@ -92,8 +93,10 @@ pub(crate) fn backup(
         return Err(refused("is in use: end the processes that have it open, or give another path"));
     }
     match kind {
-        BackupKind::Whole => whole::write(image, disk, (&dest, whole::Place::Held(&gate)), progress),
-        BackupKind::Incremental => update::write(image, disk, &dest, &*file, (slot, meta), progress),
+        BackupKind::Whole => whole::write(image, disk, &dest, whole::Place::Held(&gate), progress),
+        BackupKind::Incremental => {
+            update::write(image, disk, update::Base { file: &*file, path: &dest, slot, meta }, progress)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::Arc;
 
 use perilune_disk::{Fault, FaultyDisk, RealDisk};
 use perilune_store::{Session, Store};
@@ -22,13 +22,16 @@ fn a_backup_is_the_state_of_one_moment_while_others_write() {
     let (path, dest) = (scratch.path("x.db"), scratch.path("copy.db"));
     make(&path, &some_nodes(2000));
     let database = Database::open(&path, &options()).unwrap();
-    let is_done = AtomicBool::new(false);
+    let database = &database;
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
+        // Gone at the end of this block, by a failure too: then the writer ends.
+        let going_on = Arc::new(());
+        let is_going_on = Arc::downgrade(&going_on);
+        let writer = scope.spawn(move || {
             let mut session = database.session().unwrap();
             let mut round = 0u64;
             // Each node is set after the one before: any state has a first part one higher than the rest.
-            while !is_done.load(SeqCst) {
+            while is_going_on.strong_count() > 0 {
                 round += 1;
                 for at in 0..300 {
                     let value = round.to_le_bytes().repeat(if at % 50 == 0 { 2000 } else { 5 });
@@ -50,7 +53,7 @@ fn a_backup_is_the_state_of_one_moment_while_others_write() {
             assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
             assert!(rows.iter().all(|row| *row == rows[0] || *row + 1 == rows[0]), "{rows:?}");
         }
-        is_done.store(true, SeqCst);
+        drop(going_on);
         writer.join().unwrap();
     });
     assert!(!scratch.path("copy.db.partial").exists());

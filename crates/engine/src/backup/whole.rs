@@ -44,7 +44,8 @@ struct Copy<'a> {
 pub(super) fn write(
     image: &Arc<Image>,
     disk: &dyn Disk,
-    (dest, place): (&Path, Place<'_>),
+    dest: &Path,
+    place: Place<'_>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
     let partial = meta::beside(dest, ".partial");

@@ -67,12 +67,14 @@ pub(crate) struct Bulk {
 
 impl Bulk {
     /// Begins the file `path`, which is made in place of what was left of such a file; it gets mode and owner of the
-    /// file at `like`.
+    /// file at `like`, and its owner may write it: `like` may be a file that was only to be read.
     ///
     /// # Errors
     /// `CannotOpen` if something else is in the way; `NoSpace`, `Io`.
     pub(crate) fn create(disk: &dyn Disk, path: &Path, like: &Path) -> Result<Bulk> {
-        let file = left_over::create(disk, path, left_over::access_of(like)?, None)?;
+        let mut access = left_over::access_of(like)?;
+        access.mode |= 0o600;
+        let file = left_over::create(disk, path, access, None)?;
         Ok(Bulk {
             file,
             path: path.into(),

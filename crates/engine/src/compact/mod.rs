@@ -19,8 +19,8 @@ use perilune_store::{Error, Result};
 use crate::bulk::Bulk;
 use crate::image::io_error;
 use crate::log::{self, LogId};
+use crate::offline::OfflineFile;
 use crate::open::{Attachment, Gate, OpenOptions, Site};
-use crate::still::Still;
 use crate::{meta, salvage};
 
 /// What a compaction has done.
@@ -49,7 +49,7 @@ pub(crate) fn compact(
     Attachment::open_on(path, &options, Arc::clone(disk))?.close()?;
     let path = Site::find(path, &options)?.path;
     let gate = Gate::enter(&path, false, options.timeout)?;
-    let refused = |why: &str| Error::CannotOpen { path: path.clone(), why: why.to_owned() };
+    let refused = |why: &str| Error::CannotOpen { place: (&path).into(), why: why.to_owned() };
     if !gate.attached(&path)?.is_empty() || gate.is_read(&path)? {
         return Err(refused("is in use: end the processes that have it open, then compact it"));
     }
@@ -59,24 +59,27 @@ pub(crate) fn compact(
         return Err(refused("was opened meanwhile by a process that was killed: try again"));
     }
     let bytes_before = file.size().map_err(|source| io_error("find out the size", &path, source))?;
-    let still = Still::open(file, &path, meta)?;
+    let offline = OfflineFile::open(file, &path, meta)?;
     let new = meta::beside(&path, "-compact");
-    let replaced = replace(&still, &gate, &**disk, &path, &new, progress);
+    let replaced = replace(&offline, &gate, &**disk, &path, &new, progress);
     drop(gate);
     replaced.map(|(nodes, bytes_after)| CompactReport { bytes_before, bytes_after, nodes })
 }
 
 fn replace(
-    still: &Still,
+    offline: &OfflineFile,
     gate: &Gate,
     disk: &dyn Disk,
     path: &Path,
     new: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(u64, u64)> {
-    let mut found = salvage::SalvageReport { generation: still.meta.generation.into(), ..Default::default() };
+    let mut found =
+        salvage::SalvageReport { generation: offline.meta.generation.into(), ..Default::default() };
     let bulk = Bulk::create(disk, new, path)?;
-    let written = write(still, gate, disk, path, bulk, &mut found, progress)
+    let written = salvage::copy(offline, disk, bulk, &mut found, progress)
+        .and_then(|()| check_complete(offline, path, &found))
+        .and_then(|()| gate.check_at(path))
         .and_then(|()| disk.rename(new, path).map_err(|source| io_error("rename", new, source)));
     if written.is_err() {
         // NB: it is ours, made above.
@@ -86,26 +89,16 @@ fn replace(
     let directory = path.parent().unwrap_or(Path::new("/"));
     disk.sync_directory(directory).map_err(|source| io_error("sync", directory, source))?;
     // What cannot be removed is passed over by the log to come: the new file is whole without it.
-    let _ = log::remove_files(disk, path, LogId { uuid: still.meta.uuid, mark: 0 });
+    let _ = log::remove_files(disk, path, LogId { uuid: offline.meta.uuid, mark: 0 });
     Ok((found.nodes, found.bytes))
 }
 
-/// Writes the new file.
+/// Whether the new file has all that the old one had.
 ///
 /// # Errors
-/// `Corrupt` if anything of the old one cannot be read; `CannotOpen` if it has been replaced meanwhile; `NoSpace`,
-/// `Io`.
-fn write(
-    still: &Still,
-    gate: &Gate,
-    disk: &dyn Disk,
-    path: &Path,
-    bulk: Bulk,
-    found: &mut salvage::SalvageReport,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<()> {
-    salvage::copy(still, disk, bulk, found, progress)?;
-    let is_lost = still.lost_infos().next().is_some() || still.npages() < still.meta.npages;
+/// `Corrupt` if anything of the old one cannot be read.
+fn check_complete(offline: &OfflineFile, path: &Path, found: &salvage::SalvageReport) -> Result<()> {
+    let is_lost = offline.lost_infos().next().is_some() || offline.npages() < offline.meta.npages;
     if is_lost || !found.is_complete() {
         let what = match found.pages.first() {
             Some(lost) => format!("page {} (byte {}): {}", lost.page, lost.byte, lost.why),
@@ -118,7 +111,7 @@ fn write(
             ),
         });
     }
-    gate.check_at(path)
+    Ok(())
 }
 
 #[cfg(test)]

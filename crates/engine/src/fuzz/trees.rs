@@ -19,7 +19,7 @@ use crate::page::{
     empty_leaf, inner_count, inner_set_child, kind, leaf_insert, leaf_remove, new_root, split, NoSave, INNER,
 };
 use crate::tree::tests::scratch;
-use crate::tree::{self, Fingers, Neighbour, Wanted, Which};
+use crate::tree::{self, Fingers, Neighbour, Reader, Seek, Wanted, Which};
 
 /// Pages of garbage, from the first page of data on.
 const PAGES: usize = 24;
@@ -78,24 +78,19 @@ fn is_end<T>(attempt: &Attempt<T>) -> bool {
 fn attempts(image: &Image, fingers: &Fingers, which: Which, from: &[u8]) -> u64 {
     let (mut key, mut value) = (Vec::new(), Vec::new());
     let mut answered = 0;
-    let got = tree::get(image, fingers, which, from, 0, &mut value, &mut ());
-    let had = tree::has_value(image, fingers, which, from, 0, &mut ());
+    let got = tree::get(Reader { image, fingers, which, me: 0 }, from, &mut value, &mut ());
+    let had = tree::has_value(Reader { image, fingers, which, me: 0 }, from, &mut ());
     for attempt in [got, had] {
         assert!(is_end(&attempt), "{attempt:?}");
         answered += u64::from(attempt.is_ok());
     }
-    let present = tree::presence(image, fingers, which, from, 0);
+    let present = tree::presence(Reader { image, fingers, which, me: 0 }, from);
     assert!(is_end(&present), "{present:?}");
     for side in [Neighbour::Next, Neighbour::AtOrNext, Neighbour::Previous] {
         let mut seen = Vec::new();
         let attempt = tree::neighbour(
-            image,
-            fingers,
-            which,
-            from,
-            side,
-            &[],
-            0,
+            Reader { image, fingers, which, me: 0 },
+            Seek { from, side, bound: &[] },
             &mut key,
             Some(Wanted::whole(&mut value)),
             &mut seen,
@@ -135,7 +130,7 @@ fn walk(image: &Image, fingers: &Fingers, which: Which, (from, backwards): (&[u8
     for most in [1, 3, usize::MAX] {
         let (mut entries, mut seen) = (Entries::default(), Vec::new());
         let scan = Scan { from: &from, inclusive: most == 1, bound, backwards, values: true, most, after };
-        let attempt = tree::entries(image, fingers, which, &scan, 0, &mut entries, &mut seen);
+        let attempt = tree::entries(Reader { image, fingers, which, me: 0 }, &scan, &mut entries, &mut seen);
         assert!(is_end(&attempt), "{attempt:?}");
         assert!(seen.len() <= PAGES * HEIGHT_MAX, "an answer rests on {} leaves", seen.len());
         let Ok(tree::Read::Some(leaf, next)) = attempt else { break };
@@ -187,8 +182,13 @@ fn a_leaf_that_follows_itself_does_not_hold_up_its_reader() {
     assert!(matches!(attempt, Err(Stop::Restart)), "{attempt:?}");
     for side in [Neighbour::Next, Neighbour::AtOrNext] {
         let (fingers, mut key) = (Fingers::default(), Vec::new());
-        let attempt =
-            tree::neighbour(&image, &fingers, Which::Main, b"a", side, &[], 0, &mut key, None, &mut ());
+        let attempt = tree::neighbour(
+            Reader { image: &image, fingers: &fingers, which: Which::Main, me: 0 },
+            Seek { from: b"a", side, bound: &[] },
+            &mut key,
+            None,
+            &mut (),
+        );
         assert!(matches!(attempt, Err(Stop::Restart)), "{attempt:?}");
     }
 }

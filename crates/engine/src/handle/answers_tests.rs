@@ -55,10 +55,10 @@ const STEPS: &[Step] = &[
         },
     ),
     (
-        "brief transaction",
+        "one-shot transaction",
         |session| {
             let both = |session: &mut Session| {
-                session.set(b"brief", b"1")?;
+                session.set(b"one-shot", b"1")?;
                 session.set(b"a", b"2")
             };
             assert!(session.begin_attempt()?);
@@ -70,7 +70,7 @@ const STEPS: &[Step] = &[
             }
         },
         |content| {
-            put(content, b"brief", b"1");
+            put(content, b"one-shot", b"1");
             put(content, b"a", b"2");
         },
     ),
@@ -195,8 +195,8 @@ fn a_log_that_cannot_be_written_stops_writing_until_it_can() {
     let first = answers.next().unwrap();
     assert!(matches!(first, Error::NotDurable { .. }), "{first}");
     for answer in answers {
-        let Error::WritesStopped { path, is_final: false, .. } = &answer else { panic!("{answer}") };
-        assert!(path.ends_with("x.db-wal.0"), "{answer}");
+        let Error::WritesStopped { place, is_final: false, .. } = &answer else { panic!("{answer}") };
+        assert!(place.as_str().ends_with("/x.db-wal.0"), "{answer}");
         assert!(answer.to_string().contains("this was not written"), "{answer}");
     }
     let found = content(&mut session);

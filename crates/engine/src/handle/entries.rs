@@ -12,9 +12,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use perilune_shm::latch::{self, LatchWord};
 use perilune_store::{Entries, Error, Origin, Result, Scan};
 
+use super::mode::{Mode, Scene};
 use super::Session;
 use crate::limits::USER_KEY_MAX;
-use crate::tree::{side_of, Read, Wanted, Which};
+use crate::tree::{side_of, Read, Seek, Wanted, Which};
 
 /// Bit of a place: what was read there stays so for whoever has read it, whatever others do.
 const STEADY: u64 = 1 << 32;
@@ -49,7 +50,7 @@ impl Session {
         if scan.most > 1 && !scan.bound.is_empty() {
             match self.read_many(scan, out)? {
                 Read::Some(leaf, next) => {
-                    let is_steady = self.snapshot.is_some() || self.running.is_some() || self.brief.is_open();
+                    let is_steady = self.snapshot.is_some() || !self.is_present();
                     out.come_from(Origin {
                         session: self.number,
                         moment: self.moment,
@@ -65,24 +66,22 @@ impl Session {
         }
         let (key, value) = out.single();
         let value = scan.values.then(|| Wanted::whole(value));
-        self.neighbour(scan.from, side_of(scan), scan.bound, key, value)
+        let seek = Seek { from: scan.from, side: side_of(scan), bound: scan.bound };
+        self.neighbour(seek, key, value)
     }
 
     fn read_many(&mut self, scan: &Scan<'_>, out: &mut Entries) -> Result<Read> {
         // What another session, or this one at another moment, has come to says nothing about where this one goes on.
         let is_after = scan.after.session == self.number && scan.after.moment == self.moment;
         let scan = &Scan { after: if is_after { scan.after } else { Origin::default() }, ..*scan };
-        if let Some(snapshot) = &self.snapshot {
-            return snapshot.entries(scan, out);
-        }
-        if self.brief.is_open() {
-            return self.brief.entries(&self.access, scan, out);
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        match running {
-            Some(running) => access.txn_entries(&mut running.txn, Which::Main, scan, out),
-            None => access.entries(Which::Main, scan, out, &mut ()),
-        }
+        self.going_on(|session| {
+            let Scene { access, mode, .. } = session.mode_to_read()?;
+            match mode {
+                Mode::Present | Mode::Hooked => access.entries(Which::Main, scan, out, &mut ()),
+                Mode::Transaction(running) => access.txn_entries(&mut running.txn, Which::Main, scan, out),
+                Mode::OneShot(one_shot) => one_shot.entries(access, scan, out),
+                Mode::Snapshot(snapshot) => snapshot.entries(scan, out),
+            }
+        })
     }
 }

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use perilune_store::{
-    Bounds, Change, Deferral, Error, Facets, KeptReads, Optimistic, Probe, ProbedChange, ReadSets, Result,
+    Absent, Bounds, Change, Deferral, Error, Facets, KeptReads, Optimistic, Probe, ProbedChange, ReadSets,
+    Result,
 };
 
+use super::mode::{Mode, Scene};
 use super::operations::check_value;
 use super::Session;
 use crate::access::check_key;
@@ -29,6 +31,8 @@ impl Facets for Session {
     type Optimistic = Session;
     type ReadSets = Session;
     type Bounds = Session;
+    type Granular = Absent;
+    type Programs = Absent;
 
     #[inline]
     fn locks(&mut self) -> Option<&mut Session> {
@@ -64,47 +68,62 @@ impl Facets for Session {
     fn bounds(&mut self) -> Option<&mut Session> {
         Some(self)
     }
+
+    #[inline]
+    fn granular(&mut self) -> Option<&mut Absent> {
+        None
+    }
+
+    #[inline]
+    fn programs(&mut self) -> Option<&mut Absent> {
+        None
+    }
 }
 
 impl Optimistic for Session {
     #[inline]
     fn set_unless_parent(&mut self, key: &[u8], end: &[u8], value: &[u8]) -> Result<bool> {
-        self.here_to_write()?;
-        check_key(key)?;
-        if self.brief.is_open() {
-            let Session { access, brief, scratch, .. } = self;
-            return brief.set_if_alone(access, (key, end), value, scratch);
-        }
-        if !self.is_plain() || value.len() > INLINE_MAX {
+        // NB: in a transaction, however it has begun, it cannot be told.
+        if self.is_light() {
             return Ok(false);
         }
-        let outcome = self.access.write(Which::Main, key, Action::SetIfAlone { value, end })?;
+        let Scene { access, mode, scratch } = self.mode_to_write()?;
+        check_key(key)?;
+        match mode {
+            Mode::Present if value.len() <= INLINE_MAX => {}
+            Mode::OneShot(one_shot) => {
+                return one_shot.set_unless_parent(access, key, end, value, scratch);
+            }
+            _ => return Ok(false),
+        }
+        let outcome = access.write(Which::Main, key, Action::SetUnlessParent { value, end })?;
         self.acknowledge(None)?;
         Ok(outcome.changed)
     }
 
     #[inline]
     fn update_unless_parent(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
-        self.here_to_write()?;
-        check_key(key)?;
-        if self.brief.is_open() {
-            let Session { access, brief, scratch, .. } = self;
-            return brief.update_if_alone(access, key, change, scratch);
-        }
-        if !self.is_plain() {
+        if self.is_light() {
             return Ok(());
         }
-        self.access.write(Which::Main, key, Action::UpdateIfAlone(change))?;
+        let Scene { access, mode, scratch } = self.mode_to_write()?;
+        check_key(key)?;
+        match mode {
+            Mode::Present => {}
+            Mode::OneShot(one_shot) => return one_shot.update_unless_parent(access, key, change, scratch),
+            _ => return Ok(()),
+        }
+        access.write(Which::Main, key, Action::UpdateUnlessParent(change))?;
         self.acknowledge(None)
     }
 
     fn set_all_unless_parents(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<bool> {
-        self.here_to_write()?;
+        let Scene { access, mode, .. } = self.mode_to_write()?;
         pairs.iter().try_for_each(|(key, value)| check_key(key).and_then(|()| check_value(value)))?;
-        if !self.is_plain() {
+        if !matches!(mode, Mode::Present) {
             return Ok(false);
         }
-        let done = self.access.set_all_if_alone(pairs)?;
+        let done = access.set_all_unless_parents(pairs)?;
         if done {
             self.acknowledge(None)?;
         }
@@ -112,12 +131,11 @@ impl Optimistic for Session {
     }
 
     fn change_probed(&mut self, probes: &[Probe<'_>], change: &mut ProbedChange<'_>) -> Result<bool> {
-        self.here_to_write()?;
-        if !self.is_plain() {
+        if !matches!(self.mode_to_write()?.mode, Mode::Present) {
             return Ok(false);
         }
         check_probes(probes)?;
-        let done = self.access.change_few(probes, change, &mut self.few)?;
+        let done = self.access.change_probed(probes, change, &mut self.probed)?;
         if done {
             self.acknowledge(None)?;
         }
@@ -125,34 +143,34 @@ impl Optimistic for Session {
     }
 
     fn look_probed(&mut self, probes: &[Probe<'_>], look: &mut ProbedChange<'_>) -> Result<bool> {
-        self.here()?;
-        if self.running.is_some() || self.brief.is_open() || self.snapshot.is_some() {
+        if !matches!(self.mode_to_read()?.mode, Mode::Present | Mode::Hooked) {
             return Ok(false);
         }
         check_probes(probes)?;
-        self.access.look_few(probes, look, &mut self.few)
+        self.access.look_probed(probes, look, &mut self.probed)
     }
 
     fn begin_attempt(&mut self) -> Result<bool> {
         self.here()?;
         self.moment += 1;
-        let plain = self.is_plain() && self.snapshot.is_none() && !self.access.seat.image.read_only;
+        let is_present = self.is_present() && self.hook.is_none() && self.snapshot.is_none();
+        let plain = is_present && !self.access.seat.image.read_only;
         if plain {
-            self.brief.begin();
+            self.one_shot.begin();
         } else {
-            self.brief.refuse();
+            self.one_shot.refuse();
         }
         Ok(plain)
     }
 
     fn end_attempt(&mut self, keep: bool) -> Result<bool> {
-        if !self.brief.is_open() {
+        if !self.one_shot.is_open() || self.is_light() {
             return Ok(false);
         }
-        self.brief.end();
+        self.one_shot.end();
         self.moment += 1;
         self.here()?;
-        let kept = self.access.end_brief(&mut self.brief, keep)?;
+        let kept = self.access.end_one_shot(&mut self.one_shot, keep)?;
         if kept && keep {
             self.acknowledge(None)?;
         }
@@ -160,7 +178,7 @@ impl Optimistic for Session {
     }
 
     fn was_disturbed(&self) -> bool {
-        self.brief.has_met()
+        self.one_shot.was_disturbed()
     }
 }
 
@@ -224,14 +242,29 @@ impl Deferral for Session {
 
 impl ReadSets for Session {
     fn keep_reads(&mut self) -> Option<KeptReads> {
+        self.take_over().ok()?;
         self.running.as_mut()?.txn.keep_reads(&self.access)
+    }
+
+    fn suspend(&mut self) -> Option<KeptReads> {
+        self.take_over().ok()?;
+        self.running.as_mut()?.txn.suspend(&self.access)
+    }
+
+    fn resume(&mut self, kept: KeptReads) -> Result<()> {
+        self.here()?;
+        self.take_over()?;
+        match &mut self.running {
+            Some(running) => running.txn.resume(&self.access, kept),
+            _ => {
+                Err(Error::TransactionState("only a transaction goes on from what was read: begin one first"))
+            }
+        }
     }
 
     fn rest_on(&mut self, kept: &[KeptReads]) -> Result<bool> {
         self.here()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         match &mut self.running {
             Some(running) => running.txn.rest_on(&self.access, kept),
             None => {

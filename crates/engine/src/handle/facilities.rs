@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use perilune_shm::fork::ForkMark;
 use perilune_store::Result;
 
-use crate::attendant::Attendant;
+use crate::background::BackgroundThread;
 use crate::image::Image;
 use crate::lock::Locks;
 use crate::open::Attachment;
 use crate::watch::Watches;
-use crate::{upkeep, warden};
+use crate::{maintenance, warden};
 
 /// Of one process. A forked child has its own, made on first use.
 pub(super) struct Facilities {
@@ -18,34 +18,34 @@ pub(super) struct Facilities {
     pub(super) locks: Locks,
     pub(super) watches: Arc<Watches>,
     /// Sweep for dead processes, flush and take checkpoints; readers of a read-only database have none.
-    _attendants: Vec<Attendant>,
+    _threads: Vec<BackgroundThread>,
     heir: OnceLock<Arc<Facilities>>,
 }
 
 impl Facilities {
     pub(super) fn new(attachment: &Attachment) -> Result<Arc<Facilities>> {
         let image = attachment.image()?;
-        let mut attendants = Vec::new();
+        let mut threads = Vec::new();
         if !image.read_only {
-            for start in [warden::start, upkeep::flushing, upkeep::checkpointing] {
-                attendants.push(start(image.clone())?);
+            for start in [warden::start, maintenance::flushing, maintenance::checkpointing] {
+                threads.push(start(image.clone())?);
             }
         }
-        Ok(Facilities::with(image, attendants))
+        Ok(Facilities::with(image, threads))
     }
 
     /// Without threads.
     #[cfg(feature = "instrument")]
-    pub(super) fn still(attachment: &Attachment) -> Result<Arc<Facilities>> {
+    pub(super) fn threadless(attachment: &Attachment) -> Result<Arc<Facilities>> {
         Ok(Facilities::with(attachment.image()?, Vec::new()))
     }
 
-    fn with(image: &Arc<Image>, attendants: Vec<Attendant>) -> Arc<Facilities> {
+    fn with(image: &Arc<Image>, threads: Vec<BackgroundThread>) -> Arc<Facilities> {
         Arc::new(Facilities {
             mark: ForkMark::current(),
             locks: Locks::new(image.clone()),
             watches: Arc::new(Watches::new(image.clone())),
-            _attendants: attendants,
+            _threads: threads,
             heir: OnceLock::new(),
         })
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use perilune_store::{Durability, Error, Result, Session as _, Store};
+use perilune_store::{Durability, Error, Place, Result, Session as _, Store};
 
 use super::durability_tests::{content, key, options, Scratch};
 use super::Database;
@@ -66,7 +66,7 @@ fn run(scratch: &Scratch, act: Act) -> Result<()> {
 }
 
 fn is_in_the_way<T>(done: &Result<T>, path: &Path) -> bool {
-    matches!(done, Err(Error::CannotOpen { path: named, why }) if named == path && why.contains("is in the way"))
+    matches!(done, Err(Error::CannotOpen { place, why }) if *place == Place::from(path) && why.contains("is in the way"))
 }
 
 #[test]

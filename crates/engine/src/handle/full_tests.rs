@@ -21,7 +21,7 @@ fn until(what: &str, mut is_done: impl FnMut() -> bool) {
     }
 }
 
-/// The threads of upkeep went to rest, since nothing was written, and looked again a minute later.
+/// The maintenance threads went to rest, since nothing was written, and looked again a minute later.
 #[test]
 fn a_log_that_could_not_grow_does_soon_after_there_is_space() {
     let scratch = Scratch::new();

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use perilune_disk::{Disk, RealDisk};
-use perilune_store::{Durability, Session as _, Store};
+use perilune_store::{Durability, Error, Session as _, Store};
 
 use super::durability_tests::{content, crashed, key, options, Scratch};
 use super::{Database, Session};
+use crate::image::layout::control;
+use crate::image::log_path;
 use crate::meta::{self, Meta};
+use crate::{duty, log};
 
 fn meta_of(scratch: &Scratch) -> Meta {
     let file = RealDisk.open(&scratch.db(), false).unwrap();
@@ -132,4 +135,35 @@ fn a_database_that_was_closed_or_has_no_log_needs_no_files_of_one() {
     log_files(&crash).iter().for_each(|path| fs::remove_file(path).unwrap());
     let again = crash.open(Durability::None);
     assert_eq!(content(&mut again.session().unwrap()).len(), expected.len() + 1);
+}
+
+/// Whoever syncs has looked which slots hold segments. Until he opens one, a checkpoint may have made it spare and a
+/// writer may have begun another segment in it: that is no other database's file.
+#[test]
+fn a_segment_that_was_used_again_meanwhile_is_passed_over() {
+    let scratch = Scratch::new();
+    let database = scratch.open(Durability::Periodic);
+    let image = database.image();
+    // No checkpoint recycles the log meanwhile.
+    let quiet = duty::take(&image, control::CHECKPOINT_OWNER).unwrap();
+    let mut session = database.session().unwrap();
+    write(&mut session, 0);
+    log::sync(&image).unwrap();
+    let seen: Vec<(u32, u64)> = log::used(&image).collect();
+    let (slot, sequence) = seen[0];
+    assert!(log::open_if_used(&image, slot, sequence).unwrap().is_some());
+    log::recycle(&image, log::next_batch(&image)).unwrap();
+    while !log::used(&image).any(|(used, _)| used == slot) {
+        write(&mut session, 1000);
+        log::sync(&image).unwrap();
+    }
+    assert_ne!(log::used(&image).find(|(used, _)| *used == slot), Some((slot, sequence)));
+    assert!(log::open_if_used(&image, slot, sequence).unwrap().is_none());
+    // Where the slot still says that it holds the segment, the file is another's.
+    let (slot, sequence) = log::used(&image).last().unwrap();
+    let file = RealDisk.open(&log_path(&scratch.db(), slot), true).unwrap();
+    file.write_at(&[0x5a; 64], 16).unwrap();
+    let refused = log::open_if_used(&image, slot, sequence).map(drop);
+    assert!(matches!(refused, Err(Error::Replaced { .. })), "{refused:?}");
+    drop((session, quiet));
 }

@@ -22,16 +22,18 @@ mod foreign_tests;
 #[cfg(test)]
 mod full_tests;
 mod hook;
+mod light;
 #[cfg(test)]
 mod lost_log_tests;
+mod mode;
 mod operations;
 #[cfg(test)]
 mod replaced_tests;
 mod report;
-#[cfg(feature = "instrument")]
-mod still;
 #[cfg(test)]
 mod stopped_tests;
+#[cfg(feature = "instrument")]
+mod threadless;
 mod transactions;
 mod waiting;
 
@@ -50,9 +52,10 @@ use crate::open::{claim_session, release_session, Attachment};
 use crate::pin::{self, Purpose};
 use crate::session::{Limit, Seat};
 use crate::snapshot::Snapshot;
-use crate::txn::{Brief, FewDraft, Series, Transaction};
+use crate::txn::{OneShot, ProbedDraft, Series, Transaction};
 use crate::watch::SessionWatches;
 use facilities::Facilities;
+use light::Shots;
 use waiting::{LockTaken, Posted};
 
 /// A transaction of the user's, with the levels' bookkeeping.
@@ -75,11 +78,13 @@ pub struct Session {
     running: Option<Box<Running>>,
     /// The memory of the last transaction, for the next.
     spare: Option<Box<Running>>,
-    brief: Brief,
-    few: FewDraft,
+    one_shot: OneShot,
+    probed: ProbedDraft,
     /// The series of tries that goes on with the next `begin`.
     series: Option<Series>,
     lost_lease: bool,
+    /// Which transactions begin as one-shot ones.
+    shots: Shots,
     /// The open transaction belongs to the process this one was forked from.
     forked_levels: usize,
     /// How long is waited for a page that another holds, unless a transaction's limit comes first.
@@ -124,10 +129,11 @@ impl Session {
             access: Access::new(seat),
             running: None,
             spare: None,
-            brief: Brief::default(),
-            few: FewDraft::default(),
+            one_shot: OneShot::default(),
+            probed: ProbedDraft::default(),
             series: None,
             lost_lease: false,
+            shots: Shots::default(),
             forked_levels: 0,
             deferring: false,
             unsettled: false,
@@ -195,6 +201,7 @@ impl Session {
     /// Lets go of a transaction that belongs to the process this one was forked from.
     fn disown(&mut self) {
         if let Some(running) = self.running.take() {
+            self.one_shot.end();
             self.forked_levels = running.txn.overlay.depth();
             // Its lease, if any, is the parent's: it must not be given back here.
             std::mem::forget(running);
@@ -207,7 +214,7 @@ impl Session {
         let frees = self.access.seat.frees.replace(true);
         let mut freed = free(self);
         let is_short = matches!(freed, Err(Error::NoSpace { .. } | Error::LimitReached { .. }));
-        if is_short && self.running.is_none() && !self.brief.is_open() {
+        if is_short && self.is_present() {
             let image = Arc::clone(&self.access.seat.image);
             let taken = checkpoint::take(&image, self.attachment.disk(), 0);
             // NB: lets writers go on if the checkpoint has made a part of the log free.
@@ -257,7 +264,7 @@ impl Session {
     fn here_to_write(&mut self) -> Result<()> {
         self.here()?;
         // NB: by itself a write changes the word of its leaf, which says enough.
-        if self.running.is_some() || self.brief.is_open() {
+        if !self.is_present() {
             self.moment += 1;
         }
         if self.access.seat.image.read_only || self.snapshot.is_some() {

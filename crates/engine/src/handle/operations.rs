@@ -9,11 +9,12 @@ use perilune_store::{
     UpdateBuffer,
 };
 
-use super::Session;
+use super::mode::{Mode, Scene};
+use super::{Running, Session};
 use crate::access::{check_key, Access};
 use crate::limits::{INLINE_MAX, UPDATE_BYTES, USER_KEY_MAX, VALUE_MAX};
 use crate::session::patch::Patch;
-use crate::tree::{removal_end, Action, Neighbour, Wanted, Which};
+use crate::tree::{removal_end, Action, Neighbour, Seek, Wanted, Which};
 use crate::txn::Transaction;
 
 /// How long a single operation that is a transaction inside may take.
@@ -22,6 +23,14 @@ const SINGLE: Duration = Duration::from_secs(60);
 pub(super) fn check_value(value: &[u8]) -> Result<()> {
     if value.len() > VALUE_MAX {
         return Err(Error::ValueTooLong { bytes: value.len(), limit: VALUE_MAX });
+    }
+    Ok(())
+}
+
+fn check_span(span: &Span<'_>) -> Result<()> {
+    let bytes = span.low.len().max(span.high.len());
+    if bytes > USER_KEY_MAX + 1 {
+        return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
     }
     Ok(())
 }
@@ -43,18 +52,16 @@ impl Session {
         &mut self,
         mut write: impl FnMut(&Access, &mut Transaction, &mut Vec<u8>) -> Result<R>,
     ) -> Result<R> {
-        if self.brief.is_open() {
-            return self.brief.fail();
+        if self.one_shot.is_open() {
+            self.take_over()?;
         }
-        if self.running.is_some() {
-            self.tick()?;
-            let Session { access, running, scratch, .. } = self;
-            if let Some(running) = running {
-                if running.options.read_only {
-                    return Err(Error::ReadOnly);
-                }
-                return write(access, &mut running.txn, scratch);
-            }
+        let Scene { access, mode, scratch } = self.mode_to_write()?;
+        match mode {
+            Mode::Transaction(running) => return write(access, &mut running.txn, scratch),
+            // It was taken over, above.
+            Mode::OneShot(one_shot) => return one_shot.fail(),
+            Mode::Snapshot(_) => return Err(Error::ReadOnly),
+            Mode::Present | Mode::Hooked => {}
         }
         let Session { access, scratch, hook, .. } = self;
         let result = access.atomically(Instant::now() + SINGLE, |access, txn| {
@@ -66,94 +73,69 @@ impl Session {
         Ok(result)
     }
 
-    /// Whether a write can go straight to the tree.
-    #[inline(always)]
-    pub(super) fn is_plain(&self) -> bool {
-        self.running.is_none() && self.hook.is_none() && !self.brief.is_open()
-    }
-
-    fn brief_presence(&mut self, key: &[u8]) -> Result<Presence> {
-        let Session { access, brief, scratch, .. } = self;
-        let value = brief.get(access, key, scratch)?;
-        let end = removal_end(key);
-        let descendants = brief.neighbour(access, key, Neighbour::Next, &end, scratch, None)?;
-        Ok(Presence { value, descendants })
-    }
-
     pub(super) fn neighbour(
         &mut self,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
+        seek: Seek<'_>,
         key: &mut Vec<u8>,
-        value: Option<Wanted<'_>>,
+        mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
-        self.here()?;
-        if from.len() > USER_KEY_MAX + 1 {
-            return Err(Error::KeyTooLong { bytes: from.len(), limit: USER_KEY_MAX });
+        if seek.from.len() > USER_KEY_MAX + 1 {
+            return Err(Error::KeyTooLong { bytes: seek.from.len(), limit: USER_KEY_MAX });
         }
-        if let Some(snapshot) = &self.snapshot {
-            return Ok(snapshot.neighbour(from, side, key, value)? && side.is_within(key, bound));
-        }
-        if self.brief.is_open() {
-            return self.brief.neighbour(&self.access, from, side, bound, key, value);
-        }
-        if self.running.is_none() {
-            return self.access.neighbour(Which::Main, from, side, bound, key, value, &mut ());
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        match running {
-            Some(running) => {
-                access.txn_neighbour(&mut running.txn, Which::Main, from, side, bound, key, value)
+        self.going_on(|session| {
+            let value = value.as_mut().map(Wanted::again);
+            let Scene { access, mode, .. } = session.mode_to_read()?;
+            match mode {
+                Mode::Present | Mode::Hooked => access.neighbour(Which::Main, seek, key, value, &mut ()),
+                Mode::Transaction(running) => {
+                    access.txn_neighbour(&mut running.txn, Which::Main, seek, key, value)
+                }
+                Mode::OneShot(one_shot) => one_shot.neighbour(access, seek, key, value),
+                Mode::Snapshot(snapshot) => {
+                    let Seek { from, side, bound } = seek;
+                    Ok(snapshot.neighbour(from, side, key, value)? && side.is_within(key, bound))
+                }
             }
-            None => Ok(false),
-        }
+        })
     }
 }
 
 impl StoreSession for Session {
     #[inline]
     fn get(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        self.here()?;
-        check_key(key)?;
-        if let Some(snapshot) = &self.snapshot {
-            return snapshot.get(key, value);
-        }
-        if self.brief.is_open() {
-            return self.brief.get(&self.access, key, value);
-        }
-        if self.running.is_none() {
-            return self.access.get(Which::Main, key, value, &mut ());
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        match running {
-            Some(running) => access.txn_get(&mut running.txn, Which::Main, key, value),
-            None => Ok(false),
-        }
+        self.going_on(|session| {
+            let Scene { access, mode, .. } = session.mode_to_read()?;
+            check_key(key)?;
+            match mode {
+                Mode::Present | Mode::Hooked => access.get(Which::Main, key, value, &mut ()),
+                Mode::Transaction(running) => access.txn_get(&mut running.txn, Which::Main, key, value),
+                Mode::OneShot(one_shot) => one_shot.get(access, key, value),
+                Mode::Snapshot(snapshot) => snapshot.get(key, value),
+            }
+        })
     }
 
     fn presence(&mut self, key: &[u8]) -> Result<Presence> {
-        self.here()?;
-        check_key(key)?;
-        if let Some(snapshot) = &self.snapshot {
-            return snapshot.presence(key, &mut self.scratch);
-        }
-        if self.brief.is_open() {
-            return self.brief_presence(key);
-        }
-        if self.running.is_none() {
-            return self.access.presence(Which::Main, key, &mut self.scratch);
-        }
-        self.tick()?;
-        let Session { access, running, scratch, .. } = self;
-        let Some(running) = running else { return Ok(Presence::default()) };
-        let txn = &mut running.txn;
-        let value = access.txn_has_value(txn, Which::Main, key)?;
-        let end = removal_end(key);
-        let next = access.txn_neighbour(txn, Which::Main, key, Neighbour::Next, &end, scratch, None)?;
-        Ok(Presence { value, descendants: next && scratch.starts_with(key) })
+        self.going_on(|session| {
+            let Scene { access, mode, scratch } = session.mode_to_read()?;
+            check_key(key)?;
+            let end = removal_end(key);
+            let below = Seek { from: key, side: Neighbour::Next, bound: &end };
+            match mode {
+                Mode::Present | Mode::Hooked => access.presence(Which::Main, key, scratch),
+                Mode::Transaction(Running { txn, .. }) => {
+                    let value = access.txn_has_value(txn, Which::Main, key)?;
+                    let next = access.txn_neighbour(txn, Which::Main, below, scratch, None)?;
+                    Ok(Presence { value, descendants: next && scratch.starts_with(key) })
+                }
+                Mode::OneShot(one_shot) => {
+                    let value = one_shot.get(access, key, scratch)?;
+                    let descendants = one_shot.neighbour(access, below, scratch, None)?;
+                    Ok(Presence { value, descendants })
+                }
+                Mode::Snapshot(snapshot) => snapshot.presence(key, scratch),
+            }
+        })
     }
 
     #[inline]
@@ -166,7 +148,7 @@ impl StoreSession for Session {
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
         let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        self.neighbour(from, side, end, key, value.map(Wanted::whole))
+        self.neighbour(Seek { from, side, bound: end }, key, value.map(Wanted::whole))
     }
 
     #[inline]
@@ -177,7 +159,8 @@ impl StoreSession for Session {
         key: &mut Vec<u8>,
         value: Option<&mut Vec<u8>>,
     ) -> Result<bool> {
-        self.neighbour(from, Neighbour::Previous, begin, key, value.map(Wanted::whole))
+        let seek = Seek { from, side: Neighbour::Previous, bound: begin };
+        self.neighbour(seek, key, value.map(Wanted::whole))
     }
 
     fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> Result<()> {
@@ -186,39 +169,45 @@ impl StoreSession for Session {
 
     #[inline]
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.here_to_write()?;
-        check_key(key)?;
-        check_value(value)?;
-        if self.is_plain() {
-            self.access.set(Which::Main, key, value)?;
-            return self.acknowledge(None);
-        }
-        if self.brief.is_open() {
-            return self.brief.write(key, Some(value));
-        }
-        self.check_pending(key, value)?;
-        self.in_transaction(|_, txn, _| {
-            txn.set(Which::Main, key, value);
-            Ok(())
+        self.going_on(|session| {
+            let Scene { access, mode, .. } = session.mode_to_write()?;
+            check_key(key)?;
+            check_value(value)?;
+            match mode {
+                Mode::Present => {
+                    access.set(Which::Main, key, value)?;
+                    return session.acknowledge(None);
+                }
+                Mode::OneShot(one_shot) => return one_shot.write(key, Some(value)),
+                Mode::Transaction(_) | Mode::Hooked | Mode::Snapshot(_) => {}
+            }
+            session.check_pending(key, value)?;
+            session.in_transaction(|_, txn, _| {
+                txn.set(Which::Main, key, value);
+                Ok(())
+            })
         })
     }
 
     fn remove(&mut self, key: &[u8]) -> Result<bool> {
-        self.here_to_write()?;
-        check_key(key)?;
-        if self.is_plain() {
-            let outcome = self.freeing(|session| session.access.remove(Which::Main, key))?;
-            self.acknowledge(None)?;
-            return Ok(outcome.existed);
-        }
-        if self.brief.is_open() {
-            return self.brief.remove(&self.access, key);
-        }
-        self.check_pending(key, &[])?;
-        self.in_transaction(|access, txn, _| {
-            let existed = access.txn_has_value(txn, Which::Main, key)?;
-            txn.remove(Which::Main, key);
-            Ok(existed)
+        self.going_on(|session| {
+            let Scene { access, mode, .. } = session.mode_to_write()?;
+            check_key(key)?;
+            match mode {
+                Mode::Present => {
+                    let outcome = session.freeing(|session| session.access.remove(Which::Main, key))?;
+                    session.acknowledge(None)?;
+                    return Ok(outcome.existed);
+                }
+                Mode::OneShot(one_shot) => return one_shot.remove(access, key),
+                Mode::Transaction(_) | Mode::Hooked | Mode::Snapshot(_) => {}
+            }
+            session.check_pending(key, &[])?;
+            session.in_transaction(|access, txn, _| {
+                let existed = access.txn_has_value(txn, Which::Main, key)?;
+                txn.remove(Which::Main, key);
+                Ok(existed)
+            })
         })
     }
 
@@ -241,47 +230,61 @@ impl StoreSession for Session {
 
     #[inline]
     fn update(&mut self, key: &[u8], change: &mut Change<'_>) -> Result<()> {
-        self.here_to_write()?;
-        check_key(key)?;
-        if self.is_plain() {
-            self.access.update(Which::Main, key, change)?;
-            return self.acknowledge(None);
-        }
-        self.check_pending(key, &[])?;
-        self.in_transaction(|access, txn, scratch| {
-            let found = access.txn_get(txn, Which::Main, key, scratch)?;
-            let mut buffer: UpdateBuffer = [0; 64];
-            let shown = scratch.len().min(buffer.len());
-            match change(found.then(|| &scratch[..shown]), &mut buffer)? {
-                Decision::Keep => {}
-                Decision::Write(len) => txn.set(Which::Main, key, &buffer[..len.min(buffer.len())]),
-                Decision::Remove => txn.remove(Which::Main, key),
+        self.going_on(|session| {
+            let Scene { access, mode, scratch } = session.mode_to_write()?;
+            check_key(key)?;
+            match mode {
+                Mode::Present => {
+                    access.update(Which::Main, key, change)?;
+                    return session.acknowledge(None);
+                }
+                Mode::OneShot(one_shot) => return one_shot.update(access, key, change, scratch),
+                Mode::Transaction(_) | Mode::Hooked | Mode::Snapshot(_) => {}
             }
-            Ok(())
+            session.check_pending(key, &[])?;
+            session.in_transaction(|access, txn, scratch| {
+                let found = access.txn_get(txn, Which::Main, key, scratch)?;
+                let mut buffer: UpdateBuffer = [0; 64];
+                let shown = scratch.len().min(buffer.len());
+                match change(found.then(|| &scratch[..shown]), &mut buffer)? {
+                    Decision::Keep => {}
+                    Decision::Write(len) => txn.set(Which::Main, key, &buffer[..len.min(buffer.len())]),
+                    Decision::Remove => txn.remove(Which::Main, key),
+                }
+                Ok(())
+            })
         })
     }
 
     fn compare_and_set(&mut self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
-        self.here_to_write()?;
-        check_key(key)?;
-        check_value(new.unwrap_or(&[]))?;
-        let inline = |bytes: Option<&[u8]>| bytes.is_none_or(|bytes| bytes.len() <= INLINE_MAX);
-        if self.is_plain() && inline(expected) && inline(new) {
-            let swapped = self.access.swap(Which::Main, key, expected, new)?;
-            self.acknowledge(None)?;
-            return Ok(swapped);
-        }
-        self.check_pending(key, new.unwrap_or(&[]))?;
-        self.in_transaction(|access, txn, scratch| {
-            let found = access.txn_get(txn, Which::Main, key, scratch)?;
-            if found.then_some(scratch.as_slice()) != expected {
-                return Ok(false);
+        self.going_on(|session| {
+            let Scene { access, mode, scratch } = session.mode_to_write()?;
+            check_key(key)?;
+            check_value(new.unwrap_or(&[]))?;
+            let inline = |bytes: Option<&[u8]>| bytes.is_none_or(|bytes| bytes.len() <= INLINE_MAX);
+            match mode {
+                Mode::Present if inline(expected) && inline(new) => {
+                    let swapped = access.swap(Which::Main, key, expected, new)?;
+                    session.acknowledge(None)?;
+                    return Ok(swapped);
+                }
+                Mode::OneShot(one_shot) => {
+                    return one_shot.compare_and_set(access, key, [expected, new], scratch)
+                }
+                _ => {}
             }
-            match new {
-                Some(value) => txn.set(Which::Main, key, value),
-                None => txn.remove(Which::Main, key),
-            }
-            Ok(true)
+            session.check_pending(key, new.unwrap_or(&[]))?;
+            session.in_transaction(|access, txn, scratch| {
+                let found = access.txn_get(txn, Which::Main, key, scratch)?;
+                if found.then_some(scratch.as_slice()) != expected {
+                    return Ok(false);
+                }
+                match new {
+                    Some(value) => txn.set(Which::Main, key, value),
+                    None => txn.remove(Which::Main, key),
+                }
+                Ok(true)
+            })
         })
     }
 
@@ -306,27 +309,20 @@ impl Bulk for Session {
         pieces: &[Range<usize>],
         out: &mut Vec<u8>,
     ) -> Result<Option<usize>> {
-        self.here()?;
-        check_key(key)?;
-        if let Some(snapshot) = &self.snapshot {
-            return snapshot.pieces(key, pieces, out);
-        }
-        if self.brief.is_open() {
-            return self.brief.pieces(&self.access, key, pieces, out);
-        }
-        if self.running.is_none() {
-            return self.access.pieces(Which::Main, key, pieces, out, &mut ());
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        match running {
-            Some(running) => access.txn_pieces(&mut running.txn, key, pieces, out),
-            None => Ok(None),
-        }
+        self.going_on(|session| {
+            let Scene { access, mode, .. } = session.mode_to_read()?;
+            check_key(key)?;
+            match mode {
+                Mode::Present | Mode::Hooked => access.pieces(Which::Main, key, pieces, out, &mut ()),
+                Mode::Transaction(running) => access.txn_pieces(&mut running.txn, key, pieces, out),
+                Mode::OneShot(one_shot) => one_shot.pieces(access, key, pieces, out),
+                Mode::Snapshot(snapshot) => snapshot.pieces(key, pieces, out),
+            }
+        })
     }
 
     #[inline]
-    fn glance_within(
+    fn preview_within(
         &mut self,
         from: &[u8],
         inclusive: bool,
@@ -335,28 +331,28 @@ impl Bulk for Session {
         value: &mut Vec<u8>,
     ) -> Result<bool> {
         let side = if inclusive { Neighbour::AtOrNext } else { Neighbour::Next };
-        self.neighbour(from, side, end, key, Some(Wanted::first(value, UPDATE_BYTES)))
+        let seek = Seek { from, side, bound: end };
+        self.neighbour(seek, key, Some(Wanted::first(value, UPDATE_BYTES)))
     }
 
     fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        self.going_on(|session| {
+            check_span(span)?;
+            let Scene { access, mode, .. } = session.mode_to_read()?;
+            let counted = match mode {
+                Mode::Present | Mode::Hooked => Some(access.count(Which::Main, span, key, &mut ())?),
+                Mode::Transaction(running) => access.txn_count(&mut running.txn, Which::Main, span, key)?,
+                Mode::OneShot(one_shot) => Some(one_shot.count(access, span, key)?),
+                Mode::Snapshot(_) => None,
+            };
+            counted.map_or_else(|| count_by_entries(session, span, key), Ok)
+        })
+    }
+
+    fn estimate(&mut self, low: &[u8], high: &[u8]) -> Result<Option<u64>> {
+        check_span(&Span { low, high, backwards: false, most: 0 })?;
         self.here()?;
-        let bytes = span.low.len().max(span.high.len());
-        if bytes > USER_KEY_MAX + 1 {
-            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
-        }
-        if self.snapshot.is_some() {
-            return count_by_entries(self, span, key);
-        }
-        if self.brief.is_open() {
-            return self.brief.count(&self.access, span, key);
-        }
-        self.tick()?;
-        let Session { access, running, .. } = self;
-        let counted = match running {
-            Some(running) => access.txn_count(&mut running.txn, Which::Main, span, key)?,
-            None => Some(access.count(Which::Main, span, key, &mut ())?),
-        };
-        counted.map_or_else(|| count_by_entries(self, span, key), Ok)
+        self.access.estimate(low, high).map(Some)
     }
 
     fn count_groups(
@@ -365,20 +361,17 @@ impl Bulk for Session {
         group: &dyn Fn(&[u8]) -> usize,
         key: &mut Vec<u8>,
     ) -> Result<Option<u64>> {
-        self.here()?;
-        let bytes = span.low.len().max(span.high.len());
-        if bytes > USER_KEY_MAX + 1 {
-            return Err(Error::KeyTooLong { bytes, limit: USER_KEY_MAX });
+        check_span(span)?;
+        let Scene { access, mode, .. } = self.mode_to_read()?;
+        match mode {
+            Mode::Present | Mode::Hooked if !span.backwards => {
+                access.count_groups(Which::Main, span, group, key).map(Some)
+            }
+            _ => Ok(None),
         }
-        if span.backwards || self.snapshot.is_some() || self.brief.is_open() || self.running.is_some() {
-            return Ok(None);
-        }
-        self.tick()?;
-        self.access.count_groups(Which::Main, span, group, key).map(Some)
     }
 
     fn set_piece(&mut self, key: &[u8], offset: usize, bytes: &[u8]) -> Result<Option<usize>> {
-        self.here_to_write()?;
         check_key(key)?;
         self.in_transaction(|access, txn, scratch| {
             access.txn_patch(txn, key, Patch { offset, bytes }, scratch)
@@ -386,14 +379,14 @@ impl Bulk for Session {
     }
 
     fn set_each(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
-        if !self.is_plain() {
+        let Scene { access, mode, .. } = self.mode_to_write()?;
+        if !matches!(mode, Mode::Present) {
             return pairs.iter().try_for_each(|(key, value)| self.set(key, value));
         }
-        self.here_to_write()?;
         // NB: the pairs before one that cannot be set are set.
         let good = |(key, value): &(&[u8], &[u8])| check_key(key).and_then(|()| check_value(value));
         let bad = pairs.iter().position(|pair| good(pair).is_err());
-        self.access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;
+        access.set_run(&pairs[..bad.unwrap_or(pairs.len())])?;
         self.acknowledge(None)?;
         bad.map_or(Ok(()), |bad| good(&pairs[bad]))
     }
@@ -413,7 +406,7 @@ impl Transactions for Session {
     }
 
     fn depth(&self) -> usize {
-        if self.brief.is_open() {
+        if self.one_shot.is_open() {
             return 1;
         }
         self.running.as_ref().map_or(self.forked_levels, |running| running.txn.overlay.depth())
@@ -436,13 +429,11 @@ impl Transactions for Session {
 
     fn validate(&mut self) -> Result<()> {
         self.here()?;
-        if self.brief.is_open() {
-            return self.access.validate_brief(&mut self.brief);
+        let Session { access, one_shot, running, .. } = self;
+        if one_shot.is_open() {
+            return access.validate_one_shot(one_shot);
         }
-        match &mut self.running {
-            Some(running) => running.txn.validate(&self.access),
-            None => Ok(()),
-        }
+        running.as_mut().map_or(Ok(()), |running| running.txn.validate(access))
     }
 }
 

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use perilune_shm::latch;
 use perilune_store::{
-    transact, Bounds, Bulk, Decision, Error, LockMode, LockRequest, Locks, Look, Messages, Optimistic, Probe,
-    Reports, Result, Session as _, Span, Store, TransactionOptions, Watch, WatchRequest, WatchScope,
+    transact, Bounds, Bulk, Decision, Error, LockMode, LockRequest, Locks, Messages, Optimistic, Probe,
+    ProbeTarget, Reports, Result, Session as _, Span, Store, TransactionOptions, Watch, WatchRequest,
+    WatchScope,
 };
 
 use super::durability_tests::Scratch;
@@ -107,7 +108,7 @@ fn answer<T: Send + 'static>(
 type Operation = (&'static str, fn(&mut Session, &[u8]) -> Result<()>);
 
 fn at(key: &[u8]) -> [Probe<'_>; 1] {
-    [Probe { key, look: Look::At }]
+    [Probe { key, target: ProbeTarget::At }]
 }
 
 const OPERATIONS: &[Operation] = &[
@@ -125,20 +126,22 @@ const OPERATIONS: &[Operation] = &[
     ("remove_prefix", |session, _| session.remove_prefix(b"k")),
     ("update", |session, key| session.update(key, &mut |_, _| Ok(Decision::Remove))),
     ("compare_and_set", |session, key| session.compare_and_set(key, Some(b"0"), Some(b"1")).map(drop)),
-    ("set_if_alone", |session, key| session.set_unless_parent(key, b"l", b"1").map(drop)),
-    ("update_if_alone", |session, key| session.update_unless_parent(key, &mut |_, _| Ok(Decision::Remove))),
+    ("set_unless_parent", |session, key| session.set_unless_parent(key, b"l", b"1").map(drop)),
+    ("update_unless_parent", |session, key| {
+        session.update_unless_parent(key, &mut |_, _| Ok(Decision::Remove))
+    }),
     ("set_each", |session, key| session.set_each(&[(key, b"1"), (b"l", b"2")])),
-    ("set_all_if_alone", |session, key| {
+    ("set_all_unless_parents", |session, key| {
         // Where it gives up its caller goes on with a transaction.
         match session.set_all_unless_parents(&[(key, b"1"), (b"l", b"2")])? {
             true => Ok(()),
             false => session.set(key, b"1"),
         }
     }),
-    ("look_few", |session, key| session.look_probed(&at(key), &mut |_| Ok(true)).map(drop)),
-    ("change_few", |session, key| {
-        let set = &mut |few: &mut dyn perilune_store::Probed| {
-            few.set(0, b"k01000", b"1");
+    ("look_probed", |session, key| session.look_probed(&at(key), &mut |_| Ok(true)).map(drop)),
+    ("change_probed", |session, key| {
+        let set = &mut |probed: &mut dyn perilune_store::Probed| {
+            probed.set(0, b"k01000", b"1");
             Ok(true)
         };
         match session.change_probed(&at(key), set)? {
@@ -146,11 +149,11 @@ const OPERATIONS: &[Operation] = &[
             false => session.set(key, b"1"),
         }
     }),
-    ("a brief transaction", |session, key| {
+    ("a one-shot transaction", |session, key| {
         assert!(session.begin_attempt()?);
         let got = session.get(key, &mut Vec::new());
         // Whatever the body does about the error, it has failed.
-        assert!(!session.end_attempt(true)?, "a brief transaction ended well with a read that failed");
+        assert!(!session.end_attempt(true)?, "a one-shot transaction ended well with a read that failed");
         got.map(drop)
     }),
     ("a transaction that reads", |session, key| {
@@ -185,7 +188,8 @@ fn every_operation_ends_at_its_limit_and_names_the_holder() {
         assert!(took >= LIMIT, "{name}: {took:?}");
         // In a transaction of a shorter limit that is what ends it; some ways there are only outside of one.
         let is_outside =
-            ["set_if_alone", "update_if_alone", "look_few", "a brief transaction"].contains(name);
+            ["set_unless_parent", "update_unless_parent", "look_probed", "a one-shot transaction"]
+                .contains(name);
         if !is_outside {
             let mut session = database.session().unwrap();
             session.set_wait_limit(2 * LONG);
@@ -202,7 +206,7 @@ fn every_operation_ends_at_its_limit_and_names_the_holder() {
         session.set(&key(0), b"2").unwrap();
     }
     stopped.go_on();
-    for (name, operation) in OPERATIONS.iter().filter(|(name, _)| !name.contains("brief")) {
+    for (name, operation) in OPERATIONS.iter().filter(|(name, _)| !name.contains("one-shot")) {
         operation(&mut database.session().unwrap(), &key(1_000)).expect(name);
     }
     database.verify().unwrap();

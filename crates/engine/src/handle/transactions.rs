@@ -17,14 +17,28 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Operations between two looks at the clock.
 const CLOCK_EVERY: u32 = 32;
 
+impl Running {
+    /// Looks at the clock now and then.
+    ///
+    /// # Errors
+    /// `TransactionTimeout`; then every later call of this try is one, so that nobody gets on by trying again.
+    #[inline]
+    pub(super) fn tick(&mut self) -> Result<()> {
+        let operations = self.operations.wrapping_add(1);
+        if operations.is_multiple_of(CLOCK_EVERY) {
+            self.series.in_time()?;
+        }
+        self.operations = operations;
+        Ok(())
+    }
+}
+
 impl Session {
     /// Opens a level.
     pub(super) fn begin_level(&mut self, options: &TransactionOptions) -> Result<()> {
         self.moment += 1;
         self.here()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         if let Some(running) = &mut self.running {
             if running.txn.overlay.depth() >= TRANSACTION_DEPTH {
                 return Err(Error::LimitReached {
@@ -35,8 +49,11 @@ impl Session {
             running.txn.overlay.push();
             return Ok(());
         }
-        let series = self.series.take().unwrap_or_else(|| Series::new(options.timeout.min(LONGEST)));
+        options.check()?;
+        let begun = || Series::new(options.timeout.min(LONGEST)).with(options);
+        let series = self.series.take().unwrap_or_else(begun);
         let lease = series.lease(&self.access)?;
+        let is_light = lease.is_none() && self.begins_light(options, series.tries());
         self.access.seat.set_limit(series.limit_of(Limit::of(self.wait_limit)));
         self.running = Some(match self.spare.take() {
             Some(mut spare) => {
@@ -53,21 +70,9 @@ impl Session {
                 operations: 0,
             }),
         });
-        Ok(())
-    }
-
-    /// Looks at the clock now and then.
-    ///
-    /// # Errors
-    /// `TransactionTimeout`; then every later call of this try is one, so that nobody gets on by trying again.
-    #[inline]
-    pub(super) fn tick(&mut self) -> Result<()> {
-        let Some(running) = &mut self.running else { return Ok(()) };
-        let operations = running.operations.wrapping_add(1);
-        if operations % CLOCK_EVERY == 0 {
-            running.series.in_time()?;
+        if is_light {
+            self.one_shot.begin_steady();
         }
-        running.operations = operations;
         Ok(())
     }
 
@@ -75,6 +80,9 @@ impl Session {
     pub(super) fn commit_level(&mut self) -> Result<()> {
         self.moment += 1;
         self.here()?;
+        if self.is_light() && self.commit_light()? {
+            return Ok(());
+        }
         let Some(running) = &mut self.running else {
             return Err(Error::TransactionState("there is no transaction to commit: begin one first"));
         };
@@ -138,7 +146,8 @@ impl Session {
     }
 
     /// Ends this try; `again`: its series may go on.
-    fn end_try(&mut self, again: bool) {
+    pub(super) fn end_try(&mut self, again: bool) {
+        self.end_shot();
         if let Some(mut running) = self.running.take() {
             self.lost_lease = running.txn.has_lost_lease();
             running.txn.drop_lease();

@@ -65,9 +65,7 @@ impl Locks for Session {
         timeout: Option<Duration>,
     ) -> Result<bool> {
         self.here_to_write()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         let Some(running) = &mut self.running else {
             return self.facilities.locks.lock(&self.access, owner, requests, timeout, None);
         };
@@ -146,17 +144,13 @@ impl Watch for Session {
 impl Messages for Session {
     fn create_channel(&mut self, name: &[u8], options: ChannelOptions) -> Result<()> {
         self.here_to_write()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         message::create_channel(&self.access, name, options)
     }
 
     fn post(&mut self, name: &[u8], body: &[u8]) -> Result<u64> {
         self.here_to_write()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         let Some(running) = &self.running else { return message::post(&self.access, name, body) };
         if running.options.read_only {
             return Err(Error::ReadOnly);
@@ -169,9 +163,7 @@ impl Messages for Session {
 
     fn receive(&mut self, name: &[u8], timeout: Option<Duration>) -> Result<Option<Message>> {
         self.here_to_write()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         let Session { access, watches, running, .. } = self;
         let Some(running) = running else { return message::receive(access, watches, name, timeout) };
         if running.options.read_only {
@@ -186,9 +178,7 @@ impl Messages for Session {
 
     fn follow(&mut self, name: &[u8], after: u64, timeout: Option<Duration>) -> Result<Option<Message>> {
         self.here_to_write()?;
-        if self.brief.is_open() {
-            return self.brief.fail();
-        }
+        self.take_over()?;
         let Session { access, watches, running, .. } = self;
         let Some(running) = running else { return message::follow(access, watches, name, after, timeout) };
         let message = message::follow_in(access, &mut running.txn, name, after)?;

@@ -1,12 +1,18 @@
-//! Telling the kernel whether the file fits in memory, and so how many pages around a missing one it may read, and
-//! write back, at once.
+//! Telling the kernel how much of the file to read around a page that is missing in memory.
 //!
-//! A page that is missing is read with what lies around it, by the device's readahead: up to megabytes, which
-//! fill the memory at once, and the first gets of a database that fits it pay for all later ones. A file that
-//! does not fit is never in memory as a whole, so each get would read megabytes and push as much out.
+//! Problem: by default the kernel reads a missing page with its neighbours, up to megabytes at once. If the whole
+//! file fits in memory that is right: the first gets bring in what later gets need. If it does not fit, each get
+//! reads megabytes and pushes as much out.
 //!
-//! A file over half the memory counts as one that does not fit: others want memory, too. A process gives the
-//! advice for its own mapping, when it opens the file and when it sees that the file has grown.
+//! Idea: a file of more than half the memory counts as one that does not fit, since others want memory, too. For
+//! such a file the kernel is told to expect random access (`MADV_RANDOM`). For one that fits, huge pages are asked
+//! for, if nothing is flushed before the last process closes the file.
+//!
+//! Example: with 8 GiB of memory the advice is given when the file grows beyond 4 GiB.
+//!
+//! Invariants
+//! - Each process advises for its own mapping, when it opens the file and when it sees that the file has grown.
+//! - Advice for random access is given once and never taken back: a file shrinks only when it is written anew.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;

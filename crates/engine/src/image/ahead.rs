@@ -1,11 +1,11 @@
-//! What a thread of upkeep does ahead of a writer at full speed, so that he need not: memory for the next pages,
+//! What a maintenance thread does ahead of a writer at full speed, so that he need not: memory for the next pages,
 //! and emptying his ring into the log.
 //!
 //! Invariants
 //! - All of it is optional: a writer that finds the work undone does it itself, and doing it twice does no harm.
 //! - The state is memory of one process: its death leaves nothing behind.
 //!
-//! Deliberately absent: the thread (`upkeep`), the emptying itself (`log`).
+//! Deliberately absent: the thread (`maintenance`), the emptying itself (`log`).
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -4,6 +4,9 @@
 //! needs contains it. It is taken by locking that word; until its content is published it stays
 //! locked and DEAD, so that repair can tell a page that was taken from one that is in use.
 //!
+//! Example: page 57 was born in generation 5, was replaced by a copy and died in 9. It is taken once generation 9 is durable,
+//! if no snapshot of the generations 5 to 8 is open. If no page is free, the frontier moves on; at its end the file grows.
+//!
 //! What if we are killed? The number is noted in the session before the word is locked: repair frees
 //! it if, and only if, the word is locked by the dead session in state DEAD.
 
@@ -35,7 +38,7 @@ impl Image {
             return true;
         }
         // NB: pins before DURABLE_GEN: a checkpoint stores that first, and drops its pin then. Whoever
-        // buried the page under a newer generation saw the pin of the older one, and so do we.
+        // marked the page dead in a newer generation saw the pin of the older one, and so do we.
         if !is_brief && self.pinned().any(|generation| life.is_in(generation)) {
             return false;
         }
@@ -101,7 +104,7 @@ impl Image {
             let npages = self.npages();
             let end = if keeps { self.end_but_reserve() } else { npages };
             let frontier = self.control(control::FRONTIER).load(Acquire);
-            // NB: what has been taken of the reserve is made up for by the dead.
+            // NB: as many dead pages as have been taken of the reserve stay unused, in its place.
             let dead = self.control(control::DEAD_PAGES).load(Relaxed);
             let dead = dead.saturating_sub(if keeps { frontier.saturating_sub(end) } else { 0 });
             let (worth, effort) = match (frontier < end, keeps) {
@@ -260,7 +263,7 @@ impl Image {
             let seen = latch::load(word);
             if seen.is_locked_by(id) && seen.state() == State::Dead {
                 match died {
-                    Some(died) => self.bury(number, died, true),
+                    Some(died) => self.note_death(number, died, true),
                     None => self.life_word(number).store(Life::default().to_word(), Relaxed),
                 }
                 latch::release(word, State::Dead, seen.version() + 1);
@@ -271,14 +274,14 @@ impl Image {
     }
 
     /// Writes a page's death into its life word.
-    pub(crate) fn bury(&self, number: u32, died: u32, was_run: bool) {
+    pub(crate) fn note_death(&self, number: u32, died: u32, was_run: bool) {
         let before = self.life(number);
-        // NB: of one that was born in the same generation no checkpoint asks what it was, and no record names it.
+        // NB: a patched page that dies in the generation of its birth is in no checkpoint, and no record names it.
         let was_run = was_run && !(before.is_patched() && before.born >= died);
         let life = if before.born == VOLATILE {
             Life { died: VOLATILE, was_run: false, ..before }
         } else {
-            // NB: a snapshot may still read it: who died unproved stays so.
+            // NB: a page that dies unproved stays so, since a snapshot may still read it.
             Life { died, was_run, ..before }
         };
         self.life_word(number).store(life.to_word(), Relaxed);

@@ -1,17 +1,23 @@
 //! Waking those who watch a key, after a commit has touched it.
 //!
-//! A watch is registered in the bucket of its key's hash: a mask of processes, and in the control
-//! line's filter, a 48-bit Bloom filter over the *stems* of keys beside a count of changes. A writer
-//! tests the filter, which is empty where nothing is watched. On a hit it looks at the *gates* of its stems, three
-//! buckets each whose masks have all processes that watch something by that stem: a bit of 48 is met by chance by each
-//! twelfth key where four things are watched, and then a bucket of 512 by one of its prefixes. If anybody is behind them it
-//! bumps the bucket of the key and of each of its prefixes, and the bells of the processes in their masks.
+//! Problem: any process may watch any key or subtree, and mostly nobody watches anything. So every write has to
+//! learn in a few nanoseconds that nobody watches its key.
 //!
-//! A key has two stems: its first component, and its bytes up to and including its second zero byte, or all of
-//! it. What is watched is noted by its longer stem if every key that touches it shares that, else by the shorter
-//! one: so whoever writes `^a(1,...)` is not delayed by who watches `^a("b")`.
+//! Idea: three tests, each asked only if the one before says "perhaps".
+//! 1. The *filter*: 48 bits of a control word, a Bloom filter over the *stems* of watched keys. It is empty where
+//!    nothing is watched. With four watches, one key in twelve meets a bit by chance.
+//! 2. The *gates* of a stem: three of the 512 watch buckets, whose masks have every process that watches something
+//!    by that stem. Who is in all three probably does.
+//! 3. The buckets of the key and of each of its prefixes, by hash. Each has a number, which is raised, and a mask
+//!    of processes. Those of them that are also behind the gates have their bells rung.
 //!
-//! What if we are killed? Repair of a session inside an operation rings everything.
+//! A key has two stems: its first component, and its bytes up to and including its second zero byte, or all of it.
+//! A watch is noted by its longer stem if every key that touches it shares that, else by the shorter one.
+//!
+//! Example: a watch of all below `^a("b")` is noted by the stem `a` 00 F0 `b` 00. The stems of `^a(1,2)` are `a` 00
+//! and the whole key, so whoever writes that is not delayed.
+//!
+//! What if we are killed? Repair of a session inside an operation wakes every watch.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
@@ -88,7 +94,7 @@ impl Stem {
         }
         let number = match stem.last_chunk::<8>() {
             _ if rest.is_empty() => 0,
-            // The rest is what these end with.
+            // The last eight bytes end with the rest, and begin with bytes of the chunk before, which are masked.
             Some(last) => u64::from_be_bytes(*last) & (u64::MAX >> (64 - 8 * rest.len())),
             None => words::leading(rest) >> (64 - 8 * rest.len()),
         };
@@ -126,7 +132,7 @@ fn first_zero(bytes: &[u8]) -> Option<usize> {
         }
     }
     match bytes.last_chunk::<8>() {
-        // Of those that are looked at again none is zero.
+        // Some of the last eight are looked at again: none of those is zero.
         Some(last) => zero_in(u64::from_le_bytes(*last)).map(|zero| bytes.len() - 8 + zero),
         None => zero_in(words::leading(rest).swap_bytes() | u64::MAX << (8 * rest.len())),
     }
@@ -186,7 +192,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Those of a watch of `key` alone, or of all that begins with it.
+    /// The notes of a watch of `key` alone or, if it is a prefix, of all that begins with it.
     pub(crate) fn of(key: &[u8], is_prefix: bool) -> Notes {
         let (first, second) = stem_ends(key);
         let noted = |stem: Stem| Notes { filter: stem.filter_bit(), gates: stem.gates() };
@@ -228,7 +234,7 @@ pub(crate) fn ring(image: &Image, key: &[u8], below: bool) {
     let filter = image.control(control::FILTER).load(Acquire) & FILTER_BITS;
     let (first, second) = stem_ends(key);
     if below && key[first..second].last() != Some(&0) {
-        // What is watched below it has stems of its own.
+        // Keys below this one may have longer stems than it has.
         if filter != 0 {
             ring_all(image);
         }
@@ -252,7 +258,7 @@ pub(crate) fn ring_each<'k>(image: &Image, keys: impl Iterator<Item = &'k [u8]>)
         if !quiet.is_empty() && quiet.len() < key.len() && begins_with(key, quiet) {
             continue;
         }
-        // NB: the words of two keys tell only of a component that is no longer.
+        // NB: two keys with equal first words have equal components only if these are no longer than a word.
         let alike = component.len() <= 8
             && key.first_chunk::<8>().is_some_and(|word| before.first_chunk() == Some(word))
             || begins_with(key, component);
@@ -264,7 +270,7 @@ pub(crate) fn ring_each<'k>(image: &Image, keys: impl Iterator<Item = &'k [u8]>)
         let second = second_end(key, component.len());
         let stems = [short, Stem::of(&key[..second])];
         let rings = may_note(filter, stems) && ring_noted(image, key, false, stems, filter == FILTER_BITS);
-        // NB: what begins with less than the longer stem has one of its own.
+        // NB: only where the longer stem ends with its zero byte do all keys that begin with it share it.
         let is_whole = key[component.len()..second].last() == Some(&0);
         quiet = if is_whole && !rings { &key[..second] } else { &[] };
     }

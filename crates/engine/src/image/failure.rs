@@ -1,7 +1,10 @@
-//! What has stopped writing, in `-shm`: every process tells its users the same. Either a failed sync, for good, or
-//! a log that cannot be written now.
+//! The note in `-shm` of what has stopped writing, so that every process tells its users the same.
 //!
-//! What if we are killed? The note is made before the flag that stops writing; without that nobody reads it.
+//! It is either a sync that has failed, which stops writing for good, or a log that cannot be written now, as on a
+//! full disk. Example: process A cannot write segment 3 of the log, as the disk is full. Process B, which wants to
+//! commit, answers `NoSpace` with the name of that file.
+//!
+//! What if we are killed? The note is made before the flag that stops writing; without the flag nobody reads it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,13 +34,13 @@ impl Image {
 
     /// Notes what keeps the log from being written.
     pub(crate) fn note_stall(&self, error: &Error) {
-        let (path, number) = match error {
-            Error::NoSpace { path, is_limited: false } => (path, ENOSPC),
-            Error::NoSpace { path, is_limited: true } => (path, EFBIG),
-            Error::Io { path, source, .. } => (path, source.raw_os_error().unwrap_or(0)),
-            _ => (&self.path, ENOSPC),
+        let (place, number) = match error {
+            Error::NoSpace { place, is_limited: false } => (Some(place), ENOSPC),
+            Error::NoSpace { place, is_limited: true } => (Some(place), EFBIG),
+            Error::Io { place, source, .. } => (Some(place), source.raw_os_error().unwrap_or(0)),
+            _ => (None, ENOSPC),
         };
-        let is_at = |slot: &u32| log_path(&self.path, *slot) == *path;
+        let is_at = |slot: &u32| place.is_some_and(|place| *place == log_path(&self.path, *slot).into());
         self.put_failure((0..LOG_SLOTS as u32).find(is_at), number);
     }
 
@@ -53,7 +56,7 @@ impl Image {
             return self.lose();
         }
         let (path, source) = self.failure();
-        Error::WritesStopped { path, source, is_final: true }
+        Error::WritesStopped { place: path.into(), source, is_final: true }
     }
 
     /// The error of whoever wants to write while the log cannot be written.
@@ -64,7 +67,7 @@ impl Image {
         if note & NOTED == 0 || is_space(&source) {
             return no_space(path, &source);
         }
-        Error::WritesStopped { path, source, is_final: false }
+        Error::WritesStopped { place: path.into(), source, is_final: false }
     }
 
     /// What was noted.
@@ -88,12 +91,12 @@ fn is_space(error: &io::Error) -> bool {
 }
 
 fn no_space(path: PathBuf, source: &io::Error) -> Error {
-    Error::NoSpace { path, is_limited: source.raw_os_error() == Some(EFBIG) }
+    Error::NoSpace { place: path.into(), is_limited: source.raw_os_error() == Some(EFBIG) }
 }
 
 /// An I/O error with its circumstances.
 pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::Io { action, path: path.into(), source }
+    Error::Io { action, place: path.into(), source }
 }
 
 /// An I/O error, or that space is short.

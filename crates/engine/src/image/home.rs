@@ -33,6 +33,7 @@ use perilune_store::{Error, Result};
 use super::layout::{control, FLAG_FAILED};
 use super::{io_error, Image};
 use crate::notice;
+use crate::planted::{is_planted, Bug};
 
 /// What a process knows of the files that it has mapped.
 pub(crate) struct Home {
@@ -93,7 +94,7 @@ impl Image {
     pub(crate) fn database(&self, disk: &dyn Disk, write: bool) -> Result<Box<dyn DiskFile>> {
         let opened = disk.open(&self.path, write).and_then(|file| Ok((file.id()?, file)));
         match opened {
-            Ok((id, file)) if id == self.home.database || cfg!(feature = "canary-home") => Ok(file),
+            Ok((id, file)) if id == self.home.database || is_planted(Bug::AnyHome) => Ok(file),
             Ok(_) => Err(self.lose()),
             Err(source) => Err(self.open_error(&self.path, source)),
         }
@@ -181,7 +182,7 @@ impl Image {
     /// Notes that this process has lost its files, and answers what to tell.
     #[cold]
     pub(crate) fn lose(&self) -> Error {
-        let error = Error::Replaced { path: self.path.clone() };
+        let error = Error::Replaced { place: (&self.path).into() };
         if self.home.lost.swap(FLAG_FAILED, AcqRel) == 0 {
             notice::error(|| error.to_string());
         }

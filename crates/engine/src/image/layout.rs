@@ -1,8 +1,8 @@
 //! Where everything lies in the two files: byte offsets and the fields of packed words.
 //!
-//! `x.db` is pages only; its page 0 and 1 hold the meta copies, info pages follow (see `recover`).
-//! `x.db-shm` is the volatile rest: header, control words, pins, buckets, processes, sessions, page
-//! table, in this order. All words are 64 bits, little endian. Format: `docs/format/shm.md`.
+//! `x.db` is pages only. Its pages 0 and 1 hold the two copies of meta, and info pages follow (see `meta`).
+//! `x.db-shm` is the volatile rest: header, control words, pins, buckets, processes, sessions, page table, in this
+//! order. All words are 64 bits, little endian. Format: `docs/format/shm.md`.
 
 use crate::limits::{
     CHANGED_PAGES, CLAIMED, FREED, HELD, LOCK_BUCKETS, LOG_SLOTS, PINS, PROCESSES, RING, SESSIONS, UNDO,
@@ -12,7 +12,7 @@ use crate::limits::{
 /// First word of `-shm`: "PERILSHM".
 pub(crate) const SHM_MAGIC: u64 = u64::from_le_bytes(*b"PERILSHM");
 /// Number of this layout of `-shm`; libraries with another number do not attach.
-pub(crate) const SHM_LAYOUT: u64 = 4;
+pub(crate) const SHM_LAYOUT: u64 = 5;
 
 /// Words of the header, by byte offset.
 pub(crate) mod header {
@@ -96,6 +96,8 @@ pub(crate) mod control {
     pub(crate) const LOG_MARK: usize = 960;
     /// 1 from when the database was closed until somebody attaches: its log is needed no more.
     pub(crate) const CLOSED: usize = 968;
+    /// Bytes of log after which a checkpoint is taken: fewer on a small file system.
+    pub(crate) const LOG_ENOUGH: usize = 976;
     /// Next ticket of the lease (serial number of its takings).
     pub(crate) const LEASE_TICKET: usize = 704;
     /// Futex that is bumped when the lease is given back.
@@ -118,7 +120,7 @@ pub(crate) const FLAG_FULL: u64 = 2;
 pub(crate) const FLAG_SPENT: u64 = 32;
 /// Bit of the FLAGS word: the log has begun, and meta does not name it yet: no recovery would look for it.
 pub(crate) const FLAG_UNNAMED: u64 = 4;
-/// FLAGS: threads of upkeep rest: ring before publishing (`idle`).
+/// FLAGS: maintenance threads rest: ring before publishing (`idle`).
 pub(crate) const FLAG_IDLE: u64 = 8;
 /// FLAGS: one more of those that went to rest, in the upper half.
 pub(crate) const FLAG_IDLE_COUNT: u64 = 1 << 32;
@@ -147,7 +149,7 @@ pub(crate) const PROCESS_VERSION: usize = 32;
 pub(crate) const PROCESS_SINCE: usize = 40;
 /// Where in a process's entry its bell, a 32-bit futex, lies.
 pub(crate) const PROCESS_BELL: usize = 16;
-/// Where in a process's entry the futex lies on which its threads of upkeep sleep.
+/// Where in a process's entry the futex lies on which its maintenance threads sleep.
 pub(crate) const PROCESS_UPKEEP: usize = 48;
 /// Where in a process's entry the bits lie that it needs in the filter of watched keys.
 pub(crate) const PROCESS_FILTER: usize = 24;

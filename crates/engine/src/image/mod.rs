@@ -1,8 +1,12 @@
-//! The mapped files: pages, page table, control words, processes, and the taking of pages.
+//! A database as a process sees it: the two mapped files with pages, page table, control words and processes; and
+//! the taking of pages.
+//!
+//! Every process maps the same bytes and builds its own [`Image`] over them. All that is shared lies in the
+//! mappings; what else is in an `Image` is this process's own and may be lost with it.
 //!
 //! Invariants
-//! - A page number is below `npages`, outside the reserved start of its segment, and its page and its
-//!   page-table entry are allocated on disk before `npages` says so: touching them never faults.
+//! - A page number is below `npages`, outside the reserved start of its segment, and its page and its page-table
+//!   entry are allocated on disk before `npages` says so: touching them never faults.
 //! - The version in a page's latch word never decreases; equal word, equal content.
 //! - `frontier <= npages`; pages from the frontier on have never been used.
 //! - Who is alive is what the kernel says (see `perilune_shm::anchor`), never what a word says.
@@ -30,7 +34,9 @@ use perilune_shm::platform;
 use perilune_shm::region::Region;
 use perilune_store::Error;
 
-use crate::limits::{GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERVED};
+use crate::limits::{
+    GROWTH_LEAST, GROWTH_LEAVES, GROWTH_PAGES, PAGE, PROCESSES, SEGMENT_PAGES, SEGMENT_RESERVED,
+};
 use crate::page::Page;
 pub(crate) use advice::Advice;
 pub(crate) use ahead::Ahead;
@@ -180,7 +186,7 @@ impl Image {
     }
 
     /// Whether no other process is attached, not even a dead one that nobody has repaired.
-    pub(crate) fn is_alone(&self) -> bool {
+    pub(crate) fn is_only_process(&self) -> bool {
         (0..PROCESSES).all(|slot| {
             slot == usize::from(self.me.slot) || matches!(self.process(slot), ProcessState::Free { .. })
         })
@@ -199,8 +205,33 @@ impl Image {
         let step = old.max((4 << 20) / PAGE as u64).min(GROWTH_PAGES).max(least + SEGMENT_RESERVED);
         let new = (old + step).min(self.pages_max);
         if new < old + least {
-            return Err(Error::LimitReached { what: "pages: raise max_size", limit: self.pages_max });
+            let is_own = self.pages_max < self.db.len() as u64 / PAGE as u64;
+            let what = if is_own {
+                "bytes in the database: open it with a higher max_size"
+            } else {
+                "bytes in the database: end all who have it open, then open it with a higher max_size"
+            };
+            return Err(Error::LimitReached { what, limit: self.pages_max * PAGE as u64 });
         }
+        // What does not fit may fit in part: each try asks for half as much, down to what is needed, and leaves others
+        // the room to come and remove something.
+        let (mut new, fewest) = (new, new.min(old + least.max(GROWTH_LEAST)));
+        loop {
+            let failed = match self.lengthen(old, new) {
+                Err(error @ Error::NoSpace { .. }) if new > fewest => error,
+                done => return done,
+            };
+            let left = platform::space(&self.path).map_or(0, |space| space.left);
+            let most = old + left.saturating_sub(GROWTH_LEAVES) / PAGE as u64;
+            new = (old + (new - old) / 2).min(most).max(fewest);
+            if new > most {
+                return Err(failed);
+            }
+        }
+    }
+
+    /// Allocates the pages from `old` up to `new` in both files, and says so.
+    fn lengthen(&self, old: u64, new: u64) -> Result<(), Error> {
         let shm_old = Self::shm_bytes(old) as u64;
         self.extend(&self.shm_path, shm_old, Self::shm_bytes(new) as u64 - shm_old)?;
         self.extend(&self.path, old * PAGE as u64, (new - old) * PAGE as u64)?;

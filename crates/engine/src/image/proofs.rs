@@ -1,4 +1,8 @@
-//! What a process keeps to compare pages with their sums; see `proof`.
+//! What a process remembers in order to compare pages with their sums; see `proof`.
+//!
+//! Two things. Some info pages that it has read, so that they are not read again for each page that they cover.
+//! And, in a process that only reads and therefore cannot mark pages in shared memory, which pages it has compared
+//! itself.
 //!
 //! This is memory of one process: its death leaves nothing behind, and losing it costs only time.
 
@@ -14,14 +18,14 @@ const KEPT: usize = 64;
 /// An info page as it lies in the file, known to be good.
 pub(crate) type InfoWords = Box<[u64; PAGE_WORDS]>;
 
-/// See the module's head.
+/// Info pages that were read and, in a process that only reads, the pages that it has compared.
 #[derive(Default)]
 pub(crate) struct Proofs {
     infos: Mutex<Vec<Option<(u64, InfoWords)>>>,
     own: Option<Own>,
 }
 
-/// The pages that a process which only reads has compared itself: it can leave no word about them with the others.
+/// The pages that a process which only reads has compared itself. It cannot mark them in shared memory.
 struct Own {
     /// Pages born up to this generation are compared. Those born later were written by processes that came later.
     until: u32,
@@ -30,7 +34,7 @@ struct Own {
 }
 
 impl Proofs {
-    /// Of a process that only reads, of pages born up to generation `until`, among the first `npages`.
+    /// For a process that only reads: it compares pages born up to generation `until`, among the first `npages`, itself.
     pub(crate) fn own(until: u32, npages: u64) -> Proofs {
         let compared = (0..npages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Proofs { own: Some(Own { until, compared }), ..Proofs::default() }

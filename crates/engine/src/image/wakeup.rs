@@ -1,8 +1,11 @@
-//! The bells of the threads that every process has for upkeep, and whether anything is being done.
+//! The futexes on which maintenance threads sleep, one for each process, and whether anything is being done.
 //!
-//! What if we are killed? Having rung k of n bells: whoever rings does so before what he rings for.
+//! A thread that has found nothing to do sleeps here, briefly or, when nothing has been written for a second, for
+//! long. A writer that finds the database idle rings the bells of all processes before it publishes.
 //!
-//! Deliberately absent: who must not miss a ring (`idle`).
+//! What if we are killed? Having rung k of n bells: nothing was published yet, and the next writer rings all.
+//!
+//! Deliberately absent: why no write is missed (`idle`).
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -52,7 +55,7 @@ pub(crate) fn is_quiet(image: &Image) -> bool {
 }
 
 /// Sleeps for `short`, or for `long` when nothing has been done for a while; less if rung.
-pub(crate) fn doze(image: &Image, stop: &AtomicBool, short: Duration, long: Duration) {
+pub(crate) fn sleep_until_rung(image: &Image, stop: &AtomicBool, short: Duration, long: Duration) {
     let bell = bell(image, image.me.slot.into());
     let rung = bell.load(Acquire);
     if !stop.load(Acquire) {

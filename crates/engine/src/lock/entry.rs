@@ -1,8 +1,11 @@
 //! How locks and waiters lie in the volatile tree. The format is `docs/format/volatile.md`.
 //!
+//! Example: handle 7 of the process in slot 3, in life 1 of that slot, holds `^bank("Ada")`. The key of that
+//! entry is the tag 01, the name `bank` 00 F0 `Ada` 00, a zero byte, and the holder: 3 in 2 bytes, 1 in 4, 7 in 8.
+//!
 //! Invariants
-//! - A key is a tag, a name, a zero byte and a tail of fixed length, so the tail is found from the end,
-//!   and all entries of a name and its descendants lie in one range.
+//! - A key is a tag, a name, a zero byte and a tail of fixed length, so the tail is found from the end, and all
+//!   entries of a name and its descendants lie in one range.
 //! - A dead process's entries are never anybody else's: its slot's next life has another number.
 
 use perilune_store::{Error, LockMode, LockOwner, LockRequest, Result};

@@ -1,9 +1,15 @@
 //! The user's locks: named, hierarchical, counted, exclusive or shared, gone with their owner.
 //!
+//! Problem: a table of locks in shared memory would need a protocol of its own against `kill -9`. Idea: locks are records
+//! of a tree, which has one, and are taken by transactions.
+//!
 //! A lock is an entry in the volatile tree, under its name and its holder (process slot, life, handle).
 //! An attempt is one transaction: it reads the entries of the name, its ancestors and its descendants,
 //! and writes its own if none is in conflict. Who has to wait writes his place in the queue and what he
 //! wants, follows those he would wait for, and sleeps on the futex of the name's first component.
+//!
+//! Example: A holds `^bank("Ada")`, and B wants `^bank`. B's transaction finds A's entry below the name and writes a place
+//! in the queue instead of a lock. B sleeps on the futex of `bank`, until A's unlock raises its number and wakes B.
 //!
 //! Invariants
 //! - A lock is held if and only if its entry exists and its process lives. Nothing else says so.
@@ -42,7 +48,7 @@ use crate::access::Access;
 use crate::image::Image;
 use crate::limits::LOCK_COUNT_MAX;
 use crate::session::Counter;
-use crate::tree::{Neighbour, Wanted, Which};
+use crate::tree::{Neighbour, Seek, Wanted, Which};
 use crate::txn::Transaction;
 use entry::{Held, Holder, Want};
 use view::{Blockers, View};
@@ -227,9 +233,7 @@ pub(crate) fn report(access: &Access) -> Result<Vec<LockReport>> {
     let mut side = Neighbour::AtOrNext;
     while access.neighbour(
         Which::Volatile,
-        &from,
-        side,
-        &[],
+        Seek { from: &from, side, bound: &[] },
         &mut key,
         Some(Wanted::whole(&mut value)),
         &mut (),

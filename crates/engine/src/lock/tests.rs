@@ -17,7 +17,7 @@ use crate::image::Image;
 use crate::limits::{LOCK_BUCKETS, LOCK_COUNT_MAX};
 use crate::session::{Counter, Seat};
 use crate::tree::tests::scratch;
-use crate::tree::{Neighbour, Which};
+use crate::tree::{Neighbour, Seek, Which};
 
 const LONG: Option<Duration> = Some(Duration::from_secs(30));
 const NOW: Option<Duration> = Some(Duration::ZERO);
@@ -68,7 +68,15 @@ impl Bench {
     fn keys(&self) -> Vec<Vec<u8>> {
         let access = self.access(8);
         let (mut key, mut from, mut keys) = (Vec::new(), Vec::new(), Vec::new());
-        while access.neighbour(Which::Volatile, &from, Neighbour::Next, &[], &mut key, None, &mut ()).unwrap()
+        while access
+            .neighbour(
+                Which::Volatile,
+                Seek { from: &from, side: Neighbour::Next, bound: &[] },
+                &mut key,
+                None,
+                &mut (),
+            )
+            .unwrap()
         {
             from.clone_from(&key);
             keys.push(key.clone());

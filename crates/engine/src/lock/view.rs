@@ -16,7 +16,7 @@ use perilune_store::{Error, Result};
 use super::entry::{self, tag, Holder, Parts, Want};
 use crate::access::Access;
 use crate::image::layout::Owner;
-use crate::tree::{removal_end, Neighbour, Wanted, Which};
+use crate::tree::{removal_end, Neighbour, Seek, Wanted, Which};
 use crate::txn::Transaction;
 
 /// A lock held, or a place in a queue.
@@ -37,9 +37,9 @@ struct Related {
 /// For whom somebody has to wait.
 #[derive(Debug, Default)]
 pub(super) struct Blockers {
-    /// They hold a lock in conflict.
+    /// Those who hold a lock in conflict.
     pub(super) holders: BTreeSet<Holder>,
-    /// They hold none in conflict, but want one and came earlier.
+    /// Those who hold no lock in conflict, but wait for one and came earlier.
     pub(super) earlier: BTreeSet<Holder>,
     /// Which of the wants is the first to wait.
     pub(super) first: usize,
@@ -127,9 +127,7 @@ impl<'a> View<'a> {
         while access.txn_neighbour(
             self.txn,
             which,
-            &from,
-            side,
-            &end,
+            Seek { from: &from, side, bound: &end },
             &mut key,
             Some(Wanted::whole(&mut value)),
         )? {
@@ -277,7 +275,13 @@ impl<'a> View<'a> {
         let (mut key, mut from) = (Vec::new(), range.clone());
         let mut tickets = Vec::new();
         let (side, end) = (Neighbour::Next, removal_end(&range));
-        while self.access.txn_neighbour(self.txn, Which::Volatile, &from, side, &end, &mut key, None)? {
+        while self.access.txn_neighbour(
+            self.txn,
+            Which::Volatile,
+            Seek { from: &from, side, bound: &end },
+            &mut key,
+            None,
+        )? {
             tickets.push(entry::ticket_of(&key).ok_or_else(|| damaged("waiter's key"))?);
             from.clone_from(&key);
         }

@@ -108,9 +108,9 @@ struct Waiter<'a> {
     me: Holder,
     wants: &'a [Want],
     ticket: u64,
-    /// Its place in the queue is written.
+    /// Whether its place in the queue is written.
     queued: bool,
-    /// It may hold locks already.
+    /// Whether `me` may hold locks already.
     holds_some: bool,
     /// Holders that were followed already: waiting for them closes no circle.
     known: BTreeSet<Holder>,
@@ -182,7 +182,7 @@ impl Waiter<'_> {
                 numbers[blockers.first],
                 Some(slice),
             );
-            self.bury(&blockers)?;
+            self.repair_dead(&blockers)?;
             self.known = blockers.holders;
         }
     }
@@ -246,7 +246,7 @@ impl Waiter<'_> {
     }
 
     /// Repairs those of the blockers' processes that have died.
-    fn bury(&self, blockers: &Blockers) -> Result<()> {
+    fn repair_dead(&self, blockers: &Blockers) -> Result<()> {
         let image = &self.access.seat.image;
         let mut last = image.me;
         // In their order holders of one process are neighbours.

@@ -23,7 +23,7 @@ pub(super) struct Spot {
 
 impl Spot {
     /// The offset of a place in a segment whose file is gone: the log goes on in the next.
-    pub(super) const GONE: u64 = u64::MAX;
+    pub(super) const FILE_MISSING: u64 = u64::MAX;
 }
 
 /// A segment open for writing.
@@ -144,7 +144,7 @@ impl<'a> BatchWriter<'a> {
         }
         let segment = match self.segment.take() {
             Some(segment) => segment,
-            None if self.begin.sequence == 0 || self.begin.offset == Spot::GONE => {
+            None if self.begin.sequence == 0 || self.begin.offset == Spot::FILE_MISSING => {
                 self.segments.next(self.begin, self.head.batch, self.head.chunk)?
             }
             None => self.segments.open(self.begin)?,

@@ -16,7 +16,7 @@ use perilune_shm::{futex, platform};
 use perilune_store::{Durability, Error, Result};
 
 use super::batch::{BatchWriter, Segment};
-use super::frame::{salt, ChunkHead};
+use super::frame::{salt, ChunkHead, FORMAT};
 use super::level::{is_full, is_unnamed};
 use super::position::{self, Position};
 use super::slots::{self, Files};
@@ -27,6 +27,7 @@ use crate::idle;
 use crate::image::layout::{control, FLAG_FAILED, FLAG_FULL, FLAG_SPENT};
 use crate::image::{io_error, space_error, wakeup, Image};
 use crate::limits::{FLUSH_AGE, FLUSH_PAUSE_LEAST, FULL_LOOK, LOG_RESERVE, RING, WAIT_SLICE};
+use crate::meta::LogId;
 use crate::repair::Patience;
 use crate::session::{Limit, Seat};
 
@@ -58,7 +59,7 @@ fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<(u64, Option<Segment
     let frozen = freeze(image);
     let batch = position.batch + 1;
     let head = ChunkHead {
-        salt: salt(slots::uuid(image)),
+        salt: salt(LogId { uuid: slots::uuid(image), mark: slots::mark(image) }, FORMAT),
         batch,
         after: position.until,
         until,
@@ -72,7 +73,7 @@ fn write_owned(image: &Arc<Image>, _owner: &Duty) -> Result<(u64, Option<Segment
     let mut writer = BatchWriter::new(&mut files, position.spot, head, buffer);
     let mut tails = Vec::with_capacity(frozen.len());
     for (seat, head, _) in &frozen {
-        tails.push(gather::session(seat, *head, (position.until, until), &mut writer)?);
+        tails.push(gather::session(seat, *head, position.until, until, &mut writer)?);
     }
     let (written, buffer) = writer.finish()?;
     *image.log_buffer() = buffer;
@@ -174,8 +175,13 @@ fn sync_files(image: &Arc<Image>, position: &Position, written: Option<&Segment>
         };
         match written.filter(|written| written.spot.sequence == sequence) {
             Some(written) => written.file.sync_data().map_err(failed)?,
-            // NB: without a descriptor nothing has been tried that could have lost anything.
-            None => slots::open(image, slot, Some(sequence))?.sync_data().map_err(failed)?,
+            // NB: without a descriptor nothing has been tried that could have lost anything. What a checkpoint has made
+            // superfluous since the slot was looked at is durable by the checkpoint.
+            None => {
+                if let Some(file) = slots::open_if_used(image, slot, sequence)? {
+                    file.sync_data().map_err(failed)?;
+                }
+            }
         }
     }
     first.store(position.spot.sequence, Release);
@@ -299,7 +305,7 @@ pub(crate) fn tend(image: &Arc<Image>) -> Result<Option<Duration>> {
             Err(error) => note(image, &error, FLAG_FULL),
         }
         if is_full(image) {
-            // NB: no writer rings while it stands, so nobody may rest.
+            // NB: while the flag FULL stands, writers fail before they would ring a bell: so this thread may not rest.
             return Ok(Some(FULL_LOOK));
         }
     }

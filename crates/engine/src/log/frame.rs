@@ -6,12 +6,15 @@
 //! `docs/format/log.md`.
 //!
 //! Invariants
-//! - A head that decodes was written whole, for this database (uuid, or its sum as salt).
+//! - A head that decodes was written whole, for this log: a segment's says uuid and mark, a chunk's has their sum as
+//!   salt. So what is left of an older log of the same database, which began its numbers anew, is never taken for this
+//!   one's, not even in a file whose own head is lost.
 //! - Every file bears, from when it is made, the mark of the `-shm` that it was made for: that a database has the
 //!   same uuid is not enough, as that of a restored backup has.
 //! - What a head says is checked for its own bounds here; against its neighbours by the reader.
 
 use crate::limits::LOG_CHUNK;
+use crate::meta::LogId;
 
 /// Chunks begin on multiples of this, and what is on disk is never written again within one.
 pub(super) const BLOCK: usize = 4096;
@@ -28,9 +31,12 @@ const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"PERILOGS");
 /// Begins a file that is no segment yet; else its head is that of one. To all readers it is none.
 const SPARE_MAGIC: u64 = u64::from_le_bytes(*b"PERISPAR");
 /// The format of logs this version writes, and the highest it reads.
-const FORMAT: u32 = 2;
-/// The oldest one that is read. In format 1 no operation was a patch; else it was the same.
+pub(super) const FORMAT: u32 = 3;
+/// The oldest one that is read. In format 1 no operation was a patch; in formats 1 and 2 the salt of chunks was of the
+/// uuid alone; else they were the same.
 const FORMAT_MIN: u32 = 1;
+/// The first format whose chunks have a salt of the mark, too.
+const FORMAT_MARKED: u32 = 3;
 /// Flag of a chunk: the batch ends with it.
 const LAST: u32 = 1;
 
@@ -47,6 +53,7 @@ pub(super) struct SegmentHead {
     pub(super) chunk: u32,
     /// The mark of the `-shm` that the file was made for; 0: it was made by a version that had none.
     pub(super) mark: u64,
+    pub(super) format: u32,
 }
 
 /// The head of a chunk.
@@ -71,9 +78,14 @@ pub(super) struct ChunkHead {
     pub(super) max_generation: u32,
 }
 
-/// What tells the chunks of one database from those of another.
-pub(super) fn salt(uuid: [u8; 16]) -> u32 {
-    crc32c::crc32c(&uuid)
+/// What tells the chunks of the log `id`, written in this format, from those of another log.
+pub(super) fn salt(id: LogId, format: u32) -> u32 {
+    let of_database = crc32c::crc32c(&id.uuid);
+    if format < FORMAT_MARKED {
+        of_database
+    } else {
+        crc32c::crc32c_append(of_database, &id.mark.to_le_bytes())
+    }
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -101,13 +113,14 @@ impl SegmentHead {
 
     /// The block with which a file begins that is no segment yet.
     pub(super) fn spare(uuid: [u8; 16], mark: u64) -> [u8; BLOCK] {
-        SegmentHead { uuid, mark, sequence: 0, bytes: 0, batch: 0, chunk: 0 }.block(SPARE_MAGIC)
+        SegmentHead { uuid, mark, sequence: 0, bytes: 0, batch: 0, chunk: 0, format: FORMAT }
+            .block(SPARE_MAGIC)
     }
 
     fn block(&self, magic: u64) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
         block[..8].copy_from_slice(&magic.to_le_bytes());
-        block[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+        block[8..12].copy_from_slice(&self.format.to_le_bytes());
         block[16..32].copy_from_slice(&self.uuid);
         block[32..40].copy_from_slice(&self.sequence.to_le_bytes());
         block[40..48].copy_from_slice(&self.bytes.to_le_bytes());
@@ -151,6 +164,7 @@ impl SegmentHead {
             batch: u64_at(head, 48),
             chunk: u32_at(head, 56),
             mark,
+            format: u32_at(head, 8),
         })
     }
 
@@ -183,7 +197,7 @@ impl ChunkHead {
         head
     }
 
-    /// The head that `bytes` begins with, if it is one of the database with this salt.
+    /// The head that `bytes` begins with, if it is one of the log with this salt.
     pub(super) fn decode(bytes: &[u8], salt: u32) -> Option<ChunkHead> {
         let head = bytes.get(..CHUNK_HEAD)?;
         if u32_at(head, 0) != CHUNK_MAGIC
@@ -220,7 +234,8 @@ mod tests {
     #[test]
     fn heads_are_read_back_and_every_changed_byte_is_noticed() {
         let (bytes, batch) = (1 << 20, 1 << 40);
-        let segment = SegmentHead { uuid: [7; 16], sequence: 9, bytes, batch, chunk: 3, mark: 1 << 63 | 1 };
+        let (uuid, mark) = ([7; 16], 1 << 63 | 1);
+        let segment = SegmentHead { uuid, sequence: 9, bytes, batch, chunk: 3, mark, format: FORMAT };
         let block = segment.encode();
         assert_eq!(SegmentHead::decode(&block), Some(segment));
         let chunk = ChunkHead {
@@ -266,7 +281,14 @@ mod tests {
         older[8] = FORMAT_MIN as u8;
         let sum = segment_sum(&older);
         older[12..16].copy_from_slice(&sum.to_le_bytes());
-        assert_eq!(SegmentHead::decode(&older), SegmentHead::decode(&block));
+        assert_eq!(SegmentHead::decode(&older), Some(SegmentHead { format: FORMAT_MIN, ..segment }));
+    }
+
+    #[test]
+    fn logs_of_one_database_have_salts_of_their_own_since_format_3() {
+        let id = |mark| LogId { uuid: [7; 16], mark };
+        assert_ne!(salt(id(1), 3), salt(id(2), 3));
+        assert_eq!(salt(id(1), 2), salt(id(2), 2));
     }
 
     #[test]

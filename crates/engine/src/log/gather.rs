@@ -1,8 +1,14 @@
-//! From the rings into a batch.
+//! From a session's ring into a batch of the log.
 //!
-//! Of each session: the records from its tail to where its head was frozen whose flush number lies in
-//! the batch's interval. Operations of the volatile tree are left out, long values go in by their bytes, and patches
-//! without the runs that they have gone to.
+//! A batch has an interval of flush numbers. A record of the ring goes into it if its flush number lies in that
+//! interval and it lies below the place where the session's head was frozen.
+//!
+//! Most records are copied as they lie. The others are written anew, since the log has to stand without the file's
+//! pages and outlive `-shm`:
+//! - operations of the volatile tree (locks, messages) are left out;
+//! - a long value, of which the ring has only a list of runs, is written with its bytes;
+//! - a patch, which is bytes written over a part of a long value, is written without the list of runs in which they
+//!   were stored.
 
 use perilune_store::{Error, Result};
 
@@ -21,7 +27,8 @@ use crate::session::Seat;
 pub(super) fn session(
     seat: &Seat,
     head: u64,
-    (after, until): (u64, u64),
+    after: u64,
+    until: u64,
     out: &mut BatchWriter<'_>,
 ) -> Result<u64> {
     let mut at = seat.tail();

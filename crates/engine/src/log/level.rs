@@ -1,13 +1,15 @@
 //! Durability levels of a database, and how a log begins and ends with them.
 //!
-//! The level is a part of the FLAGS word and changes by the handshake: whoever publishes knows whether there is a
-//! log. A log that begins covers what is published from then on; the checkpoint taken after that makes it good for
-//! all. Whoever changes the level takes that checkpoint. Until it is complete, meta does not name the log: the log is
-//! *unnamed*, and nothing in it counts as durable.
+//! The level (`none`, `periodic`, `fsync`) is a part of the FLAGS word and changes by the handshake of `control`:
+//! whoever publishes knows whether there is a log.
 //!
-//! What if we are killed? Level stored, log not begun: records are logged behind an interval that ends
-//! earlier. Meta says that no log belongs to the database until the checkpoint, which is taken by whoever is the
-//! first to wait for the disk, or to look after checkpoints.
+//! A database that goes from `none` to another level begins a log. That covers only what is published from then on,
+//! so whoever changes the level also takes a checkpoint, for all that was before. Until the checkpoint is complete,
+//! meta does not name the log: it is *unnamed*, no recovery would read it, and nothing in it counts as durable.
+//!
+//! What if we are killed? Level stored, log not begun: the interval of the next batch begins earlier than it
+//! should. No log belongs to the database, as meta has it, until the checkpoint; and that is taken by whoever is
+//! the first to wait for the disk, or to look after checkpoints.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::Arc;
@@ -59,6 +61,11 @@ pub(crate) fn segment(image: &Image) -> u64 {
     }
 }
 
+/// Whether the log is long enough for a checkpoint.
+pub(crate) fn is_enough(image: &Image) -> bool {
+    slots::size(image) > slots::enough(image)
+}
+
 /// Whether the log cannot grow.
 pub(crate) fn is_full(image: &Image) -> bool {
     image.control(control::FLAGS).load(Acquire) & FLAG_FULL != 0
@@ -95,7 +102,7 @@ fn put_level(image: &Image, level: Durability, begins: bool) {
         _ => flags & FLAG_UNNAMED,
     };
     let flags = image.control(control::FLAGS);
-    // Without a log there is none that cannot grow, and nobody who would look after it.
+    // Without a log nobody would lower these flags, which say that the log cannot grow.
     let full = if level == Durability::None { FLAG_FULL | FLAG_SPENT } else { 0 };
     let dropped = FLAG_LEVEL | FLAG_UNNAMED | full;
     let changed = |flags: u64| Some(flags & !dropped | flag_of(level) | unnamed(flags));
@@ -119,6 +126,9 @@ pub(crate) fn note_named(image: &Image, level: u32) {
 /// Begins a log in a new `-shm`, with this batch, at this level. Nobody is attached. Nothing may be
 /// committed before [`clear`], and that not before the log of before is needed no more.
 pub(crate) fn restart(image: &Image, next_batch: u64, level: Durability) {
+    // NB: kept in `-shm`, so that all agree on how long files are, whatever becomes of the file system.
+    let capacity = platform::space(&image.path).map_or(u64::MAX, |space| space.whole);
+    image.control(control::LOG_ENOUGH).store(super::segment::enough(capacity), Release);
     // NB: before the first file is made, which bears it.
     image.control(control::LOG_MARK).store(platform::random_u64().max(1), Release);
     let until = image.control(control::FLUSH).fetch_add(1, AcqRel);
@@ -141,7 +151,7 @@ pub(crate) fn leave_segment(image: &Arc<Image>) -> Result<()> {
     let _log = duty::take(image, control::LOG_OWNER)?;
     let mut position = position::read(image);
     if position.spot.sequence != 0 {
-        position.spot.offset = super::segment::bytes(position.spot.slot);
+        position.spot.offset = slots::bytes(image, position.spot.slot);
         position::select(image, &position);
         image.control(control::DURABLE_BATCH).store(position.batch, Release);
         image.control(control::DURABLE_SEQUENCE).store(position.spot.sequence + 1, Release);
@@ -162,7 +172,7 @@ pub(crate) fn leave_missing(image: &Arc<Image>) -> Result<bool> {
     let _log = duty::take(image, control::LOG_OWNER)?;
     let mut position = position::read(image);
     if position.spot.sequence != 0 {
-        position.spot.offset = Spot::GONE;
+        position.spot.offset = Spot::FILE_MISSING;
         position::select(image, &position);
         image.control(control::DURABLE_BATCH).store(position.batch, Release);
         image.control(control::DURABLE_SEQUENCE).store(position.spot.sequence + 1, Release);

@@ -1,5 +1,12 @@
 //! The log: records from the sessions' rings, in batches, on disk.
 //!
+//! Problem: between two checkpoints a crash of the machine would cost all commits. Idea: records are copied from the rings
+//! into files, and one sync makes durable what all sessions have published until then.
+//!
+//! Example: sessions 3 and 5 have published records with flush number 41. The owner of the duty `log` raises the number to
+//! 42, freezes the heads, writes all records up to 41 as batch 17, and selects the position behind it: now batch 17
+//! counts. The owner of `sync` calls `fdatasync`, stores 41 in `DURABLE_FLUSH`, and wakes those who wait for that.
+//!
 //! Reading order: [`frame`] (bytes), [`record`], [`batch`] (writing one), [`gather`] (from the rings),
 //! [`position`], [`slots`], [`mod@segment`] (files), [`flush`] (writing and syncing), [`mod@level`], [`mod@read`],
 //! [`remains`] (evidence of damage).
@@ -46,11 +53,13 @@ mod tests;
 pub(crate) use crate::meta::LogId;
 pub(crate) use flush::{drain, help, is_settled, level, make_room, sync, tend, wait};
 pub(crate) use level::{
-    clear, is_full, is_unnamed, leave_missing, leave_segment, level_of_meta, mark, next_batch, note_named,
-    recycle, restart, segment, set_level, size,
+    clear, is_enough, is_full, is_unnamed, leave_missing, leave_segment, level_of_meta, mark, next_batch,
+    note_named, recycle, restart, segment, set_level, size,
 };
 pub(crate) use read::{read, unnamed, Damage, End, Replay, Unnamed};
 pub(crate) use record::{Batch, LogRecord};
 pub(crate) use slots::remove_files;
 #[cfg(feature = "instrument")]
 pub(crate) use slots::room;
+#[cfg(test)]
+pub(crate) use slots::{open_if_used, used};

@@ -1,10 +1,11 @@
-//! Where the log stands, in `-shm`: two copies and a selector.
+//! Where the log stands, in `-shm`: the last batch that was written, the end of its interval, and where the next
+//! begins. Two copies and a selector.
 //!
-//! Only the owner of the duty `log` writes here: the copy that is not selected, then the selector, which
-//! is the moment in which a batch counts. Anybody may read.
+//! Only the owner of the duty `log` writes here: the copy that is not selected, then the selector, which is the
+//! moment in which a batch counts. Anybody may read.
 //!
-//! What if we are killed? Before the selector: the batch is written again, in the same place. After:
-//! the next owner goes on behind it.
+//! What if we are killed? Before the selector: the batch is written again, in the same place. After: the next owner
+//! goes on behind it.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

@@ -119,11 +119,13 @@ pub(super) fn is_of(id: LogId, head: &SegmentHead) -> bool {
 pub(crate) fn read<'a>(disk: &'a dyn Disk, path: &Path, id: LogId, first: u64) -> Result<Replay<'a>> {
     let (mut segments, headless) = segment::found(disk, path)?;
     segments.retain(|segment| is_of(id, &segment.head));
+    // A log is written in one format. A mark of 0 stands for any, of versions whose chunks do not have it.
+    let format = segments.first().map_or(frame::FORMAT, |segment| segment.head.format);
     let mut replay = Replay {
         headless,
         disk,
         database: path.into(),
-        salt: frame::salt(id.uuid),
+        salt: frame::salt(id, format),
         found: segments.iter().map(|segment| segment.head.sequence).collect(),
         segments,
         at: 0,
@@ -302,7 +304,8 @@ impl Replay<'_> {
             body.clear();
             let chunk = self.chunk(&mut body, true)?;
             let interval = (chunk.after, chunk.until);
-            let (first, splitter) = begun.get_or_insert_with(|| (interval, Splitter::new(interval)));
+            let (first, splitter) =
+                begun.get_or_insert_with(|| (interval, Splitter::new(chunk.after, chunk.until)));
             let flaw = if chunk.batch != self.expected || chunk.chunk != count {
                 Some("another batch follows")
             } else if *first != interval || self.until.is_some_and(|before| before != chunk.after) {

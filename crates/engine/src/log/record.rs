@@ -128,7 +128,7 @@ pub(super) struct Splitter {
 
 impl Splitter {
     /// For the records of a batch with that interval.
-    pub(super) fn new((after, until): (u64, u64)) -> Splitter {
+    pub(super) fn new(after: u64, until: u64) -> Splitter {
         Splitter { after, until, waiting: Vec::new(), parts: Vec::new(), records: Vec::new() }
     }
 

@@ -116,7 +116,7 @@ impl Remains {
 fn whole(disk: &dyn Disk, pieces: &[Piece]) -> Result<Option<Batch>> {
     let Some(Piece { head: first, .. }) = pieces.first() else { return Ok(None) };
     let interval = (first.after, first.until);
-    let mut splitter = Splitter::new(interval);
+    let mut splitter = Splitter::new(first.after, first.until);
     for (count, Piece { head, path, offset }) in pieces.iter().enumerate() {
         let failed = |source| io_error("read the log", path, source);
         let is_last = count + 1 == pieces.len();

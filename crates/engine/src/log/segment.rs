@@ -11,14 +11,23 @@ use std::sync::Arc;
 use perilune_disk::{Disk, DiskFile};
 use perilune_store::{Error, Result};
 
-use super::frame::{SegmentHead, BLOCK};
+use super::frame::{SegmentHead, BLOCK, FORMAT};
 pub(super) use crate::image::log_path as path;
 use crate::image::{io_error, is_no_file};
-use crate::limits::{LOG_SEGMENT, LOG_SEGMENT_LEAST, LOG_SLOTS};
+use crate::limits::{
+    LOG_CHECKPOINT, LOG_CHECKPOINT_SEGMENTS, LOG_PART, LOG_SEGMENT, LOG_SEGMENT_LEAST, LOG_SLOTS,
+};
 
-/// Bytes of the file of slot `slot`.
-pub(super) fn bytes(slot: u32) -> u64 {
-    (LOG_SEGMENT_LEAST << slot.min(32)).min(LOG_SEGMENT)
+/// Bytes of the file of slot `slot`, where so many bytes of log are enough for a checkpoint.
+pub(super) fn bytes(slot: u32, enough: u64) -> u64 {
+    let largest = (enough / LOG_CHECKPOINT_SEGMENTS).clamp(LOG_SEGMENT_LEAST, LOG_SEGMENT);
+    (LOG_SEGMENT_LEAST << slot.min(32)).min(largest / BLOCK as u64 * BLOCK as u64)
+}
+
+/// Bytes of log after which a checkpoint is taken, on a file system of so many bytes: what a log takes of a small one is
+/// missing for data.
+pub(super) fn enough(capacity: u64) -> u64 {
+    (capacity / LOG_PART).clamp(LOG_SEGMENT_LEAST, LOG_CHECKPOINT)
 }
 
 /// A segment found.
@@ -79,9 +88,9 @@ fn segment_head(file: &dyn DiskFile, path: &Path) -> Result<Option<SegmentHead>>
     file.read_at(&mut block, 0).map_err(failed)?;
     if let Some(format) = SegmentHead::other_format(&block) {
         return Err(Error::NotADatabase {
-            path: path.into(),
+            place: path.into(),
             why: format!(
-                "is a log of format {format}, this version reads format 1: use a newer version of Perilune"
+                "is a log of format {format}, this version reads formats up to {FORMAT}: use a newer version of Perilune"
             ),
         });
     }

@@ -31,13 +31,13 @@ use perilune_store::{Durability, Error, Result};
 
 use super::batch::{Segment, Segments, Spot};
 use super::flush::level;
-use super::frame::{SegmentHead, BLOCK, HEAD_READ};
+use super::frame::{SegmentHead, BLOCK, FORMAT, HEAD_READ};
 use super::{position, segment};
 use super::{read, LogId};
 use crate::duty;
 use crate::image::layout::{control, header, LOG_SLOTS_AT, LOG_SLOT_BYTES};
 use crate::image::{io_error, space_error, Image};
-use crate::limits::{LOG_SLOTS, LOG_SPARES};
+use crate::limits::{LOG_CHECKPOINT, LOG_SLOTS, LOG_SPARES};
 
 /// Bit of a slot's first word: there is a file. The rest is the sequence number; 0: spare.
 const EXISTS: u64 = 1 << 63;
@@ -52,8 +52,18 @@ fn last_batch(image: &Image, slot: usize) -> &AtomicU64 {
     image.shm.word(LOG_SLOTS_AT + slot * LOG_SLOT_BYTES + 8)
 }
 
+/// Bytes of log after which a checkpoint is taken.
+pub(super) fn enough(image: &Image) -> u64 {
+    image.control(control::LOG_ENOUGH).load(Acquire)
+}
+
+/// Bytes of the file of a slot.
+pub(super) fn bytes(image: &Image, slot: u32) -> u64 {
+    segment::bytes(slot, enough(image))
+}
+
 /// The slots in use, with their sequence numbers.
-pub(super) fn used(image: &Image) -> impl Iterator<Item = (u32, u64)> + '_ {
+pub(crate) fn used(image: &Image) -> impl Iterator<Item = (u32, u64)> + '_ {
     (0..LOG_SLOTS).filter_map(|slot| {
         let sequence = word(image, slot).load(Acquire) & !EXISTS;
         (sequence != 0).then_some((slot as u32, sequence))
@@ -64,13 +74,13 @@ pub(super) fn used(image: &Image) -> impl Iterator<Item = (u32, u64)> + '_ {
 fn spare(image: &Image) -> Option<u32> {
     (0..LOG_SLOTS as u32)
         .filter(|slot| word(image, *slot as usize).load(Acquire) == EXISTS)
-        .max_by_key(|slot| segment::bytes(*slot))
+        .max_by_key(|slot| bytes(image, *slot))
 }
 
 /// Whether a spare segment will be needed soon and is not there.
 pub(super) fn wants_spare(image: &Image) -> bool {
     let spot = position::read(image).spot;
-    spot.sequence != 0 && spot.offset > segment::bytes(spot.slot) / 2 && spare(image).is_none()
+    spot.sequence != 0 && spot.offset > bytes(image, spot.slot) / 2 && spare(image).is_none()
 }
 
 /// Room in the segment in which the log goes on.
@@ -82,7 +92,7 @@ pub(super) struct Left {
 /// What is left of the segment in which the log goes on.
 pub(super) fn left(image: &Image) -> Left {
     let spot = position::read(image).spot;
-    let whole = segment::bytes(spot.slot);
+    let whole = bytes(image, spot.slot);
     Left { part: whole - spot.offset.min(whole), whole }
 }
 
@@ -90,7 +100,7 @@ pub(super) fn left(image: &Image) -> Left {
 #[cfg(feature = "instrument")]
 pub(crate) fn room(image: &Image) -> Option<u64> {
     let spot = position::read(image).spot;
-    (spot.sequence != 0).then(|| segment::bytes(spot.slot).saturating_sub(spot.offset))
+    (spot.sequence != 0).then(|| bytes(image, spot.slot).saturating_sub(spot.offset))
 }
 
 /// Sees to it that there is a spare segment.
@@ -169,7 +179,7 @@ fn make_in(image: &Image, slot: u32) -> Result<bool> {
 }
 
 fn fill(image: &Image, slot: u32, path: &Path, file: &dyn DiskFile) -> io::Result<()> {
-    let (bytes, waits) = (segment::bytes(slot), level(image) == Durability::Fsync);
+    let (bytes, waits) = (bytes(image, slot), level(image) == Durability::Fsync);
     if !waits || super::level::is_full(image) {
         // NB: a disk that is full still says so at once: this is tried again and again.
         let mapped = open_there(path, true)?;
@@ -179,8 +189,8 @@ fn fill(image: &Image, slot: u32, path: &Path, file: &dyn DiskFile) -> io::Resul
         image.disk.allocate(bytes, &|bytes| platform::allocate(&mapped, 0, bytes))?;
     }
     if waits {
-        // What was written before is synced sooner than what was only allocated: each commit waits for that. Where
-        // none does, all that counts is how soon a full segment has a successor.
+        // Blocks that have been written once are synced faster than blocks that were only allocated, and each commit waits
+        // for a sync. Where no commit waits, all that counts is how soon a full segment has a successor.
         file.write_zeros(BLOCK as u64, bytes - BLOCK as u64)?;
     }
     file.sync_data()?;
@@ -217,6 +227,23 @@ pub(super) fn open(image: &Image, slot: u32, sequence: Option<u64>) -> Result<Bo
     }
 }
 
+/// Opens the segment `sequence`, which `slot` was seen to hold, by one who does not own the log. None: meanwhile a
+/// checkpoint has made the segment superfluous, and its file may be another one.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_if_used(image: &Image, slot: u32, sequence: u64) -> Result<Option<Box<dyn DiskFile>>> {
+    let path = segment::path(&image.path, slot);
+    let file = image.disk.open(&path, true).map_err(|source| image.open_error(&path, source))?;
+    match is_ours(image, &*file, Some(sequence)) {
+        Ok(true) => Ok(Some(file)),
+        // NB: whoever changes the file has changed the slot before.
+        Ok(false) if word(image, slot as usize).load(Acquire) != EXISTS | sequence => Ok(None),
+        Ok(false) => Err(image.lose()),
+        Err(source) => Err(io_error("read", &path, source)),
+    }
+}
+
 /// The segments of an image, for the writer of batch `batch`, who owns the log.
 pub(super) struct Files<'a> {
     pub(super) image: &'a Arc<Image>,
@@ -229,7 +256,7 @@ impl Segments for Files<'_> {
         let sequence = (spot.offset > 0).then_some(spot.sequence);
         let file = open(self.image, spot.slot, sequence)?;
         last_batch(self.image, spot.slot as usize).store(self.batch, Release);
-        Ok(Segment { file, spot, bytes: segment::bytes(spot.slot), head: None })
+        Ok(Segment { file, spot, bytes: bytes(self.image, spot.slot), head: None })
     }
 
     fn next(&mut self, spot: Spot, batch: u64, chunk: u32) -> Result<Segment> {
@@ -243,7 +270,7 @@ impl Segments for Files<'_> {
         word(self.image, slot as usize).store(EXISTS | sequence, Release);
         let segment = self.open(Spot { slot, sequence, offset: 0 })?;
         let (uuid, mark, bytes) = (uuid(self.image), mark(self.image), segment.bytes);
-        let head = SegmentHead { uuid, sequence, bytes, batch, chunk, mark };
+        let head = SegmentHead { uuid, sequence, bytes, batch, chunk, mark, format: FORMAT };
         Ok(Segment { head: Some(head.encode()), ..segment })
     }
 
@@ -279,7 +306,9 @@ pub(super) fn recycle(image: &Arc<Image>, first: u64) -> Result<()> {
     }
     let Some(_making) = duty::try_take(image, control::SPARE_OWNER) else { return Ok(()) };
     let spares = (0..LOG_SLOTS).filter(|slot| word(image, *slot).load(Acquire) == EXISTS);
-    for slot in spares.collect::<Vec<_>>().into_iter().skip(LOG_SPARES) {
+    // Of a small file system four spares would be a large part.
+    let kept = if enough(image) < LOG_CHECKPOINT { LOG_SPARES / 2 } else { LOG_SPARES };
+    for slot in spares.collect::<Vec<_>>().into_iter().skip(kept) {
         word(image, slot).store(0, Release);
         // One that cannot be cut is written over when its slot is used again.
         if let Ok(file) = open(image, slot as u32, None) {
@@ -366,7 +395,7 @@ pub(crate) fn remove_files(disk: &dyn Disk, database: &Path, id: LogId) -> Resul
 
 /// Bytes of the segments in use.
 pub(super) fn size(image: &Image) -> u64 {
-    used(image).map(|(slot, _)| segment::bytes(slot)).sum()
+    used(image).map(|(slot, _)| bytes(image, slot)).sum()
 }
 
 const _: () = assert!(BLOCK.is_multiple_of(LOG_SLOT_BYTES));

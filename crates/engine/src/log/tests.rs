@@ -8,7 +8,7 @@ use perilune_store::Result;
 use proptest::prelude::*;
 
 use super::batch::{BatchWriter, Segment, Segments, Spot};
-use super::frame::{salt, ChunkHead, SegmentHead, BLOCK};
+use super::frame::{salt, ChunkHead, SegmentHead, BLOCK, FORMAT};
 use super::read::{read, End};
 use super::record::{heading, Batch, LogRecord, LOG_HEADING};
 use super::segment;
@@ -28,6 +28,7 @@ fn id(uuid: [u8; 16], mark: u64) -> LogId {
 struct Files {
     database: PathBuf,
     bytes: u64,
+    mark: u64,
 }
 
 impl Segments for Files {
@@ -45,7 +46,8 @@ impl Segments for Files {
             .create(&path, FileAccess { mode: 0o600, owner: None })
             .map_err(|e| space_error("create", &path, e))?;
         file.write_at(&vec![0; self.bytes as usize], 0).map_err(|e| space_error("fill", &path, e))?;
-        let head = SegmentHead { uuid: UUID, sequence, bytes: self.bytes, batch, chunk, mark: MARK };
+        let (bytes, mark) = (self.bytes, self.mark);
+        let head = SegmentHead { uuid: UUID, sequence, bytes, batch, chunk, mark, format: FORMAT };
         let spot = Spot { slot, sequence, offset: 0 };
         Ok(Segment { file, spot, bytes: self.bytes, head: Some(head.encode()) })
     }
@@ -89,7 +91,7 @@ struct Log {
 
 impl Log {
     fn new(database: &Path, bytes: u64) -> Log {
-        let files = Files { database: database.into(), bytes };
+        let files = Files { database: database.into(), bytes, mark: MARK };
         Log { files, spot: Spot::default(), batch: 0, until: 0, durable: 0 }
     }
 
@@ -97,7 +99,7 @@ impl Log {
     fn write(&mut self, records: &[(u64, Vec<u8>)]) {
         let (batch, until) = (self.batch + 1, self.until + 2);
         let head = ChunkHead {
-            salt: salt(UUID),
+            salt: salt(id(UUID, self.files.mark), FORMAT),
             batch,
             after: self.until,
             until,
@@ -332,8 +334,9 @@ fn a_segment_used_again_shows_nothing_of_its_old_batches() {
     }
     // The same file, begun anew with batch 21: old chunks lie behind the new one.
     let path = segment::path(&directory.database(), 0);
+    let bytes = 64 * BLOCK as u64;
     let head =
-        SegmentHead { uuid: UUID, sequence: 2, bytes: 64 * BLOCK as u64, batch: 21, chunk: 0, mark: MARK }
+        SegmentHead { uuid: UUID, sequence: 2, bytes, batch: 21, chunk: 0, mark: MARK, format: FORMAT }
             .encode();
     let file = RealDisk.open(&path, true).unwrap();
     file.write_at(&head, 0).unwrap();
@@ -342,6 +345,39 @@ fn a_segment_used_again_shows_nothing_of_its_old_batches() {
     let (batches, end) = all(&directory.database(), 21);
     assert_eq!(batches.iter().map(|batch| batch.number).collect::<Vec<_>>(), [21]);
     assert_eq!((end.dropped, end.damage), (0, None));
+}
+
+/// A log begins its numbers anew when a database was closed. What a crash has left of the one before, in a file whose
+/// head is lost, says nothing of this one.
+#[test]
+fn a_file_that_an_older_log_has_left_is_no_evidence() {
+    let directory = Directory::new("older");
+    let database = directory.database();
+    let mut older = Log::new(&database, 64 * BLOCK as u64);
+    older.files.mark = MARK + 1;
+    for seq in 1..=9 {
+        older.write(&[(seq, b"old".to_vec())]);
+        older.durable = older.batch;
+    }
+    let left = segment::path(&database, 5);
+    std::fs::rename(segment::path(&database, 0), &left).unwrap();
+    let mut bytes = std::fs::read(&left).unwrap();
+    bytes[..BLOCK].fill(0xa5);
+    std::fs::write(&left, bytes).unwrap();
+    let mut log = Log::new(&database, 64 * BLOCK as u64);
+    log.write(&[(1, b"new".to_vec())]);
+    let (batches, end) = all(&database, 1);
+    assert_eq!((batches.len(), end.dropped, end.damage), (1, 0, None));
+    // A file of this log that has lost its head still is.
+    log.durable = 2;
+    log.write(&[(2, b"new".to_vec())]);
+    log.write(&[(3, b"new".to_vec())]);
+    std::fs::rename(segment::path(&database, 0), &left).unwrap();
+    let mut bytes = std::fs::read(&left).unwrap();
+    bytes[..BLOCK].fill(0xa5);
+    std::fs::write(&left, bytes).unwrap();
+    let (batches, end) = all(&database, 1);
+    assert_eq!((batches.len(), end.damage.map(|damage| damage.lost)), (0, Some(2)));
 }
 
 proptest! {

@@ -5,6 +5,9 @@
 //! other without a gap: they are taken and dropped at the front and posted at the end. Each change is
 //! part of a transaction that reads and writes the state; whoever waits watches the state's key.
 //!
+//! Example: `jobs` has the messages 7 and 8, so its state says first 7, last 8. A post writes message 9 and the state 7, 9;
+//! a receive then removes message 7 and writes 8, 9.
+//!
 //! Invariants
 //! - Numbers ascend from 1 and are never used twice while the channel lives.
 //! - Messages `first` to `last` of the state exist, and no others; `bytes` is their length together.

@@ -10,7 +10,7 @@ use super::*;
 use crate::image::Image;
 use crate::session::Seat;
 use crate::tree::tests::scratch;
-use crate::tree::Neighbour;
+use crate::tree::{Neighbour, Seek};
 use crate::verify;
 use crate::watch::Watches;
 
@@ -55,7 +55,16 @@ impl Party {
 
     fn is_volatile_empty(&self) -> bool {
         let mut key = Vec::new();
-        !self.access.neighbour(Which::Volatile, b"", Neighbour::Next, &[], &mut key, None, &mut ()).unwrap()
+        !self
+            .access
+            .neighbour(
+                Which::Volatile,
+                Seek { from: b"", side: Neighbour::Next, bound: &[] },
+                &mut key,
+                None,
+                &mut (),
+            )
+            .unwrap()
     }
 }
 

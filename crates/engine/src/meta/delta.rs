@@ -112,7 +112,7 @@ impl Gathering {
 /// The head of a delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Head {
-    /// Of the copy of meta that names the delta.
+    /// The stamp of the copy of meta that names the delta.
     stamp: u64,
     items: u64,
     /// The meta to be written when all items are in their places.
@@ -154,7 +154,8 @@ pub(crate) fn put_in(
     disk: &dyn Disk,
     database: &Path,
     file: &dyn DiskFile,
-    (slot, waiting): (usize, &Meta),
+    slot: usize,
+    waiting: &Meta,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(usize, Meta)> {
     let path = path(database);

@@ -1,10 +1,13 @@
 //! Info pages: which pages belong to a checkpoint, since when, and the checksum of each.
 //!
-//! A segment begins with two meta pages and two *slots* of info pages, A and B. Info page `index` of
-//! segment `segment` covers [`ENTRIES`] pages of it: `{magic u16, index u16, segment u32, gen u32,
-//! crc32c u32}`, then `{born u32, crc32c u32}` each. `born` is 0 for a page that is free; its top bit
-//! says that the page belongs to a run of a long value. The sum in the head covers the rest of the
-//! page and the fields before it.
+//! A segment begins with two meta pages and two *slots* of info pages, A and B. Info page `index` of segment
+//! `segment` covers [`ENTRIES`] pages of it: `{magic u16, index u16, segment u32, gen u32, crc32c u32}`, then
+//! `{born u32, crc32c u32}` each. `born` is 0 for a page that is free; its top bit says that the page belongs to a
+//! run of a long value. The sum in the head covers the rest of the page and the fields before it.
+//!
+//! Example: with pages of 8 KiB there are 1,022 entries, so page 1,500 has entry 478 of info page 1. Slot A of that
+//! is of generation 7, slot B of 9. For the checkpoint of generation 8 slot A counts, and B is left over from one
+//! that did not end.
 //!
 //! Invariants
 //! - For a checkpoint of generation g, the slot with the highest generation up to g counts.

@@ -1,9 +1,13 @@
 //! Files made beside a database under names of ours: `-new`, `-shm`, `-delta`, `-compact`, `.partial`.
 //!
-//! They are made anew each time, never written over: what lies there may be a link that somebody has put there, or a
-//! file of the user's that happens to have the name. What a process of ours has left that was killed is removed first.
-//! It is known by its begin: until such a file is finished it has zeros there; and a database that was finished just
-//! before its process was killed has never been opened, so its meta is there once.
+//! They are made anew each time, never written over: what lies there may be a link that somebody has put there, or
+//! a file of the user's that happens to have the name. First, what a killed process of ours has left there is
+//! removed, and nothing else.
+//!
+//! What is ours shows at the beginning of the file. An unfinished file has zeros there. A `-shm` or a delta begins
+//! with its magic number; a `-shm` is also known by its length, since a power loss may leave anything in it. A database
+//! that was finished just before its process was killed has never been opened, so only the first copy of meta is there:
+//! one with both is somebody's, and stays.
 //!
 //! Whoever calls this has the name for himself, by a lock that all who make such a file take.
 
@@ -105,5 +109,5 @@ pub(crate) fn is_left_over(
 /// What to tell of something that is not ours to replace.
 pub(crate) fn in_the_way(path: &Path) -> Error {
     let why = "is in the way: it is a link, or a file that Perilune did not leave there: move it away, or remove it";
-    Error::CannotOpen { path: path.into(), why: why.to_owned() }
+    Error::CannotOpen { place: path.into(), why: why.to_owned() }
 }

@@ -2,12 +2,18 @@
 //!
 //! Page 0 and 1 hold the two copies of [`Meta`]; the valid one with the higher serial counts, and only
 //! the other is ever written. Once a new one is on disk, the other is made the same: so one that is damaged later
-//! costs nothing. Info pages (see [`info`]) name the pages of the checkpoint.
+//! costs nothing. Nobody waits until that repetition is on disk, so of two equal copies the one that was synced counts:
+//! the one in page `serial % 2`. Info pages (see [`info`]) name the pages of the checkpoint.
 //!
 //! Invariants
 //! - A copy of meta is written only after everything it names is on disk.
 //! - The copy that counts is on disk before the other one is written.
+//! - Two copies of one serial are written by [`next_serial`]'s rule: first the one in page `serial % 2`, then, after a
+//!   sync, its repetition.
 //! - Every copy has a random stamp of its own, by which `-shm` knows the file it belongs to.
+//!
+//! What if we are killed? Before the sync: `-shm` lacks the new stamp, so the next one writes and syncs the copy once more,
+//! in its place. Between the sync and the repetition: the other copy is older, or torn, and is the next to be written.
 //!
 //! Format: `docs/format/file.md`. Deliberately absent: when checkpoints are taken (`checkpoint`), what
 //! becomes of them (`recover`).
@@ -55,7 +61,7 @@ const DELTA: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) uuid: [u8; 16],
-    /// Rises by one with each copy written.
+    /// Rises with each copy written; see [`next_serial`].
     pub(crate) serial: u64,
     /// Random, of this copy alone.
     pub(crate) stamp: u64,
@@ -212,11 +218,23 @@ impl Meta {
 pub(crate) fn newest(file: &dyn DiskFile, path: &Path) -> Result<(usize, Meta), Error> {
     let copies = copies(file, path)?.map(|bytes| Meta::decode(&bytes));
     let best = copies.iter().enumerate().filter_map(|(slot, copy)| Some((slot, copy.as_ref().ok()?)));
-    if let Some((slot, meta)) = best.max_by_key(|(_, meta)| meta.serial) {
+    // NB: of two of one serial the repetition may not be on disk yet.
+    if let Some((slot, meta)) = best.max_by_key(|(slot, meta)| (meta.serial, slot_of(meta.serial) == *slot)) {
         return Ok((slot, meta.clone()));
     }
     let flaws: Vec<Flaw> = copies.into_iter().filter_map(Result::err).collect();
     Err(refusal(path, &flaws))
+}
+
+/// The slot in which the copy with this serial was synced, if both copies have it.
+fn slot_of(serial: u64) -> usize {
+    (serial % 2) as usize
+}
+
+/// The serial of a copy that is written into `slot` after the one of serial `before`, and repeated in the other slot
+/// once it is on disk: the next one whose place is `slot`.
+pub(crate) fn next_serial(before: u64, slot: usize) -> u64 {
+    before + 1 + u64::from(slot_of(before + 1) != slot)
 }
 
 /// Which copies of meta are damaged: neither good nor, as one in a new file is, never written.
@@ -274,7 +292,7 @@ fn refusal(path: &Path, flaws: &[Flaw]) -> Error {
     let why = why.unwrap_or_else(|| {
         "is not a Perilune database: give another path, or move the file away to create one here".to_owned()
     });
-    Error::NotADatabase { path: path.into(), why }
+    Error::NotADatabase { place: path.into(), why }
 }
 
 /// Writes a copy of meta into `slot`; the caller syncs the file.
@@ -322,6 +340,14 @@ mod tests {
             log_mark: 1 << 63 | 3,
             level: 0,
             info_sum: 0xdead_beef,
+        }
+    }
+
+    #[test]
+    fn a_serial_names_its_slot_and_rises() {
+        for (before, slot) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+            let next = next_serial(before, slot);
+            assert_eq!((slot_of(next), next > before && next <= before + 2), (slot, true), "{before} {slot}");
         }
     }
 

@@ -1,10 +1,16 @@
-//! What has become of the pages of one info page since the last checkpoint, and the writing of it.
+//! What has become of the pages that one info page covers, since the last checkpoint; and writing that info page
+//! for the next.
+//!
+//! An info page has two slots; one counts for the last checkpoint. If no page that it covers was born or died
+//! since, nothing is written. Else a new info page goes into the other slot: kept pages keep their sums, new ones
+//! are summed.
 //!
 //! Invariants
 //! - The generation written is pinned: its pages are not changed while they are summed.
 //! - A page belongs to generation C if `born <= C < died`, also if it has died since the cut.
-//! - A slot that a checkpoint which did not end has left is written, so that it never counts.
-//! - No page is summed that is unproved, and no sum of one dropped that somebody may still read.
+//! - A slot that is left over from a checkpoint which did not end is written, so that it never counts.
+//! - An unproved page is never summed anew: damage would get a good sum. If a snapshot may still read it when its
+//!   sum is dropped, it is compared with that first.
 //!
 //! Deliberately absent: when (`checkpoint`).
 
@@ -46,8 +52,8 @@ impl Survey {
     ) -> Result<Survey> {
         let durable = before.generation;
         let generations = info::generations(file, &image.path, place)?;
-        // NB: behind the end of the file as that checkpoint knows it every slot was left, whatever its
-        // generation: one of a checkpoint before a crash, which another has had since.
+        // NB: for pages beyond the end of the file, as the checkpoint before knows it, no slot counts, whatever its
+        // generation: it may be of a checkpoint before a crash, after which the same number was used again.
         let is_known = place.is_in(before.npages);
         let counting = info::counting(generations, durable).filter(|_| is_known);
         let left_over = generations.map(|generation| generation > if is_known { durable } else { 0 });
@@ -140,7 +146,7 @@ pub(crate) fn in_generation(image: &Image, number: u32, generation: u32) -> Opti
             return None;
         }
         let state = latch::load(image.latch(number)).state();
-        // NB: a page that is being buried gets its death, a run that is being cut off its state first.
+        // NB: a tree page that dies gets its death first and state DEAD then; a run that is cut off gets its state first.
         if word.load(Acquire) == seen {
             let is_tree = matches!(state, State::Tree | State::Unproved);
             let is_run = if life.died == 0 { !is_tree } else { life.was_run };

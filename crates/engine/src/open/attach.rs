@@ -124,7 +124,7 @@ impl Attachment {
                 Err(other) if other == me => platform::sleep(Duration::from_micros(100)),
                 Err(_) => {
                     return Err(Error::CannotOpen {
-                        path: self.site.path.clone(),
+                        place: (&self.site.path).into(),
                         why: "this process was forked in the moment in which another thread of its parent \
                               attached to the database: open it again in this process"
                             .to_owned(),
@@ -194,7 +194,7 @@ impl Attachment {
         give_back_sessions(image)?;
         // A file that has no name any more is gone with us.
         let is_removed = gate.metadata(&self.site.path)?.nlink() == 0;
-        let closed = if image.is_alone() && !is_removed { self.close_last() } else { Ok(()) };
+        let closed = if image.is_only_process() && !is_removed { self.close_last() } else { Ok(()) };
         image.look_for_home();
         free_slot(image);
         drop(gate);

@@ -15,7 +15,7 @@ use perilune_shm::{platform, Identity};
 use perilune_store::{Durability, Error, Result};
 
 use super::gate::{moved, Gate, IN_USE, SLOTS};
-use super::recovery::FORERUNNER;
+use super::recovery::RECOVERER;
 use super::shm::Opening;
 use super::site::Site;
 use super::OpenOptions;
@@ -60,10 +60,10 @@ pub(super) fn enter(
         if options.read_only {
             let why = "a backup into it was interrupted: run the backup again, or open it once with read_only=false"
                 .to_owned();
-            return Err(Error::CannotOpen { path: site.path.clone(), why });
+            return Err(Error::CannotOpen { place: (&site.path).into(), why });
         }
         // Nobody is attached: whoever came after the backup would have done this.
-        (_, meta) = meta::delta::put_in(&**disk, &site.path, &*file, (slot, &meta), &mut |_, _| {})?;
+        (_, meta) = meta::delta::put_in(&**disk, &site.path, &*file, slot, &meta, &mut |_, _| {})?;
         notice::info(|| format!("{}: finished a backup that was interrupted", site.path.display()));
     }
     let opening = Opening { site, gate: &gate, options, meta: &meta, file: &*file, disk };
@@ -115,7 +115,7 @@ fn make_ready(
     // For a second its threads look often.
     wakeup::note_activity(image);
     repair::dead_processes(image)?;
-    if image.is_alone() {
+    if image.is_only_process() {
         if let Some(level) = options.durability.filter(|level| *level != log::level(image)) {
             log::set_level(image, level)?;
         }
@@ -185,7 +185,7 @@ fn version_word() -> u64 {
 /// Repairs all processes, which are dead and leave no slot to do it from. Nobody else can be repairing:
 /// nobody is attached, and the caller holds the `open` lock.
 fn repair_all(mut image: Image) -> Result<Image> {
-    image.me = FORERUNNER;
+    image.me = RECOVERER;
     let image = Arc::new(image);
     repair::dead_processes(&image)?;
     Arc::into_inner(image).ok_or_else(|| Error::Internal("repair keeps the image".to_owned()))

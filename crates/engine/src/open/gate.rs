@@ -173,7 +173,7 @@ impl Reserved {
         let refused = |source| space_error("create", &new, source);
         let Claimed::Ours(file) = claim(&new, access, None, Instant::now(), &|_| Ok(()), &refused)? else {
             return Err(Error::CannotOpen {
-                path: path.into(),
+                place: path.into(),
                 why: "is being made by another process: wait until it has finished, or give another path"
                     .to_owned(),
             });
@@ -206,7 +206,7 @@ pub(crate) fn wait_for_lock(file: &File, path: &Path, shared: bool, deadline: In
 /// What to tell when a lock is not to be had.
 pub(super) fn busy(path: &Path) -> Error {
     Error::CannotOpen {
-        path: path.into(),
+        place: path.into(),
         why: "another process has been opening or closing the database all the time: try again, or give a \
               higher `timeout`"
             .to_owned(),
@@ -245,7 +245,7 @@ pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
 /// What to tell when a database has been exchanged under the hands of whoever opens it.
 pub(crate) fn moved(path: &Path) -> Error {
     Error::CannotOpen {
-        path: path.into(),
+        place: path.into(),
         why: "was moved or replaced while it was being opened: open it again".to_owned(),
     }
 }
@@ -265,5 +265,5 @@ pub(crate) fn open_error(path: &Path, read_only: bool, source: std::io::Error) -
         }
         _ => return io_error("open", path, source),
     };
-    Error::CannotOpen { path: path.into(), why: why.to_owned() }
+    Error::CannotOpen { place: path.into(), why: why.to_owned() }
 }

@@ -1,5 +1,13 @@
 //! Opening a database: files found, created and checked; a process attached, and detached again.
 //!
+//! Problem: processes come and go at any moment, or are killed at it, and files are made, removed, copied and renamed
+//! meanwhile. Idea: the locks are on bytes of the database file itself, so the kernel frees those of the dead. Whoever
+//! holds the one on the byte `open` alone creates, recovers and closes.
+//!
+//! Example: A opens `x.db`, which does not exist. It locks `open` of `x.db-new`, makes that file whole and gives it the name
+//! `x.db`. Then it locks `open` of that, builds `x.db-shm`, locks the byte of process slot 0 and writes LIVE into the slot.
+//! B, which comes meanwhile, waits for `open`, finds all that is made, and takes slot 1.
+//!
 //! Reading order: [`options`], [`site`] (paths, file systems, creation), [`gate`] (locks on bytes of
 //! the database file), [`claim`] (files that several want to make), [`shm`] (the `-shm` file), [`recovery`], [`enter`]
 //! (slots), [`attach`] (detach, fork), [`sessions`].
@@ -57,6 +65,9 @@ mod tests_of_crashes;
 #[cfg(test)]
 #[path = "growth/tests.rs"]
 mod tests_of_growth;
+#[cfg(test)]
+#[path = "crashes/meta_tests.rs"]
+mod tests_of_meta;
 
 pub use options::OpenOptions;
 

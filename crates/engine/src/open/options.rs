@@ -15,13 +15,11 @@ pub struct OpenOptions {
     pub create: bool,
     /// Whether to open for reading only, which needs no permission to write and writes nothing.
     pub read_only: bool,
-    /// What commits of this process wait for; None: the level of the database, which is `Periodic` for
-    /// a new one. Whoever opens it alone
-    /// sets that level by this; while others are attached it can only be raised. See
-    /// [`Durability`].
+    /// What commits of this process wait for; None: the level of the database, which is `Periodic` for a new one. Whoever
+    /// opens it alone sets that level by this; while others are attached it can only be raised. See [`Durability`].
     pub durability: Option<Durability>,
-    /// Bytes the file may grow to. Address space, not memory. While others are attached, and until the
-    /// machine is next started, never more than whoever came first allowed.
+    /// Bytes the file may grow to. Address space, not memory. While others have the database open, never more than the
+    /// first of them allowed.
     pub max_size: u64,
     /// How long to wait for a process that creates, opens or closes the database.
     pub timeout: Duration,

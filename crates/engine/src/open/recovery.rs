@@ -29,7 +29,7 @@ use crate::session::record::{Kind, Op};
 use crate::tree::Which;
 
 /// Who acts before anybody is attached, for repair and recovery: a slot's number in a life it never has.
-pub(crate) const FORERUNNER: Owner = Owner { slot: PROCESSES as u16 - 1, incarnation: u32::MAX };
+pub(crate) const RECOVERER: Owner = Owner { slot: PROCESSES as u16 - 1, incarnation: u32::MAX };
 
 /// How long removing a subtree may take.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -48,7 +48,7 @@ pub(crate) fn recover(
 ) -> Result<(Image, RecoveryReport)> {
     let begin = Instant::now();
     let pages = sums::compare(file, &image.path, meta)?.into_result(&image.path)?;
-    let nobody = std::mem::replace(&mut image.me, FORERUNNER);
+    let nobody = std::mem::replace(&mut image.me, RECOVERER);
     let image = Arc::new(image);
     let end = Ok(End { next_batch: 1, ..End::default() });
     let mut replayed = Replayed { batches: 0, records: 0, behind: 0, end, lost: None };
@@ -172,7 +172,7 @@ fn gone(path: &Path, meta: &Meta) -> Error {
         path.display(),
         meta.log_segment
     );
-    Error::CannotOpen { path: path.into(), why }
+    Error::CannotOpen { place: path.into(), why }
 }
 
 /// What was dropped of a log, and why.

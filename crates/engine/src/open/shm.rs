@@ -52,9 +52,9 @@ pub(crate) const NOBODY: Owner = Owner { slot: u16::MAX, incarnation: 0 };
 enum Found {
     Good(Header),
     Missing,
-    /// Of another layout or geometry, of this database and boot.
+    /// A file of this database and boot, but of another layout or geometry.
     OtherLayout(Header),
-    /// Of another boot or database, or not complete, or of an earlier state.
+    /// A file of another boot or database, or one that is not complete, or of an earlier state.
     Stale,
 }
 
@@ -158,7 +158,7 @@ impl Opening<'_> {
     }
 
     fn map_good(&self, header: &Header, file: &File) -> Result<Image> {
-        let pages_max = header.word(header::PAGES_MAX);
+        let pages_max = self.reach(header, file)?;
         let bytes = Image::shm_bytes(pages_max);
         let access = if self.options.read_only { Access::ReadOnly } else { Access::ReadWrite };
         let shm = self.map(file, bytes, access, &self.site.shm_path)?;
@@ -167,9 +167,35 @@ impl Opening<'_> {
         Ok(image)
     }
 
+    /// Pages that mappings reach: what the first of those who have it open allowed. Who finds nobody else sets it anew.
+    ///
+    /// Killed here? A `-shm` that is longer than its header says is as good; the word is written by one call.
+    fn reach(&self, header: &Header, file: &File) -> Result<u64> {
+        let (path, now) = (&self.site.shm_path, header.word(header::PAGES_MAX));
+        if self.options.read_only || self.options.pages_max() == now {
+            return Ok(now);
+        }
+        if !self.gate.attached(&self.site.path)?.is_empty() || self.gate.is_read(&self.site.path)? {
+            return Ok(now);
+        }
+        let mut pages = [0; 8];
+        let read = file.read_exact_at(&mut pages, control::NPAGES as u64);
+        read.map_err(|source| io_error("read", path, source))?;
+        // NB: more than meta says, if the file has grown since the last checkpoint.
+        let wanted = self.options.pages_max().max(u64::from_le_bytes(pages).min(now));
+        let bytes = Image::shm_bytes(wanted) as u64;
+        let length = file.metadata().map_err(|source| io_error("look at", path, source))?.len();
+        if length < bytes {
+            platform::set_len(file, bytes).map_err(|source| space_error("lengthen", path, source))?;
+        }
+        let written = file.write_all_at(&wanted.to_le_bytes(), header::PAGES_MAX as u64);
+        written.map_err(|source| space_error("write", path, source))?;
+        Ok(wanted)
+    }
+
     /// Refuses to replace `-shm` while somebody uses what there is, or changes would be lost.
     fn check_replaceable(&self, found: &Found) -> Result<()> {
-        let refused = |why: String| Err(Error::CannotOpen { path: self.site.path.clone(), why });
+        let refused = |why: String| Err(Error::CannotOpen { place: (&self.site.path).into(), why });
         let attached = self.gate.attached(&self.site.path)?;
         if !attached.is_empty() {
             if let Found::OtherLayout(header) = found {
@@ -262,7 +288,7 @@ impl Opening<'_> {
         let mut image = self.assemble(shm, Some(&file), pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
         // NB: before any page is written, be it that of the volatile root.
-        checkpoint::adopt(&image, self.file, self.meta)?;
+        checkpoint::note_origin(&image, self.file, self.meta)?;
         recover::fill(&image, self.meta, self.file)?;
         let mut report = None;
         if self.meta.is_open {
@@ -375,7 +401,7 @@ impl Opening<'_> {
         region.map_err(|source| match source.kind() {
             // Valgrind and other tools that place mappings themselves say InvalidInput.
             ErrorKind::OutOfMemory | ErrorKind::InvalidInput => Error::CannotOpen {
-                path: self.site.path.clone(),
+                place: (&self.site.path).into(),
                 why: format!(
                     "no address space for {bytes} bytes of {}: raise `ulimit -v`, or give whoever opens it first \
                      a lower max_size, as PERILUNE_MAX_SIZE=8g",

@@ -43,7 +43,7 @@ impl Site {
     /// `CannotOpen`, `NotADatabase`, `Io`.
     pub(crate) fn find(path: &Path, options: &OpenOptions) -> Result<Site> {
         let path = absolute(path)?;
-        let refused = |why: String| Error::CannotOpen { path: path.clone(), why };
+        let refused = |why: String| Error::CannotOpen { place: (&path).into(), why };
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(refused("is no name of a file: give the path of a file".to_owned()));
         };
@@ -89,7 +89,7 @@ impl Site {
                     "no regular file"
                 };
                 let why = format!("is {what}: give the path of a file");
-                Err(Error::NotADatabase { path: self.path.clone(), why })
+                Err(Error::NotADatabase { place: (&self.path).into(), why })
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
             Err(error) => Err(gate::open_error(&self.path, true, error)),
@@ -157,7 +157,7 @@ impl Site {
             }
             _ => return space_error("create", &self.path, source),
         };
-        Error::CannotOpen { path: self.path.clone(), why: why.to_owned() }
+        Error::CannotOpen { place: (&self.path).into(), why: why.to_owned() }
     }
 }
 
@@ -188,7 +188,7 @@ fn write_empty(file: &dyn DiskFile, path: &Path, level: Durability) -> Result<()
 
 /// The absolute path, symbolic links resolved; the file itself may be missing.
 fn absolute(path: &Path) -> Result<PathBuf> {
-    let refused = |why: &str| Error::CannotOpen { path: path.into(), why: why.to_owned() };
+    let refused = |why: &str| Error::CannotOpen { place: path.into(), why: why.to_owned() };
     let Some(name) = path.file_name() else {
         return Err(refused("is no name of a file: give the path of a file"));
     };
@@ -217,7 +217,7 @@ fn check_filesystem(directory: &Path, path: &Path, options: &OpenOptions) -> Res
     let found = platform::filesystem(directory);
     let found = found.map_err(|source| io_error("find the file system of", directory, source))?;
     match refusal(found, options) {
-        Some(why) => Err(Error::CannotOpen { path: path.into(), why }),
+        Some(why) => Err(Error::CannotOpen { place: path.into(), why }),
         None => Ok(()),
     }
 }

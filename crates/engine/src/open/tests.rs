@@ -393,6 +393,56 @@ fn options_that_cannot_be_kept_are_refused() {
     assert!(!scratch.db().exists());
 }
 
+/// Writes until there is no more room; the error, and the last key.
+fn fill_up(attachment: &Attachment, from: u32) -> (Error, u32) {
+    let access = Access::new(claim_session(attachment.image().unwrap()).unwrap());
+    for number in from.. {
+        let written = access.set(Which::Main, format!("full {number}").as_bytes(), &vec![7; 4 * PAGE]);
+        if let Err(error) = written {
+            release_session(&access.seat);
+            return (error, number);
+        }
+    }
+    unreachable!("there is a limit")
+}
+
+/// A program reached its limit, was given a higher one, and was told the same limit again, as long as the machine ran.
+#[test]
+fn a_limit_is_raised_by_the_next_who_finds_nobody() {
+    let scratch = Scratch::new();
+    let of = |mebibytes: u64| OpenOptions { max_size: mebibytes << 20, ..options() };
+    let open = |mebibytes| Attachment::open(&scratch.db(), &of(mebibytes)).unwrap();
+    let first = open(8);
+    let (error, end) = fill_up(&first, 0);
+    assert!(matches!(error, Error::LimitReached { limit, .. } if limit == 8 << 20), "{error}");
+    // Others have mapped no more than that: it stays, and who asks in vain is told.
+    let second = open(32);
+    let (error, _) = fill_up(&second, end);
+    assert!(error.to_string().contains("end all who have it open"), "{error}");
+    // A reader has mapped it, too.
+    first.close().unwrap();
+    let reader = Attachment::open(&scratch.db(), &OpenOptions { read_only: true, ..of(8) }).unwrap();
+    second.close().unwrap();
+    assert!(matches!(fill_up(&open(32), end).0, Error::LimitReached { limit, .. } if limit == 8 << 20));
+    reader.close().unwrap();
+    let third = open(32);
+    let (error, further) = fill_up(&third, end);
+    assert!(matches!(error, Error::LimitReached { limit, .. } if limit == 32 << 20), "{error}");
+    assert!(further > 2 * end, "{further} after {end}");
+    // Whoever allows less has his own limit, and the others theirs.
+    let fourth = open(16);
+    assert!(fill_up(&fourth, further).0.to_string().contains("open it with a higher"));
+    fourth.close().unwrap();
+    third.close().unwrap();
+    // All is there with a limit that is too low for more, and with the file of before.
+    for mebibytes in [8, 64] {
+        let again = open(mebibytes);
+        assert_eq!(get(&again, &format!("full {}", further - 1)), Some(vec![7; 4 * PAGE]));
+        verify::verify(again.image().unwrap()).unwrap();
+        again.close().unwrap();
+    }
+}
+
 #[test]
 fn readers_need_no_shared_memory_and_then_keep_writers_out() {
     let scratch = Scratch::new();

@@ -39,7 +39,7 @@ pub(crate) fn store(built: &Page, target: &Page, save: &mut impl Save) {
 
 /// A leaf without records and fences.
 pub(crate) fn empty_leaf(flags: u16) -> Box<Page> {
-    Builder::new(LEAF, 0, flags, (&[], &[]), &[]).finish()
+    Builder::new(LEAF, 0, flags, &[], &[], &[]).finish()
 }
 
 /// A leaf with `records` (key, flags, value) between two fences; None if they do not fit.
@@ -53,7 +53,7 @@ pub(crate) fn leaf_of<'a>(
         key.extend_from_slice(records[index].0)
     });
     first_built([&stem, &[]], |stem| {
-        let mut builder = Builder::new(LEAF, 0, 0, (lo, hi), stem);
+        let mut builder = Builder::new(LEAF, 0, 0, lo, hi, stem);
         for (key, flags, value) in &records {
             builder.push_record(key, *flags, value)?;
         }
@@ -73,7 +73,7 @@ fn first_built<const N: usize>(
 /// the last is the page's own.
 pub(crate) fn inner_of(level: u8, lo: &[u8], children: &[(Vec<u8>, u32)]) -> Option<Box<Page>> {
     let ((hi, upper), others) = children.split_last()?;
-    let mut builder = Builder::new(INNER, level, 0, (lo, hi), &[]);
+    let mut builder = Builder::new(INNER, level, 0, lo, hi, &[]);
     for (separator, child) in others {
         builder.push_separator(separator, *child)?;
     }
@@ -99,7 +99,7 @@ pub(crate) fn inner_bytes(lo: &[u8], last: &[u8], separators: impl Iterator<Item
 
 /// A root over two pages.
 pub(crate) fn new_root(level: u8, flags: u16, separator: &[u8], left: u32, right: u32) -> Box<Page> {
-    let mut builder = Builder::new(INNER, level, flags, (&[], &[]), &[]);
+    let mut builder = Builder::new(INNER, level, flags, &[], &[], &[]);
     // One separator always fits an inner page without fences.
     let _ = builder.push_separator(separator, left);
     let page = builder.finish();
@@ -114,7 +114,7 @@ pub(crate) fn compacted(source: &Page, drop: Option<usize>) -> Option<Box<Page>>
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
     let stem = stem_behind(source, prefix_len(source));
-    let mut builder = Builder::new(kind(source), level(source), flags(source), (&lo, &hi), &stem);
+    let mut builder = Builder::new(kind(source), level(source), flags(source), &lo, &hi, &stem);
     let slots = if kind(source) == LEAF { leaf_count(source) } else { inner_count(source) };
     let cut = drop.unwrap_or(slots);
     builder.push_slots(source, 0, cut)?;
@@ -207,7 +207,7 @@ fn leaf_part(source: &Page, from: usize, to: usize, fences: (&[u8], &[u8])) -> O
     let stem = stem::for_part(source, from, to, prefix_len);
     let old = stem_behind(source, prefix_len);
     first_built([&stem, &old, &[]], |stem| {
-        let mut part = Builder::new(LEAF, 0, flags(source), fences, stem);
+        let mut part = Builder::new(LEAF, 0, flags(source), fences.0, fences.1, stem);
         part.push_slots(source, from, to)?;
         Some(part)
     })
@@ -242,9 +242,9 @@ fn cut_inner(source: &Page, cut: usize) -> Option<Split> {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     lo_fence(source, &mut lo);
     hi_fence(source, &mut hi);
-    let mut left = Builder::new(INNER, level(source), flags(source), (&lo, &separator), &[]);
+    let mut left = Builder::new(INNER, level(source), flags(source), &lo, &separator, &[]);
     left.push_slots(source, 0, cut)?;
-    let mut right = Builder::new(INNER, level(source), flags(source), (&separator, &hi), &[]);
+    let mut right = Builder::new(INNER, level(source), flags(source), &separator, &hi, &[]);
     right.push_slots(source, cut + 1, slots)?;
     let (left, right) = (keep_identity(source, left.finish()), right.finish());
     put_u32(&left, UPPER, child(source, cut));
@@ -344,7 +344,7 @@ pub(crate) fn merged(left: &Page, right: &Page, separator: &[u8]) -> Option<Box<
     let page = if kind(left) == LEAF {
         merged_leaves(left, right, (&lo, &hi))?
     } else {
-        let mut builder = Builder::new(INNER, level(left), flags(left), (&lo, &hi), &[]);
+        let mut builder = Builder::new(INNER, level(left), flags(left), &lo, &hi, &[]);
         builder.push_slots(left, 0, inner_count(left))?;
         builder.push_separator(separator, child(left, inner_count(left)))?;
         builder.push_slots(right, 0, inner_count(right))?;
@@ -367,7 +367,7 @@ fn merged_leaves(left: &Page, right: &Page, fences: (&[u8], &[u8])) -> Option<Bo
     });
     let (of_left, of_right) = (stem_behind(left, prefix_len), stem_behind(right, prefix_len));
     first_built([&stem, &of_left, &of_right, &[]], |stem| {
-        let mut builder = Builder::new(LEAF, 0, flags(left), fences, stem);
+        let mut builder = Builder::new(LEAF, 0, flags(left), fences.0, fences.1, stem);
         builder.push_slots(left, 0, in_left)?;
         builder.push_slots(right, 0, in_right)?;
         Some(builder)

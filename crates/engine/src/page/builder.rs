@@ -27,7 +27,7 @@ pub(super) struct Builder {
 
 impl Builder {
     /// A page between two fences, a leaf with this stem.
-    pub(super) fn new(kind: u8, level: u8, flags: u16, (lo, hi): (&[u8], &[u8]), stem: &[u8]) -> Builder {
+    pub(super) fn new(kind: u8, level: u8, flags: u16, lo: &[u8], hi: &[u8], stem: &[u8]) -> Builder {
         let prefix_len = stem::common(lo, hi);
         let lo_off = PAGE - lo.len();
         let hi_off = lo_off - hi.len();

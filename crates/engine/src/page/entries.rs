@@ -1,26 +1,27 @@
 //! Copying records of a leaf out of it, many at once, with their whole keys.
 //!
-//! Whoever walks over a leaf pays for what is the same for all of its records (where the base lies, how long it is) once,
-//! and copies of each what its slot and its heading tell: head, rest of the key and value, of which the last two lie one
-//! behind the other in the page as they do in the copy.
+//! Whoever walks over many records would find and put together each by itself. Here what is the same for all
+//! records of a leaf (where the base lies, how long it is) is found once. Of each record the head is copied from
+//! its slot; the rest of the key and the value lie one behind the other in the page, as they do in the copy, and
+//! are copied as one piece.
 //!
 //! Invariants
 //! - Torn bytes make wrong entries, never a panic, and never more than [`BYTES_MAX`] and one record more of them.
-//! - What is copied stops before a record whose value lies elsewhere: how long that is does not show here.
+//! - Copying stops before a record whose value lies in pages of its own: its length does not show here.
 //!
 //! Deliberately absent: which records are wanted, and whether the page was what it seemed to be.
 
 use perilune_shm::words::{self, u32_at, u64_at};
 use perilune_store::Ends;
 
-use super::{key_into, stem, value_place, LeafSlots, Page, Slots, RECORD_BIG};
+use super::{stem, LeafSlots, Page, Slots, APART, RECORD_BIG};
 use crate::limits::{KEY_MAX, PAGE, PAGE_HEAD};
 
 /// No record is begun beyond so many bytes of entries: what lies before them is still near when it is looked at.
 const BYTES_MAX: usize = 32 << 10;
 
 /// A base up to so long is copied without a call.
-const SHORT: usize = 16;
+const SHORT: usize = 32;
 
 /// The buffer has at least so many bytes.
 const LEAST: usize = 256;
@@ -34,12 +35,14 @@ struct Copy<'a> {
     at: usize,
 }
 
-/// What all records that do not stand apart begin with.
+/// What all records begin with, those that stand apart with its first bytes.
 struct Base {
     len: usize,
-    /// Of a short one, and of what lies behind it.
+    /// How many bytes those begin with that stand apart.
+    apart: usize,
+    /// The base, if it is at most [`SHORT`] bytes long, and bytes of no account behind it.
     short: [u8; SHORT],
-    /// Of another.
+    /// The base, if it is longer.
     long: Vec<u8>,
 }
 
@@ -56,7 +59,9 @@ pub(crate) fn copy_records(
     let (first, limit) = (ends.len(), at + BYTES_MAX);
     ends.reserve(indices.len());
     let (base_at, base_len) = stem::base(page);
-    let mut base = Base { len: base_len.min(KEY_MAX), short: [0; SHORT], long: Vec::new() };
+    let len = base_len.min(KEY_MAX);
+    let apart = stem::prefix(page).1.min(len);
+    let mut base = Base { len, apart, short: [0; SHORT], long: Vec::new() };
     if base.len <= SHORT {
         words::read(page, base_at, &mut base.short);
     } else {
@@ -74,7 +79,7 @@ pub(crate) fn copy_records(
 }
 
 impl Copy<'_> {
-    /// Copies a record; None if its value is a long one.
+    /// Copies a record; None if its value is a long one, or its bytes are torn.
     #[inline(always)]
     fn record(&mut self, base: &Base, index: usize) -> Option<Ends> {
         let page = self.page;
@@ -82,19 +87,23 @@ impl Copy<'_> {
         let (offset, len) = ((slot >> 32 & 0xffff) as usize, (slot >> 48) as usize);
         let heading = u32_at(page, offset);
         let is_long = self.values && (heading >> 16) as u16 & RECORD_BIG != 0;
+        let (is_apart, len) = (len & APART != 0, len & !APART);
         if is_long || len > PAGE {
-            return self.odd_record(index);
+            return None;
         }
         let value_len = if self.values { (heading & 0xffff) as usize } else { 0 };
-        let (in_slot, tail_len) = (len.min(LeafSlots::HEAD), len.saturating_sub(LeafSlots::HEAD));
+        // Of what stands apart all but the prefix lies in the heap.
+        let (base_len, in_slot) =
+            if is_apart { (base.apart, 0) } else { (base.len, len.min(LeafSlots::HEAD)) };
+        let tail_len = len - in_slot;
         let body_len = tail_len + value_len.min(PAGE);
-        let (base_len, rounded) = (base.len, body_len.next_multiple_of(8));
+        let rounded = body_len.next_multiple_of(8);
         // Copies of constant size go beyond what is wanted, and are written over.
         let to = self.room(base_len + SHORT + rounded);
-        if base_len <= SHORT {
+        if base.len <= SHORT {
             to[..SHORT].copy_from_slice(&base.short);
         } else {
-            to[..base_len].copy_from_slice(&base.long);
+            to[..base_len].copy_from_slice(&base.long[..base_len]);
         }
         if let Some(head) = to[base_len..].first_chunk_mut::<4>() {
             *head = (slot as u32).to_be_bytes();
@@ -103,24 +112,6 @@ impl Copy<'_> {
         words::read(page, offset + LeafSlots::BEFORE_TAIL, &mut to[body..body + rounded]);
         let key = self.at + base_len + len;
         self.at = key + body_len - tail_len;
-        Some(Ends { key: key as u32, value: self.at as u32 })
-    }
-
-    /// Copies a record that stands apart: its length says so by its highest bit. None if its value is a long one.
-    #[cold]
-    fn odd_record(&mut self, index: usize) -> Option<Ends> {
-        let (offset, len, flags) = value_place(self.page, index);
-        if self.values && flags & RECORD_BIG != 0 {
-            return None;
-        }
-        let mut entry = Vec::new();
-        key_into::<LeafSlots>(self.page, index, &mut entry);
-        let key = self.at + entry.len();
-        if self.values {
-            words::append(self.page, offset, len, &mut entry);
-        }
-        self.room(entry.len())[..entry.len()].copy_from_slice(&entry);
-        self.at += entry.len();
         Some(Ends { key: key as u32, value: self.at as u32 })
     }
 

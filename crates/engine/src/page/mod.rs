@@ -1,18 +1,23 @@
 //! The bytes of one page: a slotted B+tree page with fences, a common prefix, key heads and hints.
 //!
+//! Example: both fences of a leaf begin with `person` 00, so these 7 bytes are its prefix. Of the key
+//! `^person(7,"name")`, which goes on with 2E F0 6E 61 6D 65 00, the slot holds the head 2E F0 6E 61, and the heap
+//! holds 6D 65 00 and the value. A search compares heads, which lie side by side as numbers, and looks into the
+//! heap only where they are equal.
+//!
 //! Invariants
-//! - Every key of a page lies in `(lo, hi]`; an empty fence is infinite. All keys share the first
-//!   `prefix_len` bytes of the fences and are stored without them; what is left is the *suffix*.
+//! - Every key of a page lies in `(lo, hi]`; an empty fence is infinite. All keys share the first `prefix_len`
+//!   bytes of the fences and are stored without them; what is left is the *suffix*.
 //! - Most suffixes of a leaf may begin with its *stem*, which those are stored without, too (see `stem`).
-//! - Slots stand in key order. A slot holds the first bytes of its suffix (behind the stem) as a big-endian
-//!   number, its *head* (4 bytes in a leaf, 8 in an inner page); the rest of the suffix lies in the heap.
+//! - Slots stand in key order. A slot holds the first bytes of its suffix (behind the stem) as a big-endian number,
+//!   its *head* (4 bytes in a leaf, 8 in an inner page); the rest of the suffix lies in the heap.
 //! - An inner slot's child covers the keys up to and including its separator; the upper child the rest.
 //! - The heap grows down from the page's end and begins with the fences.
-//! - A reader may meet torn bytes: every function here that reads takes any bytes without panic or
-//!   endless loop, and its answer counts only after the latch word has been checked again.
+//! - A reader may meet torn bytes: every function here that reads takes any bytes without panic or endless loop,
+//!   and its answer counts only after the latch word has been checked again.
 //!
-//! Follows "B-Trees Are Back" (SIGMOD 2025) for heads and hints. Format: `docs/format/pages.md`.
-//! Deliberately absent: latches, page numbers of others, generations, what keys and values mean.
+//! Follows "B-Trees Are Back" (SIGMOD 2025) for heads and hints. Format: `docs/format/pages.md`. Deliberately
+//! absent: latches, page numbers of others, generations, what keys and values mean.
 
 mod build;
 mod builder;

@@ -23,7 +23,7 @@ pub(crate) struct Found {
     pub(crate) equal: bool,
 }
 
-/// So many slots are compared one by one.
+/// A search that has narrowed down to this number of slots compares them one by one.
 const COUNTED: usize = 12;
 
 /// Finds `key` among the records of a leaf.
@@ -59,7 +59,7 @@ pub(crate) fn find_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
     let next = at + 1;
     match compare(at) {
         Ordering::Equal => Some(Found { index: at, equal: true }),
-        // Nothing was there, and is asked for again.
+        // The key was absent when it was looked for last, and is looked for again.
         Ordering::Greater if at == 0 || compare(at - 1) == Ordering::Less => {
             Some(Found { index: at, equal: false })
         }
@@ -102,7 +102,7 @@ pub(crate) fn place_near(page: &Page, key: &[u8], at: usize) -> Option<Found> {
 /// Compares a fence, by where the page's head tells its place, with `key`; none: there is no such fence.
 #[inline]
 fn fence(page: &Page, place: usize, key: &[u8]) -> Option<Ordering> {
-    // Its length is told right behind.
+    // In the page's head the length of a fence stands behind its offset.
     let (at, len) = (usize::from(u16_at(page, place)), usize::from(u16_at(page, place + 2)).min(PAGE));
     (len > 0).then(|| words::compare(page, at, len, key))
 }
@@ -127,7 +127,7 @@ pub(crate) fn lines_near(page: &Page, index: usize) -> Lines {
 #[inline]
 pub(crate) fn prefetch_near(page: &Page, index: usize, [base, next, before]: Lines) {
     let slot = PAGE_HEAD + index * LeafSlots::SIZE;
-    // Who works at an end has put a record beside that one, or has taken it away.
+    // A queue is worked at its ends: since the guess was made a record may have been put beside that place, or taken away.
     let [base, next, before] = [base, next, before].map(|line| usize::from(line) * LINE);
     for at in
         [0, HINTS, slot - LeafSlots::SIZE, slot, base, next.wrapping_sub(LINE), next, next + LINE, before]
@@ -262,7 +262,7 @@ impl<'a> Tail<'a> {
         Tail { sought, first: from(0), second: from(8) }
     }
 
-    /// As the function of this name.
+    /// Compares the key of a slot with the one that is looked for, where their heads are equal.
     #[inline(always)]
     fn compare_slot<S: Slots>(&self, page: &Page, index: usize) -> Ordering {
         let (offset, len) = S::place(page, index);
@@ -400,7 +400,7 @@ fn gap_of<'a>(page: &'a Page, key: &'a [u8]) -> Option<impl Fn(usize) -> bool + 
     let sought = Sought::of::<LeafSlots>(page, key);
     let compare = move |index| compare_record(page, index, &sought);
     Some(move |below: usize| {
-        // What begins with the prefix is told by the suffixes beside it; a fence where there is none.
+        // A key with the page's prefix is placed by the suffixes on both sides or, where there is none, by the fence.
         below <= records
             && (below == 0 || compare(below - 1) == Ordering::Less)
             && (below == records || compare(below) != Ordering::Less)
@@ -420,7 +420,7 @@ pub(crate) fn is_gap(page: &Page, below: usize, key: &[u8]) -> bool {
 #[inline]
 pub(crate) fn gap_near(page: &Page, below: usize, key: &[u8]) -> Option<usize> {
     let is_gap = gap_of(page, key)?;
-    // Whoever works at an end moves it by one.
+    // A queue is worked at its ends: a push or a pop moves the place by one.
     [Some(below), below.checked_add(1), below.checked_sub(1)]
         .into_iter()
         .flatten()

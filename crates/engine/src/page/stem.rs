@@ -1,15 +1,20 @@
 //! What most keys of a leaf begin with behind the prefix: its *stem*.
 //!
-//! A leaf at whose end one subtree gives way to another has a short prefix, and all heads of either would be alike. So the
-//! bytes that most of its keys share are kept once, and heads are of what follows them.
+//! Problem: a leaf at whose end one subtree gives way to another has a short prefix, so all heads of a subtree are
+//! alike and tell nothing. Idea: the bytes that most of its keys share are kept once, and heads are of what follows
+//! them.
+//!
+//! Example: a leaf has the last keys below `^person` and the first below `^place`. Its fences share only `p`, and
+//! the head of each person would be `erso`. With the stem `erson` 00 the head of `^person(7,"name")` is 2E F0 6E
+//! 61. Keys below `^place` do not begin with the stem: they stand *apart*, behind all that do.
 //!
 //! Invariants
-//! - The page has the *base*, prefix and stem one behind the other, below its fences: whoever reads a key finds both in one
-//!   place. Without a stem there is none.
-//! - The stem is chosen when a leaf is laid out anew by a split, a merge or a bulk load, and stays until the next one: what a key
-//!   takes in a leaf does not depend on when it comes.
-//! - A suffix that does not begin with the stem stands *apart*: below all that do, with head 0, or above them, with the
-//!   greatest head. So slots, in the order of keys, stand in the order of heads.
+//! - The page has the *base*, prefix and stem one behind the other, below its fences: whoever reads a key finds
+//!   both in one place. Without a stem there is no base.
+//! - The stem is chosen when a leaf is laid out anew by a split, a merge or a bulk load, and stays until the next
+//!   one: what a key takes in a leaf does not depend on when it comes.
+//! - A suffix apart from the stem has head 0 if it is below all that begin with the stem, and the greatest head if
+//!   it is above them. So slots, in the order of keys, stand in the order of heads.
 //! - Of slots with the same head those apart come first if it is 0, and last if it is the greatest.
 //!
 //! Deliberately absent: inner pages, whose heads are twice as long and whose fences are farther apart.

@@ -175,7 +175,7 @@ fn run_page(image: &Image, number: u32, seen: u64) -> Attempt<()> {
         image.proofs.note(number, life.born);
         return Ok(());
     }
-    // NB: who buries the page meanwhile may undo this: then it is compared again.
+    // NB: whoever marks the page dead meanwhile may undo this: then it is compared again.
     let proved = Life { is_unproved: false, ..life }.to_word();
     let _ = word.compare_exchange(seen, proved, AcqRel, Relaxed);
     Ok(())

@@ -1,18 +1,23 @@
 //! Finishing or undoing what a dead process left half done, and waiting for the living ([`patience`]).
 //!
-//! The repairer acts *as* the dead session: it uses the dead's step, undo and applied words, so its
-//! own death needs no order of its own; whoever comes next goes on as the same dead session.
+//! Problem: a process that is killed may leave half of a page changed, a split without its parent, and latches that
+//! nobody releases. And whoever repairs that may be killed, too. Idea: the repairer acts *as* the dead session. It
+//! uses the dead's step, undo and applied words, so its own death needs no order of its own; whoever comes next
+//! goes on as the same dead session.
 //!
-//! Per session: an unfinished step is undone (or, if decided, finished); a published record is applied
-//! again; pages and runs that are still locked by the dead in state DEAD are freed; its latches are
-//! released with a version above all it may have published; all watches are woken.
+//! Per session: an unfinished step is undone, or finished if its phase is DONE; a record that was published and not
+//! applied is applied again; pages and runs that are still locked by the dead in state DEAD are freed; its latches
+//! are released with a version above all it may have published; all watches are woken.
+//!
+//! Example: killed when half of a leaf was changed for a set. The undo area restores the leaf, the record is
+//! applied, the leaf is released: the set has happened.
 //!
 //! Invariants
 //! - Only pages latched by the dead session are touched, and no transaction is run.
 //! - Every part is idempotent.
 //! - In a live process only its own panicking thread repairs its own session.
-//! - A repairer waits for a page that somebody alive holds only for a moment: then the repair is put off, as if it had not
-//!   been begun, and whoever comes next goes on.
+//! - A repairer waits for a page that somebody alive holds only for a moment: then the repair is put off, as if it
+//!   had not been begun, and whoever comes next goes on.
 
 mod patience;
 
@@ -78,8 +83,8 @@ pub(crate) fn dead_process(image: &Arc<Image>, slot: usize) -> Result<()> {
             seat.set_limit(Limit::of(REPAIR_WAIT));
             match session(&seat) {
                 Err(Error::Busy { .. }) => {
-                    // NB: no error for the caller, who waits for the same page anyway, or for none. The next repairer
-                    // goes on from here.
+                    // NB: no error: if the caller needs that page, too, it waits for it itself; else it has no need to. The
+                    // next repairer goes on from here.
                     word.store(ProcessState::Live { incarnation }.to_word(), Release);
                     return Ok(());
                 }

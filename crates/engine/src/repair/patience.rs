@@ -60,7 +60,7 @@ impl Patience {
     }
 
     /// Has the next round be one of sleep, since enough has been spun elsewhere.
-    pub(crate) fn tire(&mut self) {
+    pub(crate) fn sleep_next(&mut self) {
         self.rounds = self.rounds.max(SPINS + YIELDS);
     }
 
@@ -121,7 +121,8 @@ impl Patience {
         if before.is_some_and(|before| before == sum_of_words(image)) {
             return Err(damage(image));
         }
-        // NB: who cannot prove damage, without exclusive mode, at least names a page that is none.
+        // NB: a process that only reads cannot take exclusive mode, by which damage is proved. It names a page that is
+        // damaged in itself, if there is one.
         let damaged = || if image.read_only { damaged_page(image) } else { None };
         self.wait(image, &seat.limit(), || Whom::Anybody)
             .map_err(|error| damaged().map_or(error, |place| Error::Corrupt { place }))?;

@@ -16,7 +16,7 @@ use crate::access::Access;
 use crate::image::Image;
 use crate::limits::{FRUITLESS, PAGE};
 use crate::open::{claim_session, Attachment, OpenOptions};
-use crate::tree::{descend, Neighbour, Which};
+use crate::tree::{descend, Neighbour, Seek, Which};
 
 /// Longer than any answer takes, also on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -99,7 +99,13 @@ fn a_damaged_leaf_is_an_error_that_names_it() {
     let written = answer(&place, |access| access.set(Which::Main, &key(1_000), b"new").map(drop));
     let walked = answer(&place, move |access| {
         let (mut from, mut found) = (Vec::new(), Vec::new());
-        while access.neighbour(Which::Main, &from, Neighbour::Next, &[], &mut found, None, &mut ())? {
+        while access.neighbour(
+            Which::Main,
+            Seek { from: &from, side: Neighbour::Next, bound: &[] },
+            &mut found,
+            None,
+            &mut (),
+        )? {
             std::mem::swap(&mut from, &mut found);
         }
         Ok(())
@@ -137,14 +143,28 @@ fn leaves_that_contradict_each_other_are_an_error() {
     let told = answer(&place, |access| {
         let from = key(1_500);
         let side = Neighbour::Previous;
-        access.neighbour(Which::Main, &from, side, &[], &mut Vec::new(), None, &mut ()).and_then(|_| {
-            access.neighbour(Which::Main, b"k01400", Neighbour::Next, &[], &mut Vec::new(), None, &mut ())?;
-            let (mut from, mut found) = (b"k01300".to_vec(), Vec::new());
-            while access.neighbour(Which::Main, &from, Neighbour::Next, &[], &mut found, None, &mut ())? {
-                std::mem::swap(&mut from, &mut found);
-            }
-            Ok(())
-        })
+        access
+            .neighbour(Which::Main, Seek { from: &from, side, bound: &[] }, &mut Vec::new(), None, &mut ())
+            .and_then(|_| {
+                access.neighbour(
+                    Which::Main,
+                    Seek { from: b"k01400", side: Neighbour::Next, bound: &[] },
+                    &mut Vec::new(),
+                    None,
+                    &mut (),
+                )?;
+                let (mut from, mut found) = (b"k01300".to_vec(), Vec::new());
+                while access.neighbour(
+                    Which::Main,
+                    Seek { from: &from, side: Neighbour::Next, bound: &[] },
+                    &mut found,
+                    None,
+                    &mut (),
+                )? {
+                    std::mem::swap(&mut from, &mut found);
+                }
+                Ok(())
+            })
     });
     let told = told.unwrap_err().to_string();
     assert!(told.contains(&format!("page {other} of ")), "{told}");

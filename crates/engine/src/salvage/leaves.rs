@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::SalvageReport;
+use crate::offline::{Flaw, Known, OfflineFile, Read};
 use crate::page::{self, InnerSlots, Page, INNER};
-use crate::still::{Flaw, Known, Read, Still};
 
 /// A leaf that can be read.
 pub(super) struct Leaf {
@@ -23,50 +23,50 @@ pub(super) struct Leaf {
 
 /// All leaves that can be read, by their keys.
 pub(super) fn leaves(
-    still: &Still,
+    offline: &OfflineFile,
     report: &mut SalvageReport,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Vec<Leaf> {
     let mut found = Vec::new();
     let mut unknown = Vec::new();
-    let meta = &still.meta;
-    let stray = strays(still);
+    let meta = &offline.meta;
+    let stray = unreferenced(offline);
     if meta.is_lost() {
-        // NB: a known root, or one that is newer than another, is the last checkpoint's as far as anybody can know.
+        // NB: without meta nobody knows the root. The newest page that covers all keys is taken for it.
         let roots = stray.iter().filter(|page| page.lo.is_empty() && page.hi.is_empty());
         let newest = roots.max_by_key(|page| (page.born, page.level));
         unknown.extend(newest.map(|page| Child { number: page.number, level: page.level, range: None }));
-    } else if still.known(meta.root.into()) == Known::Unknown {
+    } else if offline.known(meta.root.into()) == Known::Unknown {
         unknown.push(Child { number: meta.root, level: meta.height.wrapping_sub(1) as u8, range: None });
     }
-    for (done, number) in still.tree_pages().enumerate() {
+    for (done, number) in offline.tree_pages().enumerate() {
         if done % 64 == 0 {
-            progress(number, still.npages());
+            progress(number, offline.npages());
         }
-        match still.tree_page(number) {
-            Ok((page, _)) if page::kind(&page) == INNER => children(still, &page, &mut unknown),
+        match offline.tree_page(number) {
+            Ok((page, _)) if page::kind(&page) == INNER => children(offline, &page, &mut unknown),
             Ok((page, _)) => found.push(leaf(&page, number)),
             Err(flaw) => report.lose_page(flaw),
         }
     }
-    follow(still, unknown, &mut found, report);
-    adopt(stray, &mut found, report);
+    follow(offline, unknown, &mut found, report);
+    place_unreferenced(stray, &mut found, report);
     found.sort_by(|a, b| a.lo.cmp(&b.lo));
     found
 }
 
 /// Finds leaves from pages on that only their parents name.
-fn follow(still: &Still, mut unknown: Vec<Child>, found: &mut Vec<Leaf>, report: &mut SalvageReport) {
+fn follow(offline: &OfflineFile, mut unknown: Vec<Child>, found: &mut Vec<Leaf>, report: &mut SalvageReport) {
     let mut seen = HashSet::new();
     while let Some(child) = unknown.pop() {
         if !seen.insert(child.number) {
             continue;
         }
-        match child.page(still) {
+        match child.page(offline) {
             Ok(page) => {
                 report.unsummed_pages += 1;
                 if page::kind(&page) == INNER {
-                    children(still, &page, &mut unknown);
+                    children(offline, &page, &mut unknown);
                 } else {
                     found.push(leaf(&page, child.number.into()));
                 }
@@ -78,7 +78,7 @@ fn follow(still: &Still, mut unknown: Vec<Child>, found: &mut Vec<Leaf>, report:
 
 /// A page that looks like one of the main tree and that no info page knows: one of the checkpoint, or a page of a state
 /// before that nobody has used again.
-struct Stray {
+struct Unreferenced {
     lo: Vec<u8>,
     hi: Vec<u8>,
     number: u32,
@@ -87,23 +87,33 @@ struct Stray {
 }
 
 /// All of them.
-fn strays(still: &Still) -> Vec<Stray> {
-    let unknown = (0..still.npages()).filter(|number| still.known(*number) == Known::Unknown);
+fn unreferenced(offline: &OfflineFile) -> Vec<Unreferenced> {
+    let unknown = (0..offline.npages()).filter(|number| offline.known(*number) == Known::Unknown);
     let stray = unknown.filter_map(|number| {
-        let (page, _) = still.tree_page(number).ok()?;
+        let (page, _) = offline.tree_page(number).ok()?;
         let (lo, hi) = fences(&page);
-        Some(Stray { lo, hi, number: number as u32, level: page::level(&page), born: page::born(&page) })
+        Some(Unreferenced {
+            lo,
+            hi,
+            number: number as u32,
+            level: page::level(&page),
+            born: page::born(&page),
+        })
     });
     stray.collect()
 }
 
-/// Takes those strays, the newest first, that are leaves for keys of which no leaf was found.
-fn adopt(mut strays: Vec<Stray>, found: &mut Vec<Leaf>, report: &mut SalvageReport) {
+/// Takes those unreferenced, the newest first, that are leaves for keys of which no leaf was found.
+fn place_unreferenced(
+    mut unreferenced: Vec<Unreferenced>,
+    found: &mut Vec<Leaf>,
+    report: &mut SalvageReport,
+) {
     let mut ranges: BTreeMap<Vec<u8>, Vec<u8>> =
         found.iter().map(|leaf| (leaf.lo.clone(), leaf.hi.clone())).collect();
-    strays.retain(|stray| stray.level == 0);
-    strays.sort_by_key(|stray| std::cmp::Reverse(stray.born));
-    for Stray { lo, hi, number, .. } in strays {
+    unreferenced.retain(|stray| stray.level == 0);
+    unreferenced.sort_by_key(|stray| std::cmp::Reverse(stray.born));
+    for Unreferenced { lo, hi, number, .. } in unreferenced {
         let ends_before = |end: &Vec<u8>| !end.is_empty() && *end <= lo;
         let is_free_below = ranges.range(..=lo.clone()).next_back().is_none_or(|(_, end)| ends_before(end));
         let next = ranges.range(lo.clone()..).next();
@@ -138,8 +148,8 @@ struct Child {
 
 impl Child {
     /// The page, if it is the one that its parent means.
-    fn page(&self, still: &Still) -> Read<Page> {
-        let (page, _) = still.tree_page(self.number.into())?;
+    fn page(&self, offline: &OfflineFile) -> Read<Page> {
+        let (page, _) = offline.tree_page(self.number.into())?;
         let range = self.range.clone().unwrap_or_default();
         if page::level(&page) != self.level || fences(&page) != range {
             return Err(Flaw { page: self.number.into(), why: "it is not what its parent names".to_owned() });
@@ -149,7 +159,7 @@ impl Child {
 }
 
 /// Adds the children of an inner page of which nothing is known.
-fn children(still: &Still, page: &Page, unknown: &mut Vec<Child>) {
+fn children(offline: &OfflineFile, page: &Page, unknown: &mut Vec<Child>) {
     let (mut lo, end) = fences(page);
     let slots = page::inner_count(page);
     for index in 0..=slots {
@@ -158,7 +168,7 @@ fn children(still: &Still, page: &Page, unknown: &mut Vec<Child>) {
             page::key_into::<InnerSlots>(page, index, &mut hi);
         }
         let number = page::child(page, index);
-        if still.known(number.into()) == Known::Unknown {
+        if offline.known(number.into()) == Known::Unknown {
             let range = Some((std::mem::take(&mut lo), hi.clone()));
             unknown.push(Child { number, level: page::level(page) - 1, range });
         }

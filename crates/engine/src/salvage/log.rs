@@ -25,11 +25,11 @@ use crate::image::io_error;
 use crate::image::layout::SHM_MAGIC;
 use crate::log::{self, End};
 use crate::meta::{self, left_over, Meta};
+use crate::offline::OfflineFile;
 use crate::open::{self, Attachment, OpenOptions, Site};
 use crate::page::{self, LEAF};
-use crate::still::Still;
 
-/// Applies the log of the database at `path`, whose checkpoint is `still`, to its closed copy at `partial`.
+/// Applies the log of the database at `path`, whose checkpoint is `offline`, to its closed copy at `partial`.
 ///
 /// # Errors
 /// `NoSpace`, `Io` of the copy. What is wrong with the log is told in `report`.
@@ -37,11 +37,11 @@ pub(super) fn apply(
     disk: &Arc<dyn Disk>,
     options: &OpenOptions,
     path: &Path,
-    still: &Still,
+    offline: &OfflineFile,
     partial: &Path,
     report: &mut SalvageReport,
 ) -> Result<()> {
-    let meta = match named(&**disk, path, still) {
+    let meta = match named(&**disk, path, offline) {
         Ok(Some(meta)) => meta,
         Ok(None) => return Ok(()),
         Err(error) => {
@@ -52,7 +52,7 @@ pub(super) fn apply(
     let meta = &meta;
     let options = OpenOptions { create: false, read_only: false, durability: None, ..options.clone() };
     let applied = replay(disk, &options, path, meta, partial, report);
-    // Of the copy's name of now, which nobody will use.
+    // This `-shm` belongs to the name `.partial`, by which nobody will open the copy.
     let _ = left_over::remove(&RealDisk, &Site::find(partial, &options)?.shm_path, Some(SHM_MAGIC));
     applied?;
     count(&**disk, partial, report)
@@ -62,12 +62,12 @@ pub(super) fn apply(
 ///
 /// # Errors
 /// What is wrong with a log that meta does not name.
-fn named(disk: &dyn Disk, path: &Path, still: &Still) -> Result<Option<Meta>> {
-    let meta = &still.meta;
+fn named(disk: &dyn Disk, path: &Path, offline: &OfflineFile) -> Result<Option<Meta>> {
+    let meta = &offline.meta;
     if meta.uuid != [0; 16] {
         return Ok((meta.is_open && meta.wal_batch != 0).then(|| meta.clone()));
     }
-    let durable = still.newest_generation();
+    let durable = offline.newest_generation();
     let Some(found) = log::unnamed(disk, path)? else { return Ok(None) };
     let goes_beyond = found.generation > durable || found.generation == durable && found.is_whole;
     // Records of all generations are to be applied.
@@ -113,8 +113,8 @@ fn count(disk: &dyn Disk, path: &Path, report: &mut SalvageReport) -> Result<()>
     let file = disk.open(path, false).map_err(|source| io_error("open", path, source))?;
     report.bytes = file.size().map_err(|source| io_error("find out the size", path, source))?;
     let (_, meta) = meta::newest(&*file, path)?;
-    let still = Still::open(file, path, meta)?;
-    let pages = still.tree_pages().filter_map(|number| still.tree_page(number).ok());
+    let offline = OfflineFile::open(file, path, meta)?;
+    let pages = offline.tree_pages().filter_map(|number| offline.tree_page(number).ok());
     let leaves = pages.filter(|(page, _)| page::kind(page) == LEAF);
     report.nodes = leaves.map(|(page, _)| page::leaf_count(&page) as u64).sum();
     Ok(())

@@ -28,9 +28,9 @@ use crate::bulk::Bulk;
 use crate::image::io_error;
 use crate::limits::SALVAGE_NAMED;
 use crate::meta::{self, Meta};
+use crate::offline::{Flaw, OfflineFile};
 use crate::open::{Gate, OpenOptions, Reserved, Site};
 use crate::page::{self, RECORD_BIG};
-use crate::still::{Flaw, Still};
 use leaves::{leaves, Leaf};
 
 /// A page that could not be read.
@@ -126,16 +126,16 @@ pub(crate) fn salvage(
     let target = Site::find(new, options)?;
     let Some(_reserved) = Reserved::take(&target.path)? else {
         let why = "exists: give the name of a new file".to_owned();
-        return Err(Error::CannotOpen { path: target.path, why });
+        return Err(Error::CannotOpen { place: target.path.into(), why });
     };
-    let gate = alone(&site.path, options)?;
+    let gate = keep_out_others(&site.path, options)?;
     let mut report = SalvageReport::default();
-    let still = open(&gate, &site.path, &**disk, &mut report)?;
+    let offline = open(&gate, &site.path, &**disk, &mut report)?;
     let partial = meta::beside(&target.path, ".partial");
     let bulk = Bulk::create(&**disk, &partial, &site.path)?;
-    let mut written = copy(&still, &**disk, bulk, &mut report, progress);
+    let mut written = copy(&offline, &**disk, bulk, &mut report, progress);
     if written.is_ok() {
-        written = log::apply(disk, options, &site.path, &still, &partial, &mut report);
+        written = log::apply(disk, options, &site.path, &offline, &partial, &mut report);
     }
     drop(gate);
     let renamed = written.and_then(|()| {
@@ -151,17 +151,17 @@ pub(crate) fn salvage(
 }
 
 /// Keeps others from opening the file, which nobody has open.
-fn alone(path: &Path, options: &OpenOptions) -> Result<Gate> {
+fn keep_out_others(path: &Path, options: &OpenOptions) -> Result<Gate> {
     let gate = Gate::enter(path, true, options.timeout)?;
     let attached = gate.attached(path)?.len();
     if attached > 0 {
         let why = format!("is in use by {attached} process(es): end them first");
-        return Err(Error::CannotOpen { path: path.into(), why });
+        return Err(Error::CannotOpen { place: path.into(), why });
     }
     Ok(gate)
 }
 
-fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<Still> {
+fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -> Result<OfflineFile> {
     let file = gate.open_on(disk, path, false)?;
     let (meta, refusal) = match meta::newest(&*file, path) {
         Ok((_, meta)) => (meta, None),
@@ -184,27 +184,27 @@ fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -
             "is being brought up to date by a backup that was interrupted: open it once, or run the backup \
                    again"
                 .to_owned();
-        return Err(Error::CannotOpen { path: path.into(), why });
+        return Err(Error::CannotOpen { place: path.into(), why });
     }
     report.was_open = meta.is_open;
-    let still = Still::open(file, path, meta)?;
+    let offline = OfflineFile::open(file, path, meta)?;
     match refusal {
         // Not a page of it is one of ours.
-        Some(error @ Error::NotADatabase { .. }) if !still.has_tree_page() => return Err(error),
+        Some(error @ Error::NotADatabase { .. }) if !offline.has_tree_page() => return Err(error),
         Some(_) => {
             let why = "both copies of meta are lost, here and in page 1".to_owned();
             report.lose_page(Flaw { page: 0, why });
         }
         None => {}
     }
-    if still.npages() < still.meta.npages {
-        let why = format!("the file was cut, {} pages are missing", still.meta.npages - still.npages());
-        report.lose_page(Flaw { page: still.npages(), why });
+    if offline.npages() < offline.meta.npages {
+        let why = format!("the file was cut, {} pages are missing", offline.meta.npages - offline.npages());
+        report.lose_page(Flaw { page: offline.npages(), why });
     }
-    for page in still.lost_infos() {
+    for page in offline.lost_infos() {
         report.lose_page(Flaw { page, why: "it is an info page of which no slot can be trusted".to_owned() });
     }
-    Ok(still)
+    Ok(offline)
 }
 
 /// Copies what can be read into a new database, and adds to `report` what was found.
@@ -212,19 +212,19 @@ fn open(gate: &Gate, path: &Path, disk: &dyn Disk, report: &mut SalvageReport) -
 /// # Errors
 /// `NoSpace`, `Io`.
 pub(crate) fn copy(
-    still: &Still,
+    offline: &OfflineFile,
     disk: &dyn Disk,
     mut bulk: Bulk,
     report: &mut SalvageReport,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<()> {
-    let leaves = leaves(still, report, progress);
-    let mut copier = Copier { still, report, last: None, is_gap: false };
+    let leaves = leaves(offline, report, progress);
+    let mut copier = Copier { offline, report, last: None, is_gap: false };
     let mut end = Some(Vec::new());
     let count = leaves.len() as u64;
     for (done, leaf) in leaves.iter().enumerate() {
         if done % 64 == 0 {
-            progress(still.npages() + done as u64, still.npages() + count);
+            progress(offline.npages() + done as u64, offline.npages() + count);
         }
         if end.as_ref() != Some(&leaf.lo) {
             copier.is_gap = true;
@@ -238,13 +238,13 @@ pub(crate) fn copy(
         copier.lose_range(None);
     }
     report.nodes = bulk.nodes();
-    report.bytes = bulk.finish(disk, still.meta.level)?;
+    report.bytes = bulk.finish(disk, offline.meta.level)?;
     Ok(())
 }
 
 /// Copies leaves in the order of their keys.
 struct Copier<'a> {
-    still: &'a Still,
+    offline: &'a OfflineFile,
     report: &'a mut SalvageReport,
     last: Option<Vec<u8>>,
     /// Keys behind `last` are lost.
@@ -254,7 +254,7 @@ struct Copier<'a> {
 impl Copier<'_> {
     /// Copies a leaf; false if it can no longer be read.
     fn leaf(&mut self, leaf: &Leaf, bulk: &mut Bulk) -> Result<bool> {
-        let page = match self.still.tree_page(leaf.number) {
+        let page = match self.offline.tree_page(leaf.number) {
             Ok((page, _)) => page,
             Err(flaw) => {
                 self.report.lose_page(flaw);
@@ -270,7 +270,7 @@ impl Copier<'_> {
             }
             value.clear();
             if page::append_value(&page, index, &mut value) & RECORD_BIG != 0 {
-                match self.still.long_value(leaf.number, &value) {
+                match self.offline.long_value(leaf.number, &value) {
                     Ok((long, unsummed)) => {
                         value = long;
                         self.report.unsummed_pages += unsummed;

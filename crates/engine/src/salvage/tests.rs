@@ -106,10 +106,10 @@ fn flip(path: &Path, page: u64, at: u64) {
 fn unharmed(path: &Path, damaged: &[u64]) -> Nodes {
     let file = RealDisk.open(path, false).unwrap();
     let (_, meta) = meta::newest(&*file, path).unwrap();
-    let still = Still::open(file, path, meta).unwrap();
+    let offline = OfflineFile::open(file, path, meta).unwrap();
     let mut nodes = Nodes::new();
-    for number in still.tree_pages().filter(|number| !damaged.contains(number)) {
-        let (page, _) = still.tree_page(number).unwrap();
+    for number in offline.tree_pages().filter(|number| !damaged.contains(number)) {
+        let (page, _) = offline.tree_page(number).unwrap();
         if page::kind(&page) == page::INNER {
             continue;
         }
@@ -117,7 +117,7 @@ fn unharmed(path: &Path, damaged: &[u64]) -> Nodes {
             let (mut key, mut value) = (Vec::new(), Vec::new());
             page::leaf_key(&page, index, &mut key);
             if page::append_value(&page, index, &mut value) & RECORD_BIG != 0 {
-                let runs = crate::session::extent::parse_within(still.npages(), &value).unwrap().1;
+                let runs = crate::session::extent::parse_within(offline.npages(), &value).unwrap().1;
                 let hit = |run: &crate::image::layout::Run| {
                     damaged
                         .iter()
@@ -126,7 +126,7 @@ fn unharmed(path: &Path, damaged: &[u64]) -> Nodes {
                 if runs.iter().any(hit) {
                     continue;
                 }
-                value = still.long_value(number, &value).unwrap().0;
+                value = offline.long_value(number, &value).unwrap().0;
             }
             nodes.insert(key, value);
         }

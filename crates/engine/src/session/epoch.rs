@@ -1,7 +1,9 @@
-//! The control line, as an operation reads it once its latches are held ("reading E").
+//! The epoch of an operation: the control words on which it depends, read together once its latches are held.
 //!
-//! Whoever changes one of these words stores it and then freezes the heads of all sessions; a writer
-//! whose publication fails reads the line again and re-checks everything that hangs on it.
+//! They are the flush number and the generation that the operation will belong to, the lease, and the flags that
+//! may forbid it to write. They may change at any time, so they count only if the publication succeeds: whoever
+//! changes one stores it and then freezes the heads of all sessions (`control`). A writer whose publication fails
+//! reads the epoch again and checks everything that depends on it.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 

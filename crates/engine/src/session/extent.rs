@@ -1,11 +1,14 @@
 //! Long values in runs of pages.
 //!
-//! A value over `INLINE_MAX` bytes lies in up to [`VALUE_RUNS`] runs of contiguous pages, each inside
-//! one segment; its record holds `{length u64, count u64, runs u64 x count}`. Runs are filled while
-//! nobody can reach them and never changed after, but by patches (`patch`); a new value gets new runs.
+//! A value over `INLINE_MAX` bytes does not lie in its leaf. It lies in up to [`VALUE_RUNS`] runs of contiguous
+//! pages, each inside one segment; its record holds `{length u64, count u64, runs u64 x count}`. Example: a value
+//! of 20,000 bytes takes 3 pages, 900 to 902; its record says 20,000 bytes, one run, 3 pages from 900 on.
 //!
-//! What if we are killed? While filling: the pages are locked by us and DEAD, repair frees them. After
-//! the record is published: repair makes them EXTENT as we would have.
+//! Invariant: runs are filled while nobody can reach them and never changed after, but by patches (`patch`); a new
+//! value gets new runs.
+//!
+//! What if we are killed? While filling: the pages are locked by us and DEAD, repair frees them. After the record
+//! is published: repair makes them EXTENT as we would have.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;

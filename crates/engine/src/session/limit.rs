@@ -33,22 +33,24 @@ pub(crate) enum Whom {
 pub(crate) struct Limit {
     /// How long one wait may take.
     pub(crate) wait: Duration,
-    /// When all of them end.
+    /// When all waits end.
     pub(crate) until: Option<Instant>,
-    /// That is the end of a transaction, which may take so long.
+    /// If `until` is the end of a transaction: how long that may take in all.
     pub(crate) transaction: Option<Duration>,
+    /// Whether the session may take exclusive mode.
+    pub(crate) may_be_alone: bool,
 }
 
 impl Limit {
-    /// Of one wait.
+    /// A limit of one wait.
     pub(crate) fn of(wait: Duration) -> Limit {
-        Limit { wait, until: None, transaction: None }
+        Limit { wait, until: None, transaction: None, may_be_alone: true }
     }
 
     /// This limit, and no wait lasts beyond the time `until`.
     pub(crate) fn until(self, until: Option<Instant>) -> Limit {
         match until {
-            // NB: it is not the transaction's any more.
+            // NB: from here on the end is the caller's, not that of a transaction.
             Some(_) if self.until.is_none_or(|own| until < Some(own)) => {
                 Limit { until, transaction: None, ..self }
             }

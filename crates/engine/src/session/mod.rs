@@ -1,9 +1,16 @@
 //! A session's seat in shared memory: undo area, redo ring, and the notes that repair reads.
 //!
-//! One thread works at a seat at a time: its own, or, when its process has died, one repairer's.
-//! The words are written in program order with compiler fences between them: a killed thread leaves
-//! all its stores up to one instruction, so nothing stronger is needed for repair. Other threads meet
-//! only `head`, through the publication handshake (`control`).
+//! Problem: a thread may be killed between any two instructions. Whoever then repairs its work has nothing but what
+//! lies in shared memory. So whatever the thread holds or is about to change is written there first.
+//!
+//! Example: a set at seat 5 notes leaf 57 and latches it, writes its record behind the ring's head, publishes it by
+//! moving the head, begins a step, saves the bytes of the page in the undo area, changes the page, ends the step,
+//! stores `applied`, and releases the leaf.
+//!
+//! One thread works at a seat at a time: its own, or, when its process has died, one repairer's. The words are
+//! written in program order with compiler fences between them: a killed thread leaves all its stores up to one
+//! instruction, so nothing stronger is needed for repair. Other threads meet only `head`, through the publication
+//! handshake (`control`).
 //!
 //! Invariants
 //! - Phase CHANGING: the undo area, walked backwards, restores every byte changed since the step began.
@@ -16,26 +23,27 @@ mod epoch;
 pub(crate) mod extent;
 mod limit;
 pub(crate) mod patch;
+mod publication;
 pub(crate) mod record;
+mod runs;
+mod structure;
 mod undo;
 pub(crate) mod wake;
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{compiler_fence, AtomicU64, Ordering};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{compiler_fence, Ordering};
 use std::sync::Arc;
 
 use perilune_shm::latch::{self, LatchWord, State};
 use perilune_shm::words::Block;
-use perilune_store::{Error, Result};
 
 use crate::image::bell;
 use crate::image::layout::{
-    control, phase, session, Life, Run, SESSIONS_AT, SESSION_BYTES, SESSION_HEAD_WORDS, SESSION_RING,
-    SESSION_UNDO,
+    control, session, Run, SESSIONS_AT, SESSION_BYTES, SESSION_HEAD_WORDS, SESSION_RING, SESSION_UNDO,
 };
 use crate::image::Image;
-use crate::limits::{CHANGED_PAGES, CLAIMED, FREED, HELD, RING, RING_WORTH, SESSIONS, UNDO, VERSION_MAX};
+use crate::limits::{HELD, RING, SESSIONS, UNDO};
 
 pub(crate) use epoch::{lease_session, level_of, Epoch};
 pub(crate) use limit::{Limit, Whom};
@@ -295,395 +303,5 @@ impl Seat {
         ] {
             self.put(index, 0);
         }
-    }
-
-    // --- pages of structure changes ------------------------------------------------------------
-
-    /// Forgets the fresh and stale pages of the structure change before.
-    pub(crate) fn begin_structure(&self) {
-        ordered();
-        self.put(session::FRESH_COUNT, 0);
-        self.put(session::STALE_COUNT, 0);
-    }
-
-    /// Takes a fresh page. Its content may be written; it is nobody's until it is published.
-    ///
-    /// # Errors
-    /// `NoSpace` and what else growing can answer; fresh pages taken before are given back.
-    pub(crate) fn take_fresh(&self) -> Result<u32> {
-        self.try_take_fresh().inspect_err(|_| self.give_back_fresh())
-    }
-
-    fn try_take_fresh(&self) -> Result<u32> {
-        let count = self.get(session::FRESH_COUNT) as usize;
-        if count >= CHANGED_PAGES {
-            return Err(Error::Internal("a structure change takes too many pages".into()));
-        }
-        let mut cursor = self.cursor.get();
-        let page = self.image.take_page(self.id, self.frees.get(), &mut cursor, |page| {
-            self.put(session::FRESH + count, page.into());
-            ordered();
-            self.put(session::FRESH_COUNT, count as u64 + 1);
-            ordered();
-        })?;
-        self.cursor.set(cursor);
-        Ok(page)
-    }
-
-    /// Notes that page `number`, latched, is to die with the structure change under way.
-    pub(crate) fn note_stale(&self, number: u32) {
-        let count = self.get(session::STALE_COUNT);
-        self.put(session::STALE + count as usize % CHANGED_PAGES, number.into());
-        ordered();
-        self.put(session::STALE_COUNT, count + 1);
-    }
-
-    /// The fresh pages noted.
-    pub(crate) fn fresh(&self) -> impl Iterator<Item = u32> + '_ {
-        let count = (self.get(session::FRESH_COUNT) as usize).min(CHANGED_PAGES);
-        (0..count).map(|k| self.get(session::FRESH + k) as u32)
-    }
-
-    /// The stale pages noted.
-    pub(crate) fn stale(&self) -> impl Iterator<Item = u32> + '_ {
-        let count = (self.get(session::STALE_COUNT) as usize).min(CHANGED_PAGES);
-        (0..count).map(|k| self.get(session::STALE + k) as u32)
-    }
-
-    /// Gives back the fresh pages of a structure change that did not happen.
-    pub(crate) fn give_back_fresh(&self) {
-        for number in self.fresh() {
-            self.image.free_locked(Run { first: number, pages: 1 }, self.id, None);
-        }
-        self.put(session::FRESH_COUNT, 0);
-    }
-
-    /// Notes the generation of the structure change under way, before it is decided.
-    pub(crate) fn set_structure_generation(&self, generation: u32) {
-        self.put(session::STRUCTURE_GEN, generation.into());
-        ordered();
-    }
-
-    /// See [`Seat::set_structure_generation`].
-    pub(crate) fn structure_generation(&self) -> u32 {
-        self.get(session::STRUCTURE_GEN) as u32
-    }
-
-    /// Publishes the fresh pages and buries the stale ones, after the change itself (phase DONE).
-    /// Idempotent: only words still locked are touched, so repair calls it too.
-    pub(crate) fn settle_structure(&self, generation: u32, least: u64) {
-        for number in self.fresh() {
-            let word = self.image.latch(number);
-            let seen = latch::load(word);
-            if seen.is_locked_by(self.id) && seen.state() == State::Dead {
-                ordered();
-                latch::release(word, State::Tree, seen.version().max(least) + 1);
-            }
-        }
-        for number in self.stale() {
-            let word = self.image.latch(number);
-            let seen = latch::load(word);
-            if seen.is_locked_by(self.id) {
-                self.image.bury(number, generation, false);
-                ordered();
-                latch::release(word, State::Dead, seen.version() + 1);
-                self.image.count_dead(1);
-            }
-        }
-    }
-
-    /// Sets a fresh page's generations, before it is published.
-    pub(crate) fn bear(&self, number: u32, born: u32) {
-        let died = if born == crate::limits::VOLATILE { born } else { 0 };
-        self.image.life_word(number).store(Life { born, died, ..Life::default() }.to_word(), Relaxed);
-    }
-
-    /// Sets the generations of a page of a run that a patch has written, in the main tree.
-    fn bear_patched(&self, number: u32, born: u32) {
-        self.image
-            .life_word(number)
-            .store(Life { born, was_run: true, ..Life::default() }.to_word(), Relaxed);
-    }
-
-    // --- runs of values ------------------------------------------------------------------------
-
-    /// Forgets the runs claimed by the operation before.
-    #[inline(always)]
-    pub(crate) fn begin_claims(&self) {
-        self.put(session::CLAIMED_COUNT, 0);
-        self.put(session::FREED_COUNT, 0);
-        self.put(session::OVERFLOW, 0);
-    }
-
-    /// Takes a run of pages for a value.
-    ///
-    /// # Errors
-    /// `NoSpace` and what else growing can answer.
-    pub(crate) fn take_run(&self, pages: u32) -> Result<Run> {
-        let count = self.get(session::CLAIMED_COUNT) as usize;
-        self.image.take_run(self.id, pages, |run| {
-            if count < CLAIMED {
-                self.put(session::CLAIMED_LIST + count, run.to_word());
-                ordered();
-                self.put(session::CLAIMED_COUNT, count as u64 + 1);
-            } else {
-                self.put(session::OVERFLOW, self.get(session::OVERFLOW) | session::OVERFLOW_CLAIMED);
-            }
-            ordered();
-        })
-    }
-
-    /// Gives claimed runs back that were not published (only those still locked and DEAD).
-    pub(crate) fn give_back_runs(&self, runs: &[Run]) {
-        for run in runs {
-            self.image.free_locked(*run, self.id, None);
-        }
-    }
-
-    /// The runs noted as claimed.
-    pub(crate) fn claimed(&self) -> Vec<Run> {
-        let count = (self.get(session::CLAIMED_COUNT) as usize).min(CLAIMED);
-        (0..count).map(|k| Run::from_word(self.get(session::CLAIMED_LIST + k))).collect()
-    }
-
-    /// Makes a claimed run part of the tree: its pages become EXTENT, born now. Idempotent.
-    pub(crate) fn publish_run(&self, run: Run, generation: u32) {
-        self.publish_run_as(run, |number| self.bear(number, generation));
-    }
-
-    /// Makes a claimed run that a patch has written part of the tree. Idempotent.
-    pub(crate) fn publish_patched(&self, run: Run, generation: u32) {
-        self.publish_run_as(run, |number| self.bear_patched(number, generation));
-    }
-
-    fn publish_run_as(&self, run: Run, bear: impl Fn(u32)) {
-        for number in run.first..run.first + run.pages {
-            let word = self.image.latch(number);
-            let seen = latch::load(word);
-            if seen.is_locked_by(self.id) && seen.state() == State::Dead {
-                bear(number);
-                ordered();
-                latch::release(word, State::Extent, seen.version() + 1);
-            }
-        }
-    }
-
-    /// Notes a run that the step under way cuts off the tree, and locks it: it is freed after the
-    /// step, never before, for until then undo may bring it back.
-    pub(crate) fn note_freed(&self, run: Run) {
-        let count = self.get(session::FREED_COUNT) as usize;
-        debug_assert!(count < FREED);
-        self.put(session::FREED_LIST + count % FREED, run.to_word());
-        ordered();
-        self.put(session::FREED_COUNT, count as u64 + 1);
-        ordered();
-        for number in run.first..run.first + run.pages {
-            let word = self.image.latch(number);
-            let seen = latch::load(word);
-            if !seen.locked() && seen.state() == State::Extent {
-                latch::try_lock_as(word, seen, self.id, State::Dead);
-            }
-        }
-    }
-
-    /// Frees the runs noted by [`Seat::note_freed`].
-    #[inline(always)]
-    pub(crate) fn settle_freed(&self, generation: u32) {
-        if self.get(session::FREED_COUNT) != 0 {
-            self.settle_some_freed(generation);
-        }
-    }
-
-    #[cold]
-    fn settle_some_freed(&self, generation: u32) {
-        for run in self.freed() {
-            self.image.free_locked(run, self.id, Some(generation));
-        }
-        ordered();
-        self.put(session::FREED_COUNT, 0);
-    }
-
-    /// The runs noted as freed.
-    pub(crate) fn freed(&self) -> Vec<Run> {
-        let count = (self.get(session::FREED_COUNT) as usize).min(FREED);
-        (0..count).map(|k| Run::from_word(self.get(session::FREED_LIST + k))).collect()
-    }
-
-    /// Notes the runs of a long record before it is published: they are kept for the log.
-    pub(crate) fn keep_long(&self, runs: &[Run]) {
-        for (index, run) in runs.iter().enumerate().take(session::LONG_RUNS) {
-            self.put(session::LONG_LIST + index, run.to_word());
-        }
-        ordered();
-        self.put(session::LONG_COUNT, runs.len() as u64);
-        ordered();
-    }
-
-    /// The runs kept for the log.
-    pub(crate) fn kept_long(&self) -> Vec<Run> {
-        kept_of_session(&self.image, self.id)
-    }
-
-    /// Frees the runs kept for the log, if it has passed them (or `now`, when the record was not published);
-    /// false when it has not.
-    pub(crate) fn free_long(&self, now: bool) -> bool {
-        let runs = self.kept_long();
-        if runs.is_empty() {
-            return true;
-        }
-        if !now && self.tail() < self.head() {
-            return false;
-        }
-        self.give_back_runs(&runs);
-        ordered();
-        self.put(session::LONG_COUNT, 0);
-        true
-    }
-
-    // --- steps and publication -----------------------------------------------------------------
-
-    /// The phase of the step under way, see [`phase`].
-    #[inline(always)]
-    pub(crate) fn phase(&self) -> u64 {
-        self.get(session::STEP) & 3
-    }
-
-    /// Changes the phase. Every change counts, so that a waiter sees a step end even if it misses
-    /// the moment.
-    #[inline(always)]
-    pub(crate) fn set_phase(&self, phase: u64) {
-        ordered();
-        let step = self.get(session::STEP);
-        self.head_words()[session::STEP].store((step >> 2).wrapping_add(1) << 2 | phase, Release);
-        ordered();
-    }
-
-    /// Begins a step: from here on every change is saved first.
-    #[inline(always)]
-    pub(crate) fn begin_step(&self) {
-        self.put(session::UNDO_LEN, 0);
-        self.set_phase(phase::CHANGING);
-    }
-
-    /// The step count and phase, as other threads read them.
-    pub(crate) fn step(&self) -> u64 {
-        self.head_words()[session::STEP].load(Acquire)
-    }
-
-    /// Position behind the last record, without the FROZEN bit.
-    #[inline(always)]
-    pub(crate) fn head(&self) -> u64 {
-        self.get(session::HEAD) & !session::FROZEN
-    }
-
-    /// The word that control freezes.
-    #[inline(always)]
-    pub(crate) fn head_word(&self) -> &AtomicU64 {
-        &self.head_words()[session::HEAD]
-    }
-
-    /// Position up to which records have been applied.
-    #[inline(always)]
-    pub(crate) fn applied(&self) -> u64 {
-        self.head_words()[session::APPLIED].load(Acquire)
-    }
-
-    /// Publishes what was written beyond the head: the operation is decided. False when a control
-    /// word has changed meanwhile: read it again. `len` 0 publishes a structure change.
-    #[inline(always)]
-    pub(crate) fn publish(&self, len: u64) -> bool {
-        let head = self.get(session::HEAD) & !session::FROZEN;
-        ordered();
-        if self.head_word().compare_exchange(head, head + len, AcqRel, Acquire).is_ok() {
-            ordered();
-            return true;
-        }
-        self.head_word().fetch_and(!session::FROZEN, AcqRel);
-        false
-    }
-
-    /// Notes that the record up to the head has been applied.
-    #[inline(always)]
-    pub(crate) fn set_applied(&self) {
-        ordered();
-        let head = self.get(session::HEAD) & !session::FROZEN;
-        self.head_words()[session::APPLIED].store(head, Release);
-        ordered();
-    }
-
-    /// Position from which on records may still be needed for the log.
-    pub(crate) fn tail(&self) -> u64 {
-        self.head_words()[session::TAIL].load(Acquire)
-    }
-
-    /// Gives the ring up to `tail` free. Only for the owner of the log; at level none for the session.
-    pub(crate) fn set_tail(&self, tail: u64) {
-        self.head_words()[session::TAIL].store(tail, Release);
-    }
-
-    /// Whether the ring is known to have room for `need` bytes.
-    #[inline(always)]
-    pub(crate) fn has_room(&self, need: usize) -> bool {
-        self.head() + need as u64 <= self.room.get()
-    }
-
-    /// Bytes that the ring is known to have room for.
-    pub(crate) fn room(&self) -> usize {
-        self.room.get().saturating_sub(self.head()) as usize
-    }
-
-    /// Whether so much of the ring waits for the log that it is worth while to have it emptied.
-    pub(crate) fn is_filling(&self) -> bool {
-        let flags = self.image.control(control::FLAGS).load(Relaxed);
-        level_of(flags) != perilune_store::Durability::None
-            && self.head().saturating_sub(self.tail()) > RING_WORTH as u64
-    }
-
-    #[inline(always)]
-    fn note_epoch(&self, generation: u32, flush: u64) {
-        self.generation.set(generation);
-        self.flush.set(flush);
-    }
-
-    /// The flush number of the last record written here.
-    pub(crate) fn flush(&self) -> u64 {
-        self.flush.get()
-    }
-
-    /// The generation of the last record written here.
-    pub(crate) fn generation(&self) -> u32 {
-        self.generation.get()
-    }
-
-    /// Looks whether the ring has room for `need` bytes.
-    pub(crate) fn find_room(&self, need: usize) -> bool {
-        self.room.set(self.tail() + RING as u64);
-        self.has_room(need)
-    }
-
-    /// Notes the highest version among the latched leaves of the record about to be published.
-    #[inline(always)]
-    pub(crate) fn set_seq(&self, seq: u64) {
-        self.put(session::SEQ, seq);
-    }
-
-    /// See [`Seat::set_seq`].
-    pub(crate) fn seq(&self) -> u64 {
-        self.get(session::SEQ)
-    }
-
-    /// Whether any page version is near its end.
-    pub(crate) fn version_exhausted(seen: LatchWord) -> bool {
-        seen.version() >= VERSION_MAX
-    }
-
-    /// The word that says whose session this is.
-    pub(crate) fn owner_word(&self) -> &AtomicU64 {
-        &self.head_words()[session::OWNER]
-    }
-
-    /// The word that says whose session `id` is.
-    pub(crate) fn owner_word_of(image: &Image, id: u16) -> &AtomicU64 {
-        image.shm.word(SESSIONS_AT + usize::from(id) * SESSION_BYTES + session::OWNER * 8)
     }
 }

@@ -1,10 +1,16 @@
 //! Redo records: what an operation does, in logical terms.
 //!
-//! `{len u32, gen u32, flush u64, seq u64, nops u32, flags u32}`, then per operation
-//! `{kind u8, flags u8, key length u16, value length u32, key, value}` padded to 8. A record that is
-//! too long for the ring lies in runs of pages; the ring then holds the heading and the list of runs.
-//! A record without flags is copied to the log as it lies here (`log::record`).
-//! Re-applying a record is idempotent: operations say what is to be there, not how to change it.
+//! Problem: who completes the work of a dead process must know what it was. Idea: before a page is touched, the
+//! session's ring says which keys are to have which values.
+//!
+//! `{len u32, gen u32, flush u64, seq u64, nops u32, flags u32}`, then per operation `{kind u8, flags u8, key
+//! length u16, value length u32, key, value}` padded to 8. Example: setting `^a(1)` to 5 is the heading of 32
+//! bytes, then 1 (set), 0, 3, 2, the key `a` 00 22, the value 11 05 and three zeros: 48 bytes.
+//!
+//! A record that is too long for the ring lies in runs of pages; the ring then holds the heading and the list of
+//! runs. A record without flags is copied to the log as it lies here (`log::record`).
+//!
+//! Invariant: applying a record again changes nothing: operations say what is to be there, not how to change it.
 
 use perilune_shm::words::{self, Block};
 use perilune_store::{Error, Result};
@@ -106,7 +112,7 @@ pub(crate) struct Record {
 /// The heading of a record in a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heading {
-    /// Of the record in the ring, this heading included.
+    /// Length of the record in the ring, this heading included.
     pub(crate) bytes: u64,
     pub(crate) generation: u32,
     pub(crate) flush: u64,
@@ -149,7 +155,7 @@ impl Seat {
     #[inline]
     pub(crate) fn write_record(&self, generation: u32, flush: u64, ops: &[Op<'_>], runs: &[Run]) -> u64 {
         let len = self.write_body(ops, runs);
-        self.head_record((generation, flush), ops, runs, len);
+        self.head_record(generation, flush, ops, runs, len);
         len
     }
 
@@ -170,10 +176,10 @@ impl Seat {
 
     /// Writes the heading of a record whose body is written.
     #[inline]
-    pub(crate) fn head_record(&self, epoch: (u32, u64), ops: &[Op<'_>], runs: &[Run], len: u64) {
+    pub(crate) fn head_record(&self, generation: u32, flush: u64, ops: &[Op<'_>], runs: &[Run], len: u64) {
         match runs.is_empty() {
-            true => self.write_heading(epoch.0, epoch.1, ops, len),
-            false => self.put_heading(epoch, ops.len(), LONG | MIXED, len),
+            true => self.write_heading(generation, flush, ops, len),
+            false => self.put_heading((generation, flush), ops.len(), LONG | MIXED, len),
         }
     }
 

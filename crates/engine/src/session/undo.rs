@@ -1,8 +1,10 @@
 //! The undo area: bytes about to be overwritten, appended in order, restored backwards.
 //!
-//! Entry: `{offset u64 (top bit: in -shm, else in the image), length u64, bytes}`, all multiples of 8.
-//! The length of the area is raised only after the entry is complete, and a byte is changed only
-//! after that. What if we are killed? Before the raise: the bytes are unchanged. After: restored.
+//! Entry: `{offset u64 (top bit: in -shm, else in the image), length u64, bytes}`, all multiples of 8. Example:
+//! before 8 bytes at 16 in page 57 change, an entry of 24 bytes is appended: 57 * 8192 + 16, 8, and these bytes.
+//!
+//! The length of the area is raised only after the entry is complete, and a byte is changed only after that. What
+//! if we are killed? Before the raise: the bytes are unchanged. After: restored.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,6 +14,7 @@ use super::{ordered, Seat};
 use crate::image::layout::session;
 use crate::limits::{PAGE, UNDO};
 use crate::page::{Page, Save};
+use crate::planted::{is_planted, Bug};
 
 /// Bit of an entry's offset: the bytes lie in `-shm`.
 const IN_SHM: u64 = 1 << 63;
@@ -31,8 +34,9 @@ impl Save for PageUndo<'_> {
         let undo = self.seat.undo_words();
         let at = self.seat.get(session::UNDO_LEN) as usize;
         debug_assert!(at + 16 + until - from <= UNDO && until <= PAGE);
-        #[cfg(feature = "canary-undo")]
-        self.seat.put(session::UNDO_LEN, (at + 16 + until - from) as u64);
+        if is_planted(Bug::EarlyLength) {
+            self.seat.put(session::UNDO_LEN, (at + 16 + until - from) as u64);
+        }
         words::put_u64(undo, at, self.number as u64 * PAGE as u64 + from as u64);
         words::put_u64(undo, at + 8, (until - from) as u64);
         words::copy_part(page, from, undo, at + 16, until - from);

@@ -13,7 +13,7 @@
 
 use perilune_store::Span;
 
-use super::read::key_beyond;
+use super::read::{key_beyond, Seek};
 use super::{meet_child, meet_root, Neighbour, Seen, Visit, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
@@ -58,6 +58,7 @@ impl Walk<'_> {
     fn go(&mut self, key: &mut Vec<u8>) -> Attempt<()> {
         let Span { low, high, backwards, most } = *self.span;
         let (side, bound) = if backwards { (Neighbour::Previous, low) } else { (Neighbour::AtOrNext, high) };
+        let seek = Seek { from: low, side, bound };
         let mut at = if backwards { high } else { low }.to_vec();
         let mut beyond = Vec::new();
         loop {
@@ -66,7 +67,7 @@ impl Walk<'_> {
             if self.count == most || self.is_full() {
                 return Ok(());
             }
-            if !key_beyond(self.image, *last, (side, bound), &mut beyond)? {
+            if !key_beyond(self.image, *last, seek, &mut beyond)? {
                 return Ok(());
             }
             let goes_on = if backwards { beyond < at } else { beyond > at };

@@ -1,11 +1,13 @@
 //! Reading many records one behind another: those of a leaf are copied at once. One attempt.
 //!
-//! Whoever walks on from where an earlier reading ended says so: if that leaf is what it was, nothing is looked for. Else the
-//! place is found as for a single neighbour.
+//! A walk over 10,000 nodes would descend for each. Instead a reading copies as many records as one leaf has, and
+//! says in which leaf, under which word, it ended. The next reading begins there: if the leaf has still that word,
+//! nothing is searched for. Else the place is found as for a single neighbour.
 //!
 //! Invariants
-//! - What is read stood in the leaf under one word, and what lies between `from` and its first key (or its last one, backwards)
-//!   in leaves that are checked again at the end: all is of one moment, and nothing that lay in between is missing.
+//! - What is read stood in the leaf under one word. What lies between `from` and its first key (or its last one,
+//!   backwards) lies in leaves that are checked again at the end. So all is of one moment, and nothing in between
+//!   is missing.
 //! - Each leaf passed is another one: a search ends even in a damaged tree.
 //!
 //! Deliberately absent: long values, before which a reading ends.
@@ -13,10 +15,9 @@
 use perilune_shm::latch::{self, LatchWord};
 use perilune_store::{Entries, Origin, Scan};
 
-use super::read::{beyond, place, recalled};
-use super::{locate, Fingers, Neighbour, Seen, Visit, Which};
+use super::read::{beyond, place, recalled, Reader, Seek};
+use super::{Neighbour, Seen, Visit};
 use crate::error::Attempt;
-use crate::image::Image;
 use crate::page::{contains, copy_records, find, leaf_count, Page};
 
 /// The neighbour that a reading begins with.
@@ -42,23 +43,22 @@ pub(crate) enum Read {
 
 /// Appends the entries that `scan` asks for to `out`, as many as one leaf has.
 pub(crate) fn entries(
-    image: &Image,
-    fingers: &Fingers,
-    which: Which,
+    reader: Reader<'_>,
     scan: &Scan<'_>,
-    me: u16,
     out: &mut Entries,
     visit: &mut impl Visit,
 ) -> Attempt<Read> {
+    let Reader { image, fingers, which, .. } = reader;
     let side = side_of(scan);
+    let seek = Seek { from: scan.from, side, bound: scan.bound };
     if side.ends_before(scan.from, scan.bound) {
         return Ok(Read::None);
     }
-    let (mut leaf, mut index) = begin(image, fingers, (which, me), scan)?;
+    let (mut leaf, mut index) = begin(reader, scan)?;
     let (mut passed, mut scratch) = (Vec::new(), Vec::new());
     while index.is_none() {
         passed.push(leaf);
-        let Some(next) = beyond(image, leaf, (side, scan.bound), which, me, &mut scratch)? else { break };
+        let Some(next) = beyond(reader, leaf, seek, &mut scratch)? else { break };
         leaf = next;
         let slots = leaf_count(image.page(leaf.number));
         index = if scan.backwards { slots.checked_sub(1) } else { (slots > 0).then_some(0) };
@@ -81,12 +81,8 @@ pub(crate) fn entries(
 
 /// The leaf in which a reading begins, and the index of its first record if that lies there.
 #[inline]
-fn begin(
-    image: &Image,
-    fingers: &Fingers,
-    (which, me): (Which, u16),
-    scan: &Scan<'_>,
-) -> Attempt<(Seen, Option<usize>)> {
+fn begin(reader: Reader<'_>, scan: &Scan<'_>) -> Attempt<(Seen, Option<usize>)> {
+    let Reader { image, fingers, which, .. } = reader;
     let side = side_of(scan);
     let Origin { place: number, version, next, .. } = scan.after;
     let word = LatchWord::from_raw(version);
@@ -97,7 +93,7 @@ fn begin(
     if let Some((leaf, index)) = recalled(image, fingers, which, scan.from, side) {
         return Ok((leaf, Some(index)));
     }
-    let leaf = locate(image, fingers, which, scan.from, me)?;
+    let leaf = reader.locate(scan.from)?;
     Ok((leaf, place(image.page(leaf.number), scan.from, side)))
 }
 

@@ -19,7 +19,7 @@ use super::{Seen, Which};
 use crate::image::Image;
 use crate::page::{self, Lines, LEAF};
 
-/// So many guesses, by the hash of the key: 96 KiB for each session that asks for neighbours.
+/// The number of guesses, found by the hash of the key: 96 KiB for each session that asks for neighbours.
 const SLOTS: usize = 8192;
 
 /// A guess.

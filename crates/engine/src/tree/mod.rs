@@ -10,6 +10,7 @@
 mod apply;
 mod count;
 mod entries;
+mod estimate;
 mod gaps;
 mod groups;
 mod probe;
@@ -39,15 +40,16 @@ use crate::proof;
 pub(crate) use apply::{apply, apply_found, apply_removal_to, apply_to, own_runs, removal_end};
 pub(crate) use count::count;
 pub(crate) use entries::{copy_entries, entries, index_after, side_of, Read};
+pub(crate) use estimate::estimate;
 pub(crate) use gaps::Aim;
 pub(crate) use groups::Groups;
 pub(crate) use probe::{aim_probe, meet_beside, meet_probe};
 pub(crate) use read::{
-    get, has_value, list_of, neighbour, pieces, pieces_at, place, presence, value_at, Neighbour, Visit,
-    Wanted,
+    get, has_value, list_of, neighbour, pieces, pieces_at, place, presence, value_at, Neighbour, Reader,
+    Seek, Visit, Wanted,
 };
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
-pub(crate) use structure::{copy_one, lower_root, merge, split, Halves, Merge};
+pub(crate) use structure::{copy_one, lower_root, merge, split, Copied, Halves, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
 
 /// Which of the two trees of a file.
@@ -98,14 +100,14 @@ impl Seen {
     }
 }
 
-/// So many misses in a row, and the finger is tried only every so many accesses.
+/// After this number of misses in a row the finger is tried only at one of so many accesses.
 const FINGER_TRIES: u32 = 8;
 
 /// After misses in a row, the remembered place in a leaf is tried only every so many accesses.
-const SPOT_TRIES: u32 = 4;
+const PLACE_TRIES: u32 = 4;
 
-/// Remembers the last two leaves that were accessed in each tree, and the place of the last `next` in one. Two:
-/// whoever works at both ends of something goes to and fro between them.
+/// Remembers the last two leaves that were accessed in each tree, and the place of the last `next` in one. Two leaves, since a
+/// queue is worked at both ends, in turns.
 #[derive(Default)]
 pub(crate) struct Fingers {
     leaf: [Cell<u32>; 2],
@@ -113,14 +115,14 @@ pub(crate) struct Fingers {
     other: [Cell<u32>; 2],
     /// How often in a row the finger was of no use.
     misses: Cell<u32>,
-    /// The leaf in which a key was found last, or its place, and that place.
+    /// The leaf in which a key was looked for last, and the place where it was found or would be.
     spot: Cell<(u32, u32)>,
-    /// How often in a row that told nothing.
+    /// How often in a row `spot` was of no use.
     strays: Cell<u32>,
     root: root::Root,
     /// Where the keys stood whose neighbours were asked for.
     gaps: gaps::Gaps,
-    /// So many bytes of a long value are read at once at most; 0: any.
+    /// The highest number of bytes of a long value that are read at once; 0: any.
     long: Cell<usize>,
     /// Leaf, its word, and the index of the record that `next` answered last.
     place: Cell<(u32, u64, usize)>,
@@ -161,7 +163,7 @@ impl Fingers {
         }
         let (number, at) = self.spot.get();
         let strays = self.strays.get();
-        if number == leaf && (strays < SPOT_TRIES || strays.is_multiple_of(SPOT_TRIES)) {
+        if number == leaf && (strays < PLACE_TRIES || strays.is_multiple_of(PLACE_TRIES)) {
             if let Some(found) = find_near(page, key, at as usize) {
                 self.strays.set(0);
                 self.spot.set((leaf, found.index as u32));
@@ -302,7 +304,7 @@ pub(crate) struct Descents<'a> {
     image: &'a Image,
     fingers: &'a Fingers,
     root: Seen,
-    /// It is no leaf.
+    /// Whether the root is no leaf.
     is_inner: bool,
 }
 
@@ -346,7 +348,8 @@ fn covering(image: &Image, which: Which, number: u32, key: &[u8], me: u16) -> Op
         return None;
     }
     let word = latch::load(image.latch(number));
-    // NB: who compares for itself has compared what it points at, whatever others have.
+    // NB: a process that only reads compares pages for itself: the leaf that it remembers has been compared, although
+    // nobody has marked it so.
     let is_there = word.state() == State::Tree || word.state() == State::Unproved && image.proofs.is_own();
     if !is_there || word.locked() && !(me != 0 && word.is_locked_by(me)) {
         return None;

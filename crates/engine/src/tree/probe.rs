@@ -3,10 +3,10 @@
 //!
 //! Deliberately absent: the check of the word. Until the leaf is latched with it, an answer may come from torn bytes.
 
-use perilune_store::{Look, Probe};
+use perilune_store::{Probe, ProbeTarget};
 
 use super::gaps::Aim;
-use super::read::key_beyond;
+use super::read::{key_beyond, Seek};
 use super::{locate, Fingers, Neighbour, Seen, Which};
 use crate::error::Attempt;
 use crate::image::Image;
@@ -15,10 +15,10 @@ use crate::page::{find, leaf_count, Found};
 /// Takes aim at a probe that is to be met.
 #[inline]
 pub(crate) fn aim_probe(image: &Image, fingers: &Fingers, probe: &Probe<'_>) -> Aim {
-    match probe.look {
-        // It comes at random: nothing is known of it.
-        Look::At => Aim::default(),
-        Look::AtOrNext | Look::Previous => fingers.gaps.aim(image, probe.key),
+    match probe.target {
+        // Keys that are looked at themselves come at random: there is no guess of their places.
+        ProbeTarget::At => Aim::default(),
+        ProbeTarget::AtOrNext | ProbeTarget::Previous => fingers.gaps.aim(image, probe.key),
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn meet_probe(
     aim: Aim,
 ) -> Attempt<(Seen, Found)> {
     let which = Which::Main;
-    if probe.look == Look::At {
+    if probe.target == ProbeTarget::At {
         let leaf = locate(image, fingers, which, probe.key, 0)?;
         return Ok((leaf, fingers.find(leaf.number, image.page(leaf.number), probe.key)));
     }
@@ -54,11 +54,11 @@ pub(crate) fn meet_beside(
     image: &Image,
     fingers: &Fingers,
     leaf: Seen,
-    look: Look,
+    target: ProbeTarget,
     scratch: &mut Vec<u8>,
 ) -> Attempt<Option<(Seen, usize)>> {
-    let side = if look == Look::Previous { Neighbour::Previous } else { Neighbour::Next };
-    if !key_beyond(image, leaf, (side, &[]), scratch)? {
+    let side = if target == ProbeTarget::Previous { Neighbour::Previous } else { Neighbour::Next };
+    if !key_beyond(image, leaf, Seek { from: &[], side, bound: &[] }, scratch)? {
         return Ok(None);
     }
     let beside = locate(image, fingers, Which::Main, scratch, 0)?;

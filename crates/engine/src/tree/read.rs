@@ -1,7 +1,12 @@
 //! Reading: a value, the neighbours of a key. Each function is one attempt.
 //!
-//! Every leaf passed is told to a [`Visit`] with the word under which it was read; at the end all of
-//! them are checked again, so that the answer is that of one moment.
+//! Problem: readers latch nothing, so what they read may change meanwhile, and a neighbour may lie in another leaf
+//! than the key. Idea: every leaf passed is told to a [`Visit`] with the latch word under which it was read. After
+//! the answer has been copied, all these words are checked again. If none has changed, the answer is that of one
+//! moment; else the attempt ends with `Restart`.
+//!
+//! Example: the next key behind the last of leaf 57 is the first of leaf 90. The answer counts only if both words
+//! are what they were.
 
 use std::ops::Range;
 
@@ -130,18 +135,56 @@ impl Neighbour {
     }
 }
 
+/// Who reads, and in which tree.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) image: &'a Image,
+    pub(crate) fingers: &'a Fingers,
+    pub(crate) which: Which,
+    /// The seat of whoever holds latches meanwhile; 0: nobody does.
+    pub(crate) me: u16,
+}
+
+/// A search for the neighbour of a key.
+#[derive(Clone, Copy)]
+pub(crate) struct Seek<'a> {
+    pub(crate) from: &'a [u8],
+    pub(crate) side: Neighbour,
+    /// What lies at or behind it is none; backwards, what lies before it. Empty: there is no bound.
+    pub(crate) bound: &'a [u8],
+}
+
+/// A record of a leaf, as that was met.
+#[derive(Clone, Copy)]
+struct Record {
+    leaf: Seen,
+    index: usize,
+}
+
+impl Reader<'_> {
+    /// The leaf that covers `key`.
+    #[inline(always)]
+    pub(super) fn locate(&self, key: &[u8]) -> Attempt<Seen> {
+        locate(self.image, self.fingers, self.which, key, self.me)
+    }
+
+    /// The page of a leaf that was met.
+    #[inline(always)]
+    pub(super) fn page(&self, leaf: Seen) -> &Page {
+        self.image.page(leaf.number)
+    }
+}
+
 /// Copies the value at `key` into `out`; false when there is none.
 #[inline]
 pub(crate) fn get(
-    image: &Image,
-    fingers: &Fingers,
-    which: Which,
+    reader: Reader<'_>,
     key: &[u8],
-    me: u16,
     out: &mut Vec<u8>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
-    let leaf = locate(image, fingers, which, key, me)?;
+    let Reader { image, fingers, .. } = reader;
+    let leaf = reader.locate(key)?;
     let found = fingers.find(leaf.number, image.page(leaf.number), key);
     out.clear();
     if found.equal {
@@ -234,15 +277,14 @@ fn first_into(
 /// Copies pieces of the value at `key` into `out`, the bytes of each range as far as there are such, and answers how many
 /// bytes the value has; None when there is none.
 pub(crate) fn pieces(
-    image: &Image,
-    fingers: &Fingers,
-    (which, key): (Which, &[u8]),
-    me: u16,
+    reader: Reader<'_>,
+    key: &[u8],
     pieces: &[Range<usize>],
     out: &mut Vec<u8>,
     visit: &mut impl Visit,
 ) -> Attempt<Option<usize>> {
-    let leaf = locate(image, fingers, which, key, me)?;
+    let Reader { image, fingers, .. } = reader;
+    let leaf = reader.locate(key)?;
     let found = fingers.find(leaf.number, image.page(leaf.number), key);
     out.clear();
     let mut bytes = None;
@@ -318,31 +360,19 @@ pub(crate) fn list_of(
 }
 
 /// Whether there is a value at `key`.
-pub(crate) fn has_value(
-    image: &Image,
-    fingers: &Fingers,
-    which: Which,
-    key: &[u8],
-    me: u16,
-    visit: &mut impl Visit,
-) -> Attempt<bool> {
-    let leaf = locate(image, fingers, which, key, me)?;
-    let found = find(image.page(leaf.number), key);
-    leaf.check(image)?;
+pub(crate) fn has_value(reader: Reader<'_>, key: &[u8], visit: &mut impl Visit) -> Attempt<bool> {
+    let leaf = reader.locate(key)?;
+    let found = find(reader.page(leaf), key);
+    leaf.check(reader.image)?;
     visit.visit_at(leaf, found);
     Ok(found.equal)
 }
 
 /// What lies at `key` and below it, if the leaf that covers it tells; None: what lies below may begin behind it.
 #[inline]
-pub(crate) fn presence(
-    image: &Image,
-    fingers: &Fingers,
-    which: Which,
-    key: &[u8],
-    me: u16,
-) -> Attempt<Option<Presence>> {
-    let leaf = locate(image, fingers, which, key, me)?;
+pub(crate) fn presence(reader: Reader<'_>, key: &[u8]) -> Attempt<Option<Presence>> {
+    let Reader { image, fingers, .. } = reader;
+    let leaf = reader.locate(key)?;
     let page = image.page(leaf.number);
     let found = fingers.find(leaf.number, page, key);
     let next = found.index + usize::from(found.equal);
@@ -354,26 +384,22 @@ pub(crate) fn presence(
 /// Copies the neighbour's key into `key`, and its value into `value` if given; false when there is none
 /// within `bound`. No leaf is visited that lies wholly outside.
 #[inline]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn neighbour(
-    image: &Image,
-    fingers: &Fingers,
-    which: Which,
-    from: &[u8],
-    side: Neighbour,
-    bound: &[u8],
-    me: u16,
+    reader: Reader<'_>,
+    seek: Seek<'_>,
     key: &mut Vec<u8>,
     mut value: Option<Wanted<'_>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
+    let Reader { image, fingers, which, .. } = reader;
+    let Seek { from, side, bound } = seek;
     if side.ends_before(from, bound) {
         return Ok(false);
     }
     if let Some((leaf, index)) = recalled(image, fingers, which, from, side) {
-        return answer(image, fingers, leaf, index, (side, bound), key, value, visit);
+        return answer(reader, Record { leaf, index }, seek, key, value, visit);
     }
-    let mut leaf = locate(image, fingers, which, from, me)?;
+    let mut leaf = reader.locate(from)?;
     let mut index = place(image.page(leaf.number), from, side);
     if let Some(index) = index.filter(|_| side != Neighbour::Next) {
         let below = index + usize::from(side == Neighbour::Previous);
@@ -385,16 +411,8 @@ pub(crate) fn neighbour(
             for earlier in &passed {
                 earlier.check(image)?;
             }
-            let found = answer(
-                image,
-                fingers,
-                leaf,
-                index,
-                (side, bound),
-                key,
-                value.as_mut().map(Wanted::again),
-                visit,
-            )?;
+            let value = value.as_mut().map(Wanted::again);
+            let found = answer(reader, Record { leaf, index }, seek, key, value, visit)?;
             for earlier in &passed {
                 earlier.check(image)?;
                 visit.visit(*earlier);
@@ -402,7 +420,7 @@ pub(crate) fn neighbour(
             return Ok(found);
         }
         passed.push(leaf);
-        match beyond(image, leaf, (side, bound), which, me, key)? {
+        match beyond(reader, leaf, seek, key)? {
             Some(next) => leaf = next,
             None => {
                 for earlier in &passed {
@@ -433,14 +451,13 @@ pub(crate) fn place(page: &Page, from: &[u8], side: Neighbour) -> Option<usize> 
 
 /// The leaf beside `leaf`, or None at the edge of the tree or the bound. `scratch` is overwritten.
 pub(super) fn beyond(
-    image: &Image,
+    reader: Reader<'_>,
     leaf: Seen,
-    (side, bound): (Neighbour, &[u8]),
-    which: Which,
-    me: u16,
+    seek: Seek<'_>,
     scratch: &mut Vec<u8>,
 ) -> Attempt<Option<Seen>> {
-    if !key_beyond(image, leaf, (side, bound), scratch)? {
+    let Reader { image, which, me, .. } = reader;
+    if !key_beyond(image, leaf, seek, scratch)? {
         return Ok(None);
     }
     let next = descend(image, which, scratch, me)?;
@@ -456,7 +473,7 @@ pub(super) fn beyond(
 pub(super) fn key_beyond(
     image: &Image,
     leaf: Seen,
-    (side, bound): (Neighbour, &[u8]),
+    Seek { side, bound, .. }: Seek<'_>,
     key: &mut Vec<u8>,
 ) -> Attempt<bool> {
     let page = image.page(leaf.number);
@@ -531,17 +548,15 @@ fn beside(
 
 /// Copies record `index` out and remembers the place; false if it lies outside the bound.
 #[inline]
-#[allow(clippy::too_many_arguments)]
 fn answer(
-    image: &Image,
-    fingers: &Fingers,
-    leaf: Seen,
-    index: usize,
-    (side, bound): (Neighbour, &[u8]),
+    reader: Reader<'_>,
+    record: Record,
+    Seek { side, bound, .. }: Seek<'_>,
     key: &mut Vec<u8>,
     value: Option<Wanted<'_>>,
     visit: &mut impl Visit,
 ) -> Attempt<bool> {
+    let (Reader { image, fingers, .. }, Record { leaf, index }) = (reader, record);
     page::leaf_key(image.page(leaf.number), index, key);
     if !side.is_within(key, bound) {
         leaf.check(image)?;

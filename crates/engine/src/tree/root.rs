@@ -18,8 +18,8 @@ use super::{Page, Seen};
 use crate::image::Image;
 use crate::page::{self, find_child, inner_count, InnerSlots};
 
-/// So many searches of an unchanged root for each of its slots, and it is digested, which costs as much as one search a slot;
-/// where that was of no use, again after twice as many.
+/// A root is digested when it has stayed unchanged for so many searches for each of its slots. A digest costs as much as one
+/// search for each slot. If it was of no use, the next one is made after twice as many searches.
 const USES_PER_SLOT: usize = 4;
 
 /// Fewer separators are searched as fast in the page.
@@ -37,7 +37,7 @@ struct State {
     digest: Digest,
 }
 
-/// Of separators side by side that begin alike.
+/// Heads and children of neighbouring separators that begin alike.
 #[derive(Default)]
 struct Digest {
     prefix: Vec<u8>,
@@ -108,7 +108,7 @@ fn head(key: &[u8], prefix: usize) -> u64 {
 }
 
 impl Digest {
-    /// Of the largest part of ascending separators around `key` whose heads are mostly of one separator each.
+    /// The digest of the largest part of ascending separators around `key` in which most heads belong to one separator only.
     fn of(separators: &[Vec<u8>], key: &[u8], child: impl Fn(usize) -> u32) -> Digest {
         let Range { start: mut low, end: mut high } = 0..separators.len();
         while high - low >= SLOTS_MIN {

@@ -1,15 +1,19 @@
-//! Writing a run of ascending keys: as many as belong to one leaf by one latch, one record, one step.
+//! Writing a run of ascending keys, leaf by leaf: the keys of a run that belong to one leaf cost one latch, one
+//! record and one step together.
+//!
+//! Example: of 1,000 pairs the first 40 belong to leaf 57 and fit it. One attempt writes them and answers
+//! `Done(40)`; the caller goes on with the rest. Such a part of a run is a *chunk*.
 //!
 //! Invariants
-//! - A chunk is what a single write is, of many keys: published at once, applied in one step; the
-//!   next chunk is another operation.
-//! - The keys of a run ascend strictly, its values lie inline. Those of a chunk lie in the fences of
-//!   its leaf and fit it, and the values that they replace lie inline, too.
-//! - Where keys go to the end of a leaf only its head and slots are saved: what lies between slots and
-//!   heap is nothing yet.
+//! - A chunk is published at once and applied in one step, as a single write is. The next chunk is another
+//!   operation.
+//! - The keys of a run ascend strictly, and its values lie inline. Those of a chunk lie in the fences of its leaf
+//!   and fit it, and the values that they replace lie inline, too.
+//! - Where keys go to the end of a leaf only the page's head and slots are saved: what lies between slots and heap
+//!   is nothing yet.
 //!
-//! What if we are killed? As in `write`: before the publication nothing has happened; after it repair
-//! takes back the half step and applies the whole record.
+//! What if we are killed? As in `write`: before the publication nothing has happened; after it repair takes back
+//! the half step and applies the whole record.
 //!
 //! Deliberately absent: sorting, values in runs of pages, repeating (`access`).
 

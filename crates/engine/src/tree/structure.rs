@@ -1,13 +1,21 @@
-//! Structure changes: first-touch copies, splits, merges, a lower root. Never logged, each atomic.
+//! Structure changes: copies of pages of an earlier generation, splits, merges, a lower root. Never logged, each
+//! atomic.
 //!
-//! All go the same way: take fresh pages under no latch; latch parent and pages top-down, trying only;
-//! begin the step; read the epoch and require that every existing page to be modified was born in it;
-//! publish (with no record); save, build, modify; phase DONE decides; give fresh pages and dead ones
-//! their words; end the step; release the rest.
+//! Problem: such a change touches two or three pages and perhaps the root's number, and its process may be killed
+//! between any two stores. Idea: what is there is saved in the undo area before it is changed; one store, phase
+//! DONE, decides whether repair takes the change back or finishes it.
 //!
-//! What if we are killed? In phase CHANGING repair restores pages and shared words and frees the fresh
-//! pages; in phase DONE it finishes the words. The epoch is read after the last latch and no further
-//! existing page is touched, so every change belongs to one generation.
+//! All go the same way: take fresh pages, under no latch; latch the parent and the pages top-down, all or none;
+//! begin the step; read the epoch, and require that every existing page to be modified was born in its generation;
+//! publish, with no record; save, build, modify; store phase DONE; give fresh pages and dead ones their words; end
+//! the step; release the rest.
+//!
+//! Example: leaf 57 is full. Page 90 is taken and gets the upper half, 57 keeps the lower half, their parent gets a
+//! separator and the child 90. A root that has only one child left gives its place to that child: the lower root.
+//!
+//! What if we are killed? In phase CHANGING repair restores pages and shared words and frees the fresh pages; in
+//! phase DONE it finishes the words. The epoch is read after the last latch and no further existing page is
+//! touched, so every change belongs to one generation.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -97,17 +105,24 @@ fn set_root(seat: &Seat, which: Which, old: Seen, number: u32, generation: u32) 
     image.control(which.root_word()).store(number.into(), Release);
 }
 
-/// Copies the highest page of an earlier generation on the path to `key`; false when there is none
+/// A page that was copied, as it was, and the one in its place, which says the same, as it is now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copied {
+    pub(crate) old: Seen,
+    pub(crate) new: Seen,
+}
+
+/// Copies the highest page of an earlier generation on the path to `key`; none when there is none
 /// down to `level`.
 ///
 /// # Errors
 /// `Restart`, `Busy`, `Lease`, `Fail`.
-pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<bool> {
+pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<Option<Copied>> {
     seat.begin_structure();
     let steps = path(&seat.image, Which::Main, key, level)?;
     let generation = seat.image.generation();
     let Some(depth) = steps.iter().position(|step| seat.image.life(step.at.number).born != generation) else {
-        return Ok(false);
+        return Ok(None);
     };
     let fresh = seat.take_fresh()?;
     let old = steps[depth].at;
@@ -123,7 +138,7 @@ pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<bool> {
     let copy = seat.image.page(fresh);
     words::copy(seat.image.page(old.number), copy);
     page::put_identity(copy, fresh, generation);
-    seat.bear(fresh, generation);
+    seat.note_birth(fresh, generation);
     match parent {
         Some(Step { at, index }) => {
             let save = &mut PageUndo { seat, number: at.number };
@@ -132,9 +147,11 @@ pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<bool> {
         None => set_root(seat, Which::Main, old, fresh, generation),
     }
     seat.note_stale(old.number);
+    // NB: told while it is held: as soon as it is not, others may change it.
+    let copied = Copied { old, new: to_be_released(seat, fresh, old.word.version()) };
     finish(seat, generation, old.word.version(), &modified);
     seat.count(Counter::Copies);
-    Ok(true)
+    Ok(Some(copied))
 }
 
 /// A page that was split, as it was, and the two in its place, which together say the same, as they are now.
@@ -204,27 +221,25 @@ pub(crate) fn split(
     }
     page::store(&halves.left, page, &mut PageUndo { seat, number: old.number });
     // NB: told while both are held: as soon as they are not, others may change them.
-    let halves = halves_of(seat, old, right);
+    let version = old.word.version();
+    let [left, right] = [old.number, right].map(|number| to_be_released(seat, number, version));
+    let halves = Halves { old, left, right };
     finish(seat, generation, old.word.version(), &latched);
     seat.count(Counter::Splits);
     Ok(halves)
 }
 
-/// What [`finish`] is about to make of a page that was split and the fresh page beside it, both held.
-fn halves_of(seat: &Seat, old: Seen, right: u32) -> Halves {
-    let version = old.word.version();
-    let released = |number: u32| {
-        let word = latch::load(seat.image.latch(number));
-        Seen { number, word: LatchWord::unlocked(State::Tree, word.version().max(version) + 1) }
-    };
-    Halves { old, left: released(old.number), right: released(right) }
+/// What [`finish`] is about to make of a page that is held, of a change of versions from `least` on.
+fn to_be_released(seat: &Seat, number: u32, least: u64) -> Seen {
+    let word = latch::load(seat.image.latch(number));
+    Seen { number, word: LatchWord::unlocked(State::Tree, word.version().max(least) + 1) }
 }
 
 /// Stores a new page's bytes into a fresh page.
 fn build_right(seat: &Seat, number: u32, built: &page::Page, generation: u32) {
     page::put_identity(built, number, generation);
     page::store(built, seat.image.page(number), &mut NoSave);
-    seat.bear(number, generation);
+    seat.note_birth(number, generation);
 }
 
 /// What has come of an attempt to merge a page with a neighbour.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use perilune_shm::latch::{self, State};
 use perilune_shm::region::Region;
 use perilune_store::{Presence, Span};
 
-use super::{Neighbour, Wanted, Which};
+use super::{Neighbour, Seek, Wanted, Which};
 use crate::access::Access;
 use crate::image::layout::{control, Owner};
 use crate::image::{Home, Image};
@@ -104,20 +103,44 @@ fn compare_all(access: &Access, which: Which, model: &BTreeMap<Vec<u8>, Vec<u8>>
     let (mut key, mut value, mut from) = (Vec::new(), Vec::new(), Vec::new());
     for (expected_key, expected_value) in model {
         assert!(access
-            .neighbour(which, &from, Neighbour::Next, &[], &mut key, Some(Wanted::whole(&mut value)), &mut ())
+            .neighbour(
+                which,
+                Seek { from: &from, side: Neighbour::Next, bound: &[] },
+                &mut key,
+                Some(Wanted::whole(&mut value)),
+                &mut ()
+            )
             .unwrap());
         assert_eq!(&key, expected_key);
         assert_eq!(&value, expected_value);
         from.clone_from(&key);
     }
-    assert!(!access.neighbour(which, &from, Neighbour::Next, &[], &mut key, None, &mut ()).unwrap());
+    assert!(!access
+        .neighbour(which, Seek { from: &from, side: Neighbour::Next, bound: &[] }, &mut key, None, &mut ())
+        .unwrap());
     let mut from = vec![0xff];
     for expected_key in model.keys().rev() {
-        assert!(access.neighbour(which, &from, Neighbour::Previous, &[], &mut key, None, &mut ()).unwrap());
+        assert!(access
+            .neighbour(
+                which,
+                Seek { from: &from, side: Neighbour::Previous, bound: &[] },
+                &mut key,
+                None,
+                &mut ()
+            )
+            .unwrap());
         assert_eq!(&key, expected_key);
         from.clone_from(&key);
     }
-    assert!(!access.neighbour(which, &from, Neighbour::Previous, &[], &mut key, None, &mut ()).unwrap());
+    assert!(!access
+        .neighbour(
+            which,
+            Seek { from: &from, side: Neighbour::Previous, bound: &[] },
+            &mut key,
+            None,
+            &mut ()
+        )
+        .unwrap());
 }
 
 /// Counts between random keys, from either end, up to a number.
@@ -366,12 +389,14 @@ fn a_count_is_that_of_one_moment() {
     for key in 0..KEYS {
         access.set(Which::Main, &(2 * key as u32).to_be_bytes(), &[7; 60]).unwrap();
     }
-    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let counting = scope.spawn(|| {
-            let access = Access::new(Seat::new(image.clone(), 2));
+        // Gone at the end of this block, by a failure too: then who counts ends.
+        let moving = Arc::new(());
+        let (is_moving, image) = (Arc::downgrade(&moving), image.clone());
+        let counting = scope.spawn(move || {
+            let access = Access::new(Seat::new(image, 2));
             let mut rounds = 0;
-            while !is_over.load(Relaxed) || rounds < 10 {
+            while is_moving.strong_count() > 0 || rounds < 10 {
                 for backwards in [false, true] {
                     let span = Span { low: &[0], high: &[0xff], backwards, most: u64::MAX };
                     assert_eq!(access.count(Which::Main, &span, &mut Vec::new(), &mut ()).unwrap(), KEYS);
@@ -397,7 +422,7 @@ fn a_count_is_that_of_one_moment() {
             moved.unwrap();
             places[at] = new;
         }
-        is_over.store(true, Relaxed);
+        drop(moving);
         counting.join().unwrap();
     });
 }
@@ -424,10 +449,32 @@ fn what_is_remembered_is_no_more_than_a_guess() {
             0 => (&low, Neighbour::AtOrNext, &high),
             _ => (&high, Neighbour::Previous, &low),
         };
-        let is_found = reader.neighbour(Which::Main, from, side, bound, &mut found, None, &mut ()).unwrap();
+        let is_found =
+            reader.neighbour(Which::Main, Seek { from, side, bound }, &mut found, None, &mut ()).unwrap();
         assert_eq!((is_there, is_found), (there[wanted], there[wanted]), "{wanted} in {round}");
         assert!(!is_found || found == at);
         digested += usize::from(reader.fingers.root.tells(&at));
     }
     assert!(digested > 1_000, "{digested}");
+}
+
+#[test]
+fn an_estimate_is_near_the_truth_and_exact_in_a_leaf() {
+    let image = scratch(4_000);
+    let access = Access::new(Seat::new(Arc::clone(&image), 1));
+    let key = |number: u32| format!("k{number:06}").into_bytes();
+    let about = |low: u32, high: u32| {
+        access.read(|| super::estimate(&image, Which::Main, &key(low), &key(high))).unwrap()
+    };
+    assert_eq!(about(0, 10), 0, "of an empty tree");
+    (0..20_000_u32).for_each(|number| {
+        access.set(Which::Main, &key(number * 7_919 % 20_000), b"some value").map(drop).unwrap();
+    });
+    for (low, high) in [(0, 20_000), (3_000, 9_000), (10, 2_000), (19_000, 20_000), (500, 15_500)] {
+        let (found, truth) = (about(low, high) as f64, f64::from(high - low));
+        assert!((0.5..2.0).contains(&(found / truth)), "{low}..{high}: {found}");
+    }
+    assert_eq!((about(7, 7), about(9, 3)), (0, 0));
+    let exact = (0..19_990).filter(|low| about(*low, low + 4) == 4).count();
+    assert!(exact > 15_000, "{exact} of 19,990 lie in one leaf");
 }

@@ -1,8 +1,12 @@
-//! Writing one key: latch its leaf, read the epoch, decide, publish the record, apply, release.
+//! Writing one key: latch its leaf, read the epoch, decide, publish the record, apply, release. One attempt.
 //!
-//! What if we are killed? Before the publication: repair releases the leaf, nothing has happened.
-//! After: repair undoes the half step, applies the record, releases the leaf; it has happened. The
-//! order of the last steps (applied, then release) is fixed: else repair would re-apply over newer data.
+//! What is to be done is published before it is done: the record in the session's ring says which value the key is
+//! to have. From then on it has happened, though the leaf still holds the old value; the latch keeps everybody from
+//! seeing that.
+//!
+//! What if we are killed? Before the publication: repair releases the leaf, nothing has happened. After: repair
+//! undoes the half step, applies the record, releases the leaf; it has happened. The order of the last steps
+//! (applied, then release) is fixed: else repair would re-apply over newer data.
 
 use perilune_shm::words;
 use perilune_store::{Change, Decision, UpdateBuffer};
@@ -23,13 +27,13 @@ pub(crate) enum Action<'a> {
     /// The key gets this value; `big`: it is a list of runs.
     Set { value: &'a [u8], big: bool },
     /// The key gets this value, which lies inline, if it has one or no key lies between it and `end`.
-    SetIfAlone { value: &'a [u8], end: &'a [u8] },
+    SetUnlessParent { value: &'a [u8], end: &'a [u8] },
     /// The key's value goes.
     Remove,
     /// A function of the value decides.
     Update(&'a mut Change<'a>),
     /// Makes a new value of the old one, if the key has a value or no key behind it begins with it.
-    UpdateIfAlone(&'a mut Change<'a>),
+    UpdateUnlessParent(&'a mut Change<'a>),
     /// The value becomes `new` if it is `expected`; both lie inline.
     Swap { expected: Option<&'a [u8]>, new: Option<&'a [u8]> },
 }
@@ -101,7 +105,7 @@ fn write_latched(
     };
     let (value, big) = match action {
         Action::Set { value, big } => (*value, *big),
-        Action::SetIfAlone { value, .. } => (*value, false),
+        Action::SetUnlessParent { value, .. } => (*value, false),
         Action::Swap { new, .. } => (new.unwrap_or(&[]), false),
         _ => (&buffer[..len], false),
     };
@@ -165,16 +169,18 @@ fn decide(
     match action {
         Action::Set { .. } => Ok(Some((Kind::Set, 0))),
         // What lies between would stand in this leaf, behind the key's place, if the leaf covers the end.
-        Action::SetIfAlone { end, .. } => {
+        Action::SetUnlessParent { end, .. } => {
             let alone =
                 found.equal || page::contains(page, end) && page::find(page, end).index == found.index;
             Ok(alone.then_some((Kind::Set, 0)))
         }
         Action::Remove => Ok(Some((Kind::Remove, 0))),
-        Action::UpdateIfAlone(_) if !found.equal && page::leads(page, found.index, key) != Some(false) => {
+        Action::UpdateUnlessParent(_)
+            if !found.equal && page::leads(page, found.index, key) != Some(false) =>
+        {
             Ok(None)
         }
-        Action::Update(change) | Action::UpdateIfAlone(change) => {
+        Action::Update(change) | Action::UpdateUnlessParent(change) => {
             let mut current = [0; 64];
             let current =
                 if found.equal { Some(beginning(image, page, found.index, &mut current)?) } else { None };

@@ -13,7 +13,7 @@
 //! What if we are killed? Before step 4 nothing has happened: repair releases the latches and frees the runs. After it
 //! repair applies the whole record again.
 //!
-//! Deliberately absent: reads (`reads`), writes that are not committed yet (`overlay`), brief transactions (`brief`).
+//! Deliberately absent: reads (`reads`), writes that are not committed yet (`overlay`), one-shot transactions (`one_shot`).
 
 use std::time::{Duration, Instant};
 
@@ -165,10 +165,14 @@ impl Access {
             match (stop, at) {
                 (Stop::Fail(error), _) => return Err(error),
                 (stop @ (Stop::Busy(_) | Stop::Restart), _) => {
-                    patience.tire();
+                    patience.sleep_next();
                     patience.wait_for_stop(&self.seat, stop)?;
                 }
                 (Stop::Stale, _) => return Ok(None),
+                (Stop::Lease, None) if !self.seat.limit().may_be_alone => {
+                    let what = "pages written by a transaction that never takes exclusive mode";
+                    return Err(Error::LimitReached { what, limit: COMMIT_LEAVES_MAX as u64 });
+                }
                 (Stop::Lease, None) if txn.lease.is_none() => {
                     // Too many leaves: the apply runs alone.
                     txn.lease = take_lease(&self.seat, 0, deadline)?;
@@ -225,7 +229,7 @@ impl Access {
         let seq = held.leaves.iter().map(|leaf| self.version(*leaf)).max().unwrap_or(0);
         self.seat.set_seq(seq);
         loop {
-            self.seat.head_record((epoch.generation, epoch.flush), ops, record, len);
+            self.seat.head_record(epoch.generation, epoch.flush, ops, record, len);
             if self.seat.publish(len) {
                 break;
             }

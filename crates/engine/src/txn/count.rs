@@ -1,4 +1,4 @@
-//! Counting: alone, in a transaction, in a brief one.
+//! Counting: alone, in a transaction, in a one-shot one.
 //!
 //! Invariants
 //! - A count is one query of the read set: what others do within its span is no conflict as long as the answer stays.

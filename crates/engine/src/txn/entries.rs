@@ -8,7 +8,7 @@
 //! - A reading ends before the first key that the transaction has written itself, and so is of the tree alone. Where it has
 //!   removed a prefix, or written over parts of long values, entries are read one by one.
 //!
-//! Deliberately absent: those single entries (`neighbours`, `brief`).
+//! Deliberately absent: those single entries (`neighbours`, `one_shot`).
 
 use std::borrow::Cow;
 

@@ -41,12 +41,41 @@ impl Kept {
 impl Transaction {
     /// Takes what it has read, to be kept; None if that is not all noted.
     pub(crate) fn keep_reads(&mut self, access: &Access) -> Option<KeptReads> {
+        self.take_reads(access, Reads::settle)
+    }
+
+    /// As [`Transaction::keep_reads`], with all that adding to it needs.
+    pub(crate) fn suspend(&mut self, access: &Access) -> Option<KeptReads> {
+        self.take_reads(access, |_| ())
+    }
+
+    /// Goes on from what was suspended, as if this transaction had read it.
+    ///
+    /// # Errors
+    /// `Invalid` for what was kept of another database, or is not this one's alone.
+    pub(crate) fn resume(&mut self, access: &Access, kept: KeptReads) -> Result<()> {
+        let kept = kept.into_reads().downcast::<Kept>().ok().and_then(Arc::into_inner);
+        let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.image, &access.seat.image)) else {
+            return Err(Error::Invalid(
+                "what was read elsewhere, or is kept for others, cannot go on here".into(),
+            ));
+        };
+        if self.reads.leaf_count() > 0 {
+            return Err(Error::Invalid(
+                "a transaction that has read already goes on from nothing else".into(),
+            ));
+        }
+        self.reads = kept.reads.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(())
+    }
+
+    fn take_reads(&mut self, access: &Access, settle: impl FnOnce(&mut Reads)) -> Option<KeptReads> {
         let is_lost = self.has_lost_lease() && self.validate(access).is_err();
         if self.doomed || self.unnoted || is_lost {
             return None;
         }
         let mut reads = std::mem::take(&mut self.reads);
-        reads.settle();
+        settle(&mut reads);
         let bytes = reads.bytes();
         let kept = Kept { image: Arc::clone(&access.seat.image), reads: Mutex::new(reads) };
         Some(KeptReads::new(Arc::new(kept), bytes))
@@ -167,6 +196,32 @@ mod tests {
         let kept = kept.reads().downcast::<Kept>().unwrap();
         let bytes = kept.locked().bytes();
         assert!(bytes < 300_000, "{bytes}");
+    }
+
+    #[test]
+    fn a_transaction_goes_on_from_what_was_suspended() {
+        let (one, other, _) = bench();
+        let (mut value, mut txn) = (Vec::new(), Transaction::new());
+        assert!(one.txn_get(&mut txn, Main, &key(20), &mut value).unwrap());
+        for number in 1..2_000 {
+            let kept = txn.suspend(&one).expect("all is noted");
+            txn = Transaction::new();
+            txn.resume(&one, kept).unwrap();
+            assert!(one.txn_get(&mut txn, Main, &key(number), &mut value).unwrap());
+            txn.validate(&one).unwrap();
+        }
+        // What lies beside it may change, and it does not grow by being asked again.
+        other.set(Main, &key(3_000), b"x").unwrap();
+        txn.validate(&one).unwrap();
+        let bytes = txn.reads.bytes();
+        (1..2_000).for_each(|number| _ = one.txn_get(&mut txn, Main, &key(number), &mut value).unwrap());
+        assert!(txn.reads.bytes() <= 2 * bytes, "{bytes}");
+        let kept = txn.suspend(&one).unwrap();
+        other.set(Main, &key(20), b"x").unwrap();
+        let mut txn = Transaction::new();
+        txn.resume(&one, kept.clone()).unwrap_err();
+        txn.resume(&one, kept).unwrap();
+        assert!(matches!(txn.validate(&one), Err(Error::Conflict)));
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn a_leaf_that_has_given_a_key_away_is_to_be_met_again() {
     held.release_unchanged();
     drop(operation);
     let pairs: Vec<(&[u8], &[u8])> = ops.iter().map(|op| (op.key, op.value)).collect();
-    assert!(one.set_all_if_alone(&pairs).unwrap());
+    assert!(one.set_all_unless_parents(&pairs).unwrap());
     assert_eq!(value(&other, &keys[1]).as_deref(), Some(&b"new"[..]));
 }
 

@@ -13,13 +13,10 @@
 //! What if we are killed? Before the record is published: nothing has happened. After: repair applies
 //! the whole record again. The lease of the dead is taken by whoever waits for it.
 
-mod brief;
-#[cfg(test)]
-mod brief_tests;
 mod commit;
+mod conditional;
 mod count;
 mod entries;
-mod few;
 mod kept;
 mod latched;
 #[cfg(test)]
@@ -28,12 +25,15 @@ mod memo;
 #[cfg(test)]
 mod model_tests;
 mod neighbours;
+mod one_shot;
+#[cfg(test)]
+mod one_shot_tests;
 mod overlay;
 mod patches;
+mod places;
+mod probed;
 mod reads;
 mod room;
-mod several;
-mod spots;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -43,18 +43,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use perilune_store::{copy_pieces, Error, Result};
+use perilune_store::{copy_pieces, Error, Result, TransactionOptions};
 
 use crate::access::Access;
 use crate::control::{take_lease, Lease};
 use crate::limits::{LEASE_WAIT_READING, READ_LEAVES_MAX, READ_LEAVES_NOTED, TRIES_BEFORE_LEASE};
 use crate::session::{Counter, Limit};
 use crate::tree::{Seen, Which};
-pub(crate) use brief::Brief;
-pub(crate) use few::FewDraft;
 use kept::Kept;
 use memo::Memo;
+pub(crate) use one_shot::OneShot;
 use overlay::{Lookup, Overlay};
+pub(crate) use probed::ProbedDraft;
 use reads::{digest, piece_digest, Ask, Reads};
 
 /// A transaction under way.
@@ -175,6 +175,10 @@ impl Transaction {
             return Ok(());
         }
         if self.reads.leaf_count() > READ_LEAVES_MAX && !access.seat.image.read_only {
+            if !access.seat.limit().may_be_alone {
+                let what = "pages read by a transaction that never takes exclusive mode";
+                return Err(Error::LimitReached { what, limit: READ_LEAVES_MAX as u64 });
+            }
             // Passes over ever more leaves would cost their square: go on alone, longer each time.
             self.class += 1;
             let deadline = Instant::now() + LEASE_WAIT_READING;
@@ -341,11 +345,22 @@ pub(crate) struct Series {
     deadline: Instant,
     tries: u32,
     losses: u64,
+    /// Exclusive mode from the first try on.
+    exclusive: bool,
+    /// Never exclusive mode: it fails instead.
+    gives_up: bool,
 }
 
 impl Series {
     pub(crate) fn new(limit: Duration) -> Series {
-        Series { limit, deadline: Instant::now() + limit, tries: 0, losses: 0 }
+        let (deadline, exclusive, gives_up) = (Instant::now() + limit, false, false);
+        Series { limit, deadline, tries: 0, losses: 0, exclusive, gives_up }
+    }
+
+    /// With exclusive mode as the options say.
+    pub(crate) fn with(self, options: &TransactionOptions) -> Series {
+        let exclusive = options.exclusive && !options.read_only;
+        Series { exclusive, gives_up: options.never_exclusive, ..self }
     }
 
     /// When the series ends.
@@ -355,7 +370,8 @@ impl Series {
 
     /// How long it waits for others whose waits are limited so.
     pub(crate) fn limit_of(&self, limit: Limit) -> Limit {
-        Limit { transaction: Some(self.limit), ..limit.until(Some(self.deadline)) }
+        let until = limit.until(Some(self.deadline));
+        Limit { transaction: Some(self.limit), may_be_alone: !self.gives_up, ..until }
     }
 
     /// How often it has failed.
@@ -368,7 +384,7 @@ impl Series {
     /// # Errors
     /// `TransactionTimeout`.
     pub(crate) fn lease(&self, access: &Access) -> Result<Option<Lease>> {
-        if self.tries < TRIES_BEFORE_LEASE || access.seat.image.read_only {
+        if !self.exclusive && self.tries < TRIES_BEFORE_LEASE || access.seat.image.read_only {
             return Ok(None);
         }
         match take_lease(&access.seat, self.losses, self.deadline)? {
@@ -380,12 +396,15 @@ impl Series {
     /// Notes a failure and backs off for a moment.
     ///
     /// # Errors
-    /// `TransactionTimeout` after the deadline.
+    /// `TransactionTimeout` after the deadline; `Conflict` if the next try would need exclusive mode and is not to have it.
     pub(crate) fn failed(&mut self, access: &Access, lost_lease: bool) -> Result<()> {
         access.seat.count(Counter::Conflicts);
         self.tries += 1;
         self.losses += u64::from(lost_lease);
         self.in_time()?;
+        if self.gives_up && self.tries >= TRIES_BEFORE_LEASE {
+            return Err(Error::Conflict);
+        }
         for _ in 0..self.tries.min(6) * 40 {
             perilune_shm::platform::spin_pause();
         }

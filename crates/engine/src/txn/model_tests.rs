@@ -11,7 +11,7 @@ use crate::image::Image;
 use crate::limits::INLINE_MAX;
 use crate::session::Seat;
 use crate::tree::tests::scratch;
-use crate::tree::{Neighbour, Wanted, Which};
+use crate::tree::{Neighbour, Seek, Wanted, Which};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -64,7 +64,13 @@ fn content(image: &Arc<Image>) -> Map {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let side = Neighbour::Next;
         if !access
-            .neighbour(Which::Main, &from, side, &[], &mut key, Some(Wanted::whole(&mut value)), &mut ())
+            .neighbour(
+                Which::Main,
+                Seek { from: &from, side, bound: &[] },
+                &mut key,
+                Some(Wanted::whole(&mut value)),
+                &mut (),
+            )
             .unwrap()
         {
             return map;
@@ -138,7 +144,7 @@ fn look(access: &Access, txn: &mut Transaction, map: &Map, random: &mut Random) 
         let wants_value = random.below(2) == 0;
         let into = wants_value.then_some(&mut value);
         let is_there = access
-            .txn_neighbour(txn, Which::Main, from, side, bound, &mut found, into.map(Wanted::whole))
+            .txn_neighbour(txn, Which::Main, Seek { from, side, bound }, &mut found, into.map(Wanted::whole))
             .unwrap();
         let expected = neighbour(map, from, side, bound);
         assert_eq!(is_there, expected.is_some(), "{side:?} {from:?} {bound:?}");

@@ -13,7 +13,7 @@ use super::reads::{digest, Ask};
 use super::Transaction;
 use crate::access::Access;
 use crate::limits::UPDATE_BYTES;
-use crate::tree::{removal_end, Neighbour, Wanted, Which};
+use crate::tree::{removal_end, Neighbour, Seek, Wanted, Which};
 
 /// Values from so many bytes on are not remembered.
 const MEMO_BYTES: usize = UPDATE_BYTES;
@@ -24,17 +24,15 @@ impl Access {
     ///
     /// # Errors
     /// `Conflict`.
-    #[allow(clippy::too_many_arguments)]
     pub(crate) fn txn_neighbour(
         &self,
         txn: &mut Transaction,
         which: Which,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
+        seek: Seek<'_>,
         key: &mut Vec<u8>,
         mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
+        let Seek { from, side, bound } = seek;
         if txn.doomed {
             return Err(Error::Conflict);
         }
@@ -49,7 +47,7 @@ impl Access {
             }
         }
         if side != Neighbour::AtOrNext {
-            return self.nearest(txn, which, from, side, bound, key, value);
+            return self.nearest(txn, which, seek, key, value);
         }
         if let Some(place) = txn.memo.recall(which, from, bound) {
             let Some(answer) = place.answer() else { return Ok(false) };
@@ -65,7 +63,7 @@ impl Access {
                 return Ok(true);
             }
         }
-        let found = self.nearest(txn, which, from, side, bound, key, value.as_mut().map(Wanted::again))?;
+        let found = self.nearest(txn, which, seek, key, value.as_mut().map(Wanted::again))?;
         // NB: of a long value it may be a part.
         let value = value.as_ref().map(Wanted::copied).filter(|value| found && value.len() < MEMO_BYTES);
         txn.memo.keep(which, [from, bound], found.then_some(&key[..]), value);
@@ -73,19 +71,16 @@ impl Access {
     }
 
     /// The nearest key of the tree and the overlay.
-    #[allow(clippy::too_many_arguments)]
     fn nearest(
         &self,
         txn: &mut Transaction,
         which: Which,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
+        seek: Seek<'_>,
         key: &mut Vec<u8>,
         mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
-        let found =
-            self.tree_neighbour(txn, which, from, side, bound, key, value.as_mut().map(Wanted::again))?;
+        let Seek { from, side, bound } = seek;
+        let found = self.tree_neighbour(txn, which, seek, key, value.as_mut().map(Wanted::again))?;
         txn.overlay.arrange(which);
         let own = txn.overlay.neighbour(which, from, side).filter(|own| side.is_within(own, bound));
         let Some(own) = own else { return Ok(found) };
@@ -104,22 +99,25 @@ impl Access {
     }
 
     /// The nearest key of the tree that the overlay does not hide.
-    #[allow(clippy::too_many_arguments)]
     fn tree_neighbour(
         &self,
         txn: &mut Transaction,
         which: Which,
-        from: &[u8],
-        side: Neighbour,
-        bound: &[u8],
+        seek: Seek<'_>,
         key: &mut Vec<u8>,
         mut value: Option<Wanted<'_>>,
     ) -> Result<bool> {
+        let Seek { from, mut side, bound } = seek;
         let mut from = Cow::Borrowed(from);
-        let mut side = side;
         loop {
             let found = self.visiting(&mut txn.visited, |visited| {
-                self.neighbour(which, &from, side, bound, key, value.as_mut().map(Wanted::again), visited)
+                self.neighbour(
+                    which,
+                    Seek { from: &from, side, bound },
+                    key,
+                    value.as_mut().map(Wanted::again),
+                    visited,
+                )
             })?;
             let no_bytes: &[u8] = &[];
             let (ask, digest) = match &value {

@@ -155,7 +155,7 @@ impl Overlay {
         };
         let in_force = |key: &&[u8]| matches!(self.lookup(which, key), Lookup::Value(_));
         let candidates = self.levels.iter().filter_map(|level| {
-            let mut keys = level[which as usize].range(bounds).map(|key| &key[..]);
+            let mut keys = level[which as usize].range(bounds.0, bounds.1).map(|key| &key[..]);
             match side {
                 Neighbour::Previous => keys.rev().find(in_force),
                 _ => keys.find(in_force),
@@ -171,7 +171,7 @@ impl Overlay {
     pub(crate) fn written(&self, which: Which, low: &[u8], high: &[u8], backwards: bool) -> Option<&[u8]> {
         let within = (Bound::Included(low), Bound::Excluded(high));
         let keys = self.levels.iter().filter_map(|level| {
-            let mut keys = level[which as usize].range(within).map(|key| &key[..]);
+            let mut keys = level[which as usize].range(within.0, within.1).map(|key| &key[..]);
             if backwards {
                 keys.next_back()
             } else {

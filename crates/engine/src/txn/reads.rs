@@ -19,7 +19,7 @@ use crate::error::{Attempt, Stop};
 use crate::image::Image;
 use crate::repair::Patience;
 use crate::session::{head_of_session, sessions_ever};
-use crate::tree::{self, Fingers, Neighbour, Read, Seen, Wanted, Which};
+use crate::tree::{self, Neighbour, Read, Reader, Seek, Seen, Wanted, Which};
 
 /// Beyond so many leaves or queries they are looked up by a hash table.
 const LINEAR: usize = 16;
@@ -82,7 +82,34 @@ pub(crate) struct Reads {
     touches: Vec<usize>,
     keys: Vec<u8>,
     /// Where the heads of all sessions stood before the last good pass.
-    heads: Vec<u64>,
+    heads: Heads,
+    /// So many leaves, the first, were read by a one-shot transaction: nobody knows what was asked there, so a change of one
+    /// is a conflict.
+    bare: usize,
+}
+
+/// Where the heads of all sessions stood: as long as none has moved, nothing was published.
+#[derive(Default)]
+pub(super) struct Heads(Vec<u64>);
+
+impl Heads {
+    /// Forgets them.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether they stand where they stood when this was asked last.
+    pub(super) fn are_same(&mut self, image: &Image) -> bool {
+        let high = usize::from(sessions_ever(image));
+        let mut same = self.0.len() == high;
+        self.0.resize(high, 0);
+        for (id, seen) in (1..).zip(&mut self.0) {
+            let head = head_of_session(image, id);
+            same &= head == *seen;
+            *seen = head;
+        }
+        same
+    }
 }
 
 /// A digest of an answer: found or not, and bytes, 8 at a time.
@@ -144,6 +171,22 @@ impl Reads {
         self.touches.clear();
         self.keys.clear();
         self.heads.clear();
+        self.bare = 0;
+    }
+
+    /// Notes the leaves of a one-shot transaction that goes on as this one, which has read nothing yet.
+    pub(super) fn rest_on_leaves(&mut self, leaves: impl Iterator<Item = Seen>) {
+        debug_assert!(self.queries.is_empty() && self.leaves.is_empty());
+        for leaf in leaves {
+            // NB: all are as they were met, so one that was met twice has one word.
+            if self.find(leaf.number).is_none() {
+                if !self.index.is_empty() {
+                    self.index.insert(u64::from(leaf.number), self.leaves.len());
+                }
+                self.leaves.push(leaf);
+            }
+        }
+        self.bare = self.leaves.len();
     }
 
     /// Number of leaves read.
@@ -162,7 +205,7 @@ impl Reads {
     /// Gives back what only adding to it needs.
     pub(super) fn settle(&mut self) {
         self.known = Numbered::default();
-        self.heads = Vec::new();
+        self.heads = Heads::default();
         self.queries.shrink_to_fit();
         self.touches.shrink_to_fit();
         self.keys.shrink_to_fit();
@@ -323,15 +366,7 @@ impl Reads {
         if high >= self.leaves.len() {
             return self.pass(access, 0);
         }
-        let known = self.heads.len() == high;
-        let mut same = known;
-        self.heads.resize(high, 0);
-        for (id, seen) in (1..).zip(&mut self.heads) {
-            let head = head_of_session(image, id);
-            same &= head == *seen;
-            *seen = head;
-        }
-        if same {
+        if self.heads.are_same(image) {
             return Ok(());
         }
         self.pass(access, 0).inspect_err(|_| self.heads.clear())
@@ -364,11 +399,31 @@ impl Reads {
         same(now, seen.word)
     }
 
+    /// Waits for whoever has latched a leaf of which only its word is known.
+    ///
+    /// # Errors
+    /// `Conflict`: it has another word.
+    fn await_bare(&self, access: &Access, leaf: Seen, me: u16) -> Result<()> {
+        let mut patience = Patience::new();
+        loop {
+            let now = latch::load(access.seat.image.latch(leaf.number));
+            if !same(now, leaf.word) || me != 0 && patience.rounds() >= SPINS_HOLDING {
+                return Err(Error::Conflict);
+            }
+            if !now.locked() || me != 0 && now.is_locked_by(me) {
+                return Ok(());
+            }
+            patience.wait_for_stop(&access.seat, Stop::Busy(leaf.number))?;
+        }
+    }
+
     /// Asks all queries again that rest on changed leaves.
     fn ask_again(&mut self, access: &Access, changed: &[usize], me: u16) -> Result<()> {
         let mut again: Vec<(usize, Vec<Seen>)> = Vec::new();
         let mut is_changed = vec![false; self.leaves.len()];
         changed.iter().for_each(|at| is_changed[*at] = true);
+        let bare = changed.iter().filter(|at| **at < self.bare);
+        bare.into_iter().try_for_each(|at| self.await_bare(access, self.leaves[*at], me))?;
         for (at, query) in self.queries.iter().enumerate() {
             if !self.touches[query.leaves.clone()].iter().any(|leaf| is_changed[*leaf]) {
                 continue;
@@ -381,7 +436,7 @@ impl Reads {
             again.push((at, visited));
         }
         // NB: a leaf that no query rests on any more keeps its newest word and does no harm.
-        for at in changed {
+        for at in changed.iter().filter(|at| **at >= self.bare) {
             let number = self.leaves[*at].number;
             self.leaves[*at].word = latch::load(access.seat.image.latch(number));
         }
@@ -389,7 +444,7 @@ impl Reads {
         // was told need not hold under the later one, so the next pass must see the leaf as changed.
         let mut met: Numbered<LatchWord> = Numbered::default();
         for seen in again.iter().flat_map(|(_, visited)| visited) {
-            if let Some(leaf) = self.find(seen.number) {
+            if let Some(leaf) = self.find(seen.number).filter(|leaf| *leaf >= self.bare) {
                 let word = met.entry(leaf as u64).or_insert(seen.word);
                 if seen.word.version() < word.version() {
                     *word = seen.word;
@@ -421,29 +476,29 @@ fn ask(
 ) -> Result<(u64, Vec<Seen>)> {
     let (mut found_key, mut value, mut visited) = (Vec::new(), Vec::new(), Vec::new());
     let image = &access.seat.image;
-    let fingers = &access.fingers;
+    let reader = Reader { image, fingers: &access.fingers, which, me };
     let attempt = || {
         visited.clear();
         value.clear();
         let found = match ask {
-            Ask::Value => tree::get(image, fingers, which, key, me, &mut value, &mut visited)?,
-            Ask::Existence => tree::has_value(image, fingers, which, key, me, &mut visited)?,
+            Ask::Value => tree::get(reader, key, &mut value, &mut visited)?,
+            Ask::Existence => tree::has_value(reader, key, &mut visited)?,
             Ask::Key(side) => {
                 let out = &mut found_key;
-                tree::neighbour(image, fingers, which, key, side, bound, me, out, None, &mut visited)?
+                tree::neighbour(reader, Seek { from: key, side, bound }, out, None, &mut visited)?
             }
             Ask::KeyAndValue(side, most) => {
                 let (out, value) = (&mut found_key, Some(Wanted::first(&mut value, most)));
-                tree::neighbour(image, fingers, which, key, side, bound, me, out, value, &mut visited)?
+                tree::neighbour(reader, Seek { from: key, side, bound }, out, value, &mut visited)?
             }
             Ask::Piece(from, to) => {
                 let piece = from..to;
                 let pieces = std::slice::from_ref(&piece);
-                let bytes = tree::pieces(image, fingers, (which, key), me, pieces, &mut value, &mut visited)?;
+                let bytes = tree::pieces(reader, key, pieces, &mut value, &mut visited)?;
                 return Ok(piece_digest(bytes, &value));
             }
             Ask::Entries(side, values) => {
-                return ask_entries(image, fingers, which, (side, values), [key, bound], me, &mut visited);
+                return ask_entries(reader, Seek { from: key, side, bound }, values, &mut visited);
             }
             Ask::Count { backwards, most } => {
                 let span = Span { low: key, high: bound, backwards, most };
@@ -463,20 +518,17 @@ fn ask(
 
 /// Reads all entries between two keys, in as many leaves as they lie in by now.
 fn ask_entries(
-    image: &Image,
-    fingers: &Fingers,
-    which: Which,
-    (side, values): (Neighbour, bool),
-    [key, bound]: [&[u8]; 2],
-    me: u16,
+    reader: Reader<'_>,
+    Seek { from, side, bound }: Seek<'_>,
+    values: bool,
     visited: &mut Vec<Seen>,
 ) -> Attempt<u64> {
-    let (mut entries, mut from) = (Entries::default(), key.to_vec());
+    let (mut entries, mut from) = (Entries::default(), from.to_vec());
     let (backwards, mut inclusive) = (side == Neighbour::Previous, side == Neighbour::AtOrNext);
     loop {
         let after = Origin::default();
         let scan = Scan { from: &from, inclusive, bound, backwards, values, most: usize::MAX, after };
-        match tree::entries(image, fingers, which, &scan, me, &mut entries, visited)? {
+        match tree::entries(reader, &scan, &mut entries, visited)? {
             Read::Some(..) => entries.last_key().clone_into(&mut from),
             Read::None => break,
             // There was no long value among them.
@@ -484,7 +536,7 @@ fn ask_entries(
         }
         inclusive = false;
     }
-    visited.iter().try_for_each(|leaf| leaf.check(image))?;
+    visited.iter().try_for_each(|leaf| leaf.check(reader.image))?;
     Ok(entries_digest(&entries))
 }
 

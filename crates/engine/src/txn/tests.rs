@@ -18,7 +18,7 @@ use crate::repair;
 use crate::session::record::{Kind, Op};
 use crate::session::Seat;
 use crate::tree::tests::scratch;
-use crate::tree::{descend, Neighbour, Wanted, Which};
+use crate::tree::{descend, Neighbour, Seek, Wanted, Which};
 
 const KEY: &[u8] = b"k00500";
 /// How long a wait that should last is watched.
@@ -118,9 +118,7 @@ fn what_is_asked_again_and_again_is_noted_once() {
             .txn_neighbour(
                 txn,
                 Which::Main,
-                b"l0000",
-                Neighbour::AtOrNext,
-                bound,
+                Seek { from: b"l0000", side: Neighbour::AtOrNext, bound },
                 key,
                 Some(Wanted::whole(&mut value)),
             )

@@ -21,14 +21,11 @@ use crate::page::common;
 use crate::tree::removal_end;
 
 /// So many are kept in order.
-const FEW: usize = 8;
+const SORTED_MAX: usize = 8;
 
 /// Bytes of memory that a write takes besides its key and its value, or a removal besides its prefix; rather more, since what
 /// finds them doubles when it grows.
 const OWN_BYTES: usize = 288;
-
-/// Between which keys.
-pub(super) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// A key, and its value if it is to have one.
 pub(super) struct Write {
@@ -121,7 +118,7 @@ impl Writes {
     fn find(&self, sought: &mut Sought<'_>) -> Option<usize> {
         let key = sought.key;
         if self.is_sorted() {
-            if self.entries.len() <= FEW {
+            if self.entries.len() <= SORTED_MAX {
                 return self.entries.iter().position(|write| *write.key == *key);
             }
             return self.entries.binary_search_by(|write| (*write.key).cmp(key)).ok();
@@ -183,7 +180,7 @@ impl Writes {
     fn insert(&mut self, sought: &mut Sought<'_>, write: Write) {
         self.bytes += write.bytes();
         if self.is_sorted() {
-            if self.entries.len() < FEW {
+            if self.entries.len() < SORTED_MAX {
                 let at = self.entries.partition_point(|before| before.key < write.key);
                 return self.entries.insert(at, write);
             }
@@ -272,7 +269,7 @@ impl Writes {
         self.arrange();
         let end = removal_end(prefix);
         let below = (Bound::Included(prefix), Bound::Excluded(&end[..]));
-        let keys: Vec<Arc<[u8]>> = self.range(below).cloned().collect();
+        let keys: Vec<Arc<[u8]>> = self.range(below.0, below.1).cloned().collect();
         for key in keys {
             self.take_out(&key);
         }
@@ -293,7 +290,7 @@ impl Writes {
     }
 
     /// The keys written within bounds, in order, which is known.
-    pub(super) fn range(&self, (low, high): Bounds<'_>) -> Range<'_> {
+    pub(super) fn range(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Range<'_> {
         if !self.is_sorted() {
             debug_assert_eq!(self.order.len(), self.entries.len());
             return Range::Many(self.order.range::<[u8], _>((low, high)));
@@ -308,7 +305,7 @@ impl Writes {
             Bound::Excluded(high) => self.entries.partition_point(|write| *write.key < *high),
             Bound::Unbounded => self.entries.len(),
         };
-        Range::Few(self.entries[start..end.max(start)].iter())
+        Range::Sorted(self.entries[start..end.max(start)].iter())
     }
 
     /// All writes, in the order of keys.
@@ -346,7 +343,7 @@ fn sort_places(entries: &[Write], places: &mut [(u64, usize)]) {
 
 /// Keys in order, from both ends.
 pub(super) enum Range<'a> {
-    Few(std::slice::Iter<'a, Write>),
+    Sorted(std::slice::Iter<'a, Write>),
     Many(btree_map::Range<'a, Arc<[u8]>, usize>),
 }
 
@@ -356,7 +353,7 @@ impl<'a> Iterator for Range<'a> {
     #[inline]
     fn next(&mut self) -> Option<&'a Arc<[u8]>> {
         match self {
-            Range::Few(writes) => writes.next().map(|write| &write.key),
+            Range::Sorted(writes) => writes.next().map(|write| &write.key),
             Range::Many(keys) => keys.next().map(|(key, _)| key),
         }
     }
@@ -366,7 +363,7 @@ impl DoubleEndedIterator for Range<'_> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         match self {
-            Range::Few(writes) => writes.next_back().map(|write| &write.key),
+            Range::Sorted(writes) => writes.next_back().map(|write| &write.key),
             Range::Many(keys) => keys.next_back().map(|(key, _)| key),
         }
     }

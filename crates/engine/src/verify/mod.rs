@@ -1,13 +1,15 @@
 //! Whether a whole database keeps its invariants; no user may be writing meanwhile.
 //!
-//! What looks like damage may be work under way: of a process that was just killed, whom the kernel has not let go
-//! of yet; of a repair; of a warden, this process's own too, who takes the locks of the dead out of the volatile
-//! tree whenever he is ready. Then it is looked at again: damage stays.
+//! Walks both trees from their roots: each page keeps the page's own invariants, its fences tile its parent's
+//! range, no page is reachable twice, every reachable page is TREE or EXTENT and unlocked and lives, and no other
+//! page is. Then all pages of the last checkpoint are compared with their sums; that may be done while others
+//! write.
 //!
-//! Walks both trees from their roots: each page keeps the page's own invariants, its fences tile its
-//! parent's range, no page is reachable twice, every reachable page is TREE or EXTENT and unlocked and
-//! lives, and no other page is. Then all pages of the last checkpoint are compared with their sums; that may
-//! be done while others write. Deliberately absent: mending.
+//! What looks like damage may be work under way: of a process that was just killed and whose locks the kernel has
+//! not released yet; of a repair; of a warden, also this process's own, that takes locks of the dead out of the
+//! volatile tree. Then all is looked at again. Damage is what stays.
+//!
+//! Deliberately absent: mending (`salvage`).
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Acquire;
@@ -72,7 +74,7 @@ pub(crate) fn settled(image: &Arc<Image>, pause: &mut dyn FnMut()) -> Result<Ver
         let now = Work::of(image);
         looks += 1;
         let waited = since.get_or_insert_with(Instant::now).elapsed();
-        let is_still = image.is_alone() && !now.is_under_way && now == before;
+        let is_still = image.is_only_process() && !now.is_under_way && now == before;
         if is_still || looks >= LOOKS && waited >= DYING {
             return Err(damage);
         }
@@ -187,7 +189,7 @@ impl Walk<'_> {
         if word.locked() {
             return Err(damaged(number, format_args!("session {} holds its latch", word.owner())));
         }
-        // One that nobody has touched since the file was opened is of a tree, too; all are compared with their sums.
+        // A tree page that nobody has touched since the file was opened is UNPROVED; sums are compared later, of all pages.
         if word.state() != state && (word.state(), state) != (State::Unproved, State::Tree) {
             return Err(damaged(number, format_args!("it is {:?}, not {state:?}", word.state())));
         }

@@ -78,7 +78,7 @@ fn who_was_killed_and_seems_to_live_is_waited_for_and_repaired() {
     let mut pauses = 0;
     settled(&image, &mut || pauses += 1).unwrap();
     assert_eq!((pauses, asked.load(Relaxed)), (2, 3));
-    assert!(image.is_alone());
+    assert!(image.is_only_process());
     assert_eq!(dying.owner_word().load(Acquire), 0);
 }
 

@@ -1,11 +1,13 @@
 //! The one thread of all processes that looks after the dead.
 //!
-//! Each process that writes runs a thread; the one that gets the lock on the `warden` byte of the
-//! database file is the warden, the others try again every 50 ms, or
-//! every second while nothing is written. The warden repairs dead processes,
-//! removes their locks and places in queues, corrects counts of waiters and shrinks the filter of
-//! watched keys. Nothing waits for it: the dead's entries are absent anyway, and who waits for a dead
-//! process repairs it himself. So it may be late, but not wrong.
+//! Problem: a dead process is repaired by whoever waits for it. If nobody does, its locks, places in queues and
+//! bits in masks would stay. Idea: one thread looks for such things now and then.
+//!
+//! Each process that writes runs a thread. The one that gets the lock on the `warden` byte of the database file is
+//! the warden; the others try again every 50 ms, or every second while nothing is written. The warden repairs dead
+//! processes, removes their locks and places in queues, corrects counts of waiters and shrinks the filter of
+//! watched keys. Nothing waits for it: entries of the dead count as absent anyway. So it may be late, but not
+//! wrong.
 //!
 //! What if we are killed? The kernel gives the byte free; the next warden begins with a whole sweep.
 //!
@@ -20,22 +22,22 @@ use perilune_shm::region;
 use perilune_store::Result;
 
 use crate::access::Access;
-use crate::attendant::Attendant;
+use crate::background::BackgroundThread;
 use crate::image::{wakeup, Image};
 use crate::limits::{IDLE_LOOK, LOCK_BUCKETS, PROCESSES, WARDEN_PERIOD};
 use crate::lock::{self, tag};
 use crate::open::{claim_session, release_session, WARDEN};
 use crate::repair;
 use crate::session::{head_of_session, Seat};
-use crate::tree::{Neighbour, Which};
+use crate::tree::{Neighbour, Seek, Which};
 use crate::watch;
 
 /// Starts this process's thread. `image` is attached to for writing, and stays so until this is dropped.
 ///
 /// # Errors
 /// `Io` when no thread is to be had.
-pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
-    Attendant::start(image, "perilune-warden", |image| {
+pub(crate) fn start(image: Arc<Image>) -> Result<BackgroundThread> {
+    BackgroundThread::start(image, "perilune-warden", |image| {
         let mut duty = None;
         // NB: a try costs a thread (see `Anchor`), a look microseconds: of a thousand processes at rest the
         // tries alone would fill two processors.
@@ -53,7 +55,7 @@ pub(crate) fn start(image: Arc<Image>) -> Result<Attendant> {
                 // What fails now (a full disk, say) is tried again in the next round.
                 let _ = duty.round.run();
             }
-            wakeup::doze(&image, stop, WARDEN_PERIOD, IDLE_LOOK);
+            wakeup::sleep_until_rung(&image, stop, WARDEN_PERIOD, IDLE_LOOK);
         }
     })
 }
@@ -178,8 +180,13 @@ fn remove(image: &Arc<Image>, keys: &[Vec<u8>]) -> Result<()> {
 /// Calls `visit` for each key whose tag is one of `tags`.
 fn for_each(reader: &Access, tags: RangeInclusive<u8>, mut visit: impl FnMut(&[u8])) -> Result<()> {
     let (mut from, mut key) = (vec![*tags.start()], Vec::new());
-    while reader.neighbour(Which::Volatile, &from, Neighbour::Next, &[], &mut key, None, &mut ())?
-        && key.first().is_some_and(|tag| tags.contains(tag))
+    while reader.neighbour(
+        Which::Volatile,
+        Seek { from: &from, side: Neighbour::Next, bound: &[] },
+        &mut key,
+        None,
+        &mut (),
+    )? && key.first().is_some_and(|tag| tags.contains(tag))
     {
         visit(&key);
         std::mem::swap(&mut from, &mut key);

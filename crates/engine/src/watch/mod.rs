@@ -1,20 +1,22 @@
 //! Waiting, without polling, until somebody's commit touches a key or a subtree.
 //!
-//! A watch of a key or prefix lies in the bucket of its hash (see [`crate::image::bell`]). Registering
-//! sets this process's bit in the bucket's mask and the bit of one of the key's stems in the filter
-//! that writers test, then freezes all heads and waits: every commit that begins afterwards sees them.
-//! A writer raises the bucket's number and then rings the bells of the processes in its mask; a waiter
-//! reads its bell, compares the numbers with those it remembers, and sleeps on the bell.
+//! Example: process A watches all below `^queue`. It sets its bit in the mask of the bucket that the hash of
+//! `queue` 00 leads to, and remembers the bucket's number, 6. Process B sets `^queue(7)`: it raises the number to 7
+//! and rings the bell of A. A wakes, sees 7, and reads what there is. How B finds out that anybody watches:
+//! [`crate::image::bell`].
+//!
+//! Registering sets this process's bit in masks, and the bit of one of the key's stems in the filter that writers
+//! test. Then it freezes all heads and waits: every commit that begins afterwards sees them.
 //!
 //! Invariants
-//! - Masks, this process's word of filter bits and the filter hold at least what its watches need.
-//!   The process's word is written before the filter, and each writing of the filter counts: so the
-//!   warden, who shrinks it, never takes away a bit that is being set (compare [`shrink_filter`]).
+//! - Masks, this process's word of filter bits and the filter hold at least what its watches need. The process's
+//!   word is written before the filter, and each writing of the filter counts: so the warden, who shrinks it, never
+//!   takes away a bit that is being set (compare [`shrink_filter`]).
 //! - What is remembered is read after the freeze has been waited for.
 //! - A bell is read before the numbers: no wake is lost.
 //!
-//! What if we are killed? Repair takes the process out of the masks; its word of filter bits counts only
-//! while it lives; threads and descriptors go with it.
+//! What if we are killed? Repair takes the process out of the masks; its word of filter bits counts only while it
+//! lives; threads and descriptors go with it.
 //!
 //! Deliberately absent: exactness. Two keys in one bucket wake each other's watches.
 

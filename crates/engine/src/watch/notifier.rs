@@ -34,9 +34,8 @@ impl Notifier {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
             let (registry, stop) = (self.registry.clone(), self.stop.clone());
-            let started = std::thread::Builder::new()
-                .name("perilune-watch".to_owned())
-                .spawn(move || run(&registry, &stop));
+            let builder = std::thread::Builder::new().name("perilune-watch".to_owned());
+            let started = platform::with_signals_blocked(|| builder.spawn(move || run(&registry, &stop)));
             let error = |source| io_error("start a thread that watches", &self.registry.image.path, source);
             *thread = Some(started.map_err(error)?);
         }
@@ -64,7 +63,6 @@ impl Notifier {
 }
 
 fn run(registry: &Registry, stop: &AtomicBool) {
-    platform::block_all_signals_in_this_thread();
     let bell = bell(&registry.image, registry.image.me.slot.into());
     loop {
         let rung = bell.load(Acquire);

@@ -49,9 +49,9 @@ impl Place {
 /// A place of a watch, and the numbers of its bucket that have been reported.
 struct Seen {
     place: Place,
-    /// By an answer to the waiter.
+    /// The number that the last answer to the waiter has reported.
     answered: u64,
-    /// By the descriptor.
+    /// The number that the descriptor has reported.
     signalled: u64,
 }
 

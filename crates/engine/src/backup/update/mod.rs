@@ -29,11 +29,12 @@ use crate::meta::info::{self, Entry, GenerationSum, InfoPage, Place};
 use crate::meta::{sums, Meta};
 
 /// The copy as it is.
-struct Base<'a> {
-    file: &'a dyn DiskFile,
-    path: &'a Path,
-    slot: usize,
-    meta: Meta,
+pub(super) struct Base<'a> {
+    pub(super) file: &'a dyn DiskFile,
+    pub(super) path: &'a Path,
+    /// The slot of its meta page, and what that says.
+    pub(super) slot: usize,
+    pub(super) meta: Meta,
 }
 
 /// An update being gathered.
@@ -45,38 +46,35 @@ struct Update<'a> {
     report: BackupReport,
 }
 
-/// Brings the file at `dest`, whose meta is `meta` in `slot`, up to date.
+/// Brings the copy up to date.
 ///
 /// # Errors
 /// As `backup`.
 pub(super) fn write(
     image: &Arc<Image>,
     disk: &dyn Disk,
-    dest: &Path,
-    file: &dyn DiskFile,
-    (slot, meta): (usize, Meta),
+    mut base: Base<'_>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<BackupReport> {
-    let mut base = Base { file, path: dest, slot, meta };
     if base.meta.has_delta {
-        (base.slot, base.meta) = delta::put_in(disk, dest, file, (slot, &base.meta), progress)?;
+        (base.slot, base.meta) = delta::put_in(disk, base.path, base.file, base.slot, &base.meta, progress)?;
     }
     let moment = Moment::pin(image, disk)?;
     base.check(&moment)?;
     let stamp = platform::random_u64();
     let waiting = Meta { serial: base.meta.serial + 1, stamp, has_delta: true, ..base.meta.clone() };
-    let gathering = Gathering::create(disk, dest)?;
+    let gathering = Gathering::create(disk, base.path)?;
     let gathered = gather((&moment, gathering), disk, &base, &waiting, progress);
     if gathered.is_err() {
         // NB: it is ours, made above.
-        let _ = disk.remove(&delta::path(dest));
+        let _ = disk.remove(&delta::path(base.path));
     }
     let mut report = gathered?;
     drop(moment);
     let (from, all) = (report.bytes / PAGE as u64, report.bytes / PAGE as u64 + report.pages);
     let mut progress = |done: u64, _: u64| progress((from + done).min(all), all);
-    delta::put_in(disk, dest, file, (1 - base.slot, &waiting), &mut progress)?;
-    report.bytes = file.size().map_err(|source| io_error("find out the size", dest, source))?;
+    delta::put_in(disk, base.path, base.file, 1 - base.slot, &waiting, &mut progress)?;
+    report.bytes = base.file.size().map_err(|source| io_error("find out the size", base.path, source))?;
     Ok(report)
 }
 
@@ -106,7 +104,7 @@ impl Base<'_> {
     }
 
     fn refused(&self, why: &str) -> Error {
-        Error::CannotOpen { path: self.path.into(), why: why.to_owned() }
+        Error::CannotOpen { place: self.path.into(), why: why.to_owned() }
     }
 }
 

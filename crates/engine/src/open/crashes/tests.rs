@@ -169,8 +169,8 @@ fn failing_disks_during_a_checkpoint_leave_the_old_state_or_the_new_one() {
                     let recovered = Attachment::open(&path, &options()).unwrap();
                     assert_eq!((round_of(&recovered), get(&recovered, "more")), (2, Some(b"1".to_vec())));
                 }
-                Err(Error::WritesStopped { path, source, is_final: true }) => {
-                    assert_eq!(path, scratch.db());
+                Err(Error::WritesStopped { place, source, is_final: true }) => {
+                    assert_eq!(place, scratch.db().into());
                     assert!([5, 28].contains(&source.raw_os_error().unwrap()), "{source}");
                     stopped += 1;
                 }

@@ -35,8 +35,9 @@ fn check(access: &Access, content: &Content, what: &str) {
 
 /// Writes until the file has grown twice, with the disk failing once or from then on. After each error: it is
 /// the one of the disk, the file has not grown, all is there, smaller writes go on, and once there is space
-/// the same write is made. Answers how many writes have failed.
-fn grow(disk: &FaultyDisk, fault: Fault, call: u64, is_lasting: bool) -> u32 {
+/// the same write is made. Where space is short only once, less is asked for and no write fails. Answers whether the
+/// disk was asked as often as to fail.
+fn grow(disk: &FaultyDisk, fault: Fault, call: u64, is_lasting: bool) -> bool {
     let what = format!("{fault:?} at call {call}, lasting: {is_lasting}");
     let scratch = Scratch::new();
     let attachment = Attachment::open_on(&scratch.db(), &options(), Arc::new(disk.clone())).unwrap();
@@ -51,6 +52,7 @@ fn grow(disk: &FaultyDisk, fault: Fault, call: u64, is_lasting: bool) -> u32 {
     } else {
         disk.fail_call(call);
     }
+    let last = disk.calls() + call;
     for number in 0.. {
         let (key, value) = (key(number), value(number));
         if let Err(error) = set(&key, &value) {
@@ -78,6 +80,9 @@ fn grow(disk: &FaultyDisk, fault: Fault, call: u64, is_lasting: bool) -> u32 {
         }
     }
     disk.fail_call(0);
+    let is_reached = disk.calls() >= last;
+    let heals_itself = fault == Fault::NoSpace && !is_lasting;
+    assert_eq!(failed > 0, is_reached && !heals_itself, "{what}");
     check(&access, &content, &what);
     verify::verify(image).unwrap();
     release_session(&access.seat);
@@ -86,7 +91,7 @@ fn grow(disk: &FaultyDisk, fault: Fault, call: u64, is_lasting: bool) -> u32 {
     let access = Access::new(claim_session(again.image().unwrap()).unwrap());
     check(&access, &content, &what);
     release_session(&access.seat);
-    failed
+    is_reached
 }
 
 #[test]
@@ -96,7 +101,7 @@ fn growth_that_fails_at_any_call_is_an_error_and_heals() {
             let mut calls = 0;
             for call in 1.. {
                 let disk = FaultyDisk::new(fault);
-                if grow(&disk, fault, call, is_lasting) == 0 {
+                if !grow(&disk, fault, call, is_lasting) {
                     break;
                 }
                 calls = call;

@@ -1,13 +1,19 @@
 //! Bytes written over a part of a long value.
 //!
-//! A patch names absolute bytes at an absolute offset; what lies between the end of a value and a patch behind it becomes
-//! zeros. So one that is applied twice is as good as applied once. The value's pages are not all written anew: those that
-//! are touched move to new runs, a block of [`PATCH_BLOCK`] pages each, and the value's list keeps the others. A page that a
-//! patch has written in this generation is written in place.
+//! Problem: to change 100 bytes of a value of a megabyte, not all of its pages should be written anew. Idea: only
+//! the pages that are touched move to new runs, with others of their block of [`PATCH_BLOCK`] pages, and the
+//! value's list keeps the rest. A page that a patch has written in this generation is written in place.
+//!
+//! Example: a value has 128 pages in one run. A patch of 100 bytes at 300,000 touches page 36. Pages 32 to 39 move
+//! to a new run, and the list has three runs then: 0 to 31, the new one, 40 to 127.
+//!
+//! A patch names absolute bytes at an absolute offset, so one that is applied twice is as good as applied once.
+//! What lies between the end of a value and a patch behind it becomes zeros.
 //!
 //! Invariants
-//! - Pages are written in place only if they were born in this generation *by a patch*: no generation that is kept has
-//!   them, and no record of a ring names them, whose bytes the log still has to fetch ([`Life::was_run`] of a living page).
+//! - Pages are written in place only if they were born in this generation *by a patch*: no generation that is kept
+//!   has them, and no record of a ring names them, whose bytes the log still has to fetch ([`Life::was_run`] of a
+//!   living page).
 //! - Behind the end of a value such pages hold zeros.
 //! - A list has at most [`VALUE_RUNS`] runs: where there would be more, the smallest neighbours become one.
 //! - What a patch cuts off is what the old list names and the new one does not: fewer than [`FREED`] stretches.

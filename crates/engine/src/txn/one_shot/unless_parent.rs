@@ -1,4 +1,4 @@
-//! Writes of a brief transaction to one node, if the node is there or nothing lies below it.
+//! Writes of a one-shot transaction to one node, if the node is there or nothing lies below it.
 //!
 //! The server writes elements of collections so: HSET may set a field if it has a value or no other node begins with
 //! its key. A read of the key just before has told its place, so the write needs no search.
@@ -7,20 +7,21 @@
 
 use perilune_store::{Change, Decision, Result, UpdateBuffer};
 
-use super::Brief;
+use super::OneShot;
 use crate::access::Access;
 use crate::limits::INLINE_MAX;
 use crate::session::record::Kind;
-use crate::tree::Neighbour;
+use crate::tree::{Neighbour, Seek};
 
-impl Brief {
+impl OneShot {
     /// Notes `value` as the key's, if the key has one (this transaction's own writes count) or no key lies between it
     /// and `end`; false: nothing is noted. `scratch`: memory.
     #[inline]
-    pub(crate) fn set_if_alone(
+    pub(crate) fn set_unless_parent(
         &mut self,
         access: &Access,
-        (key, end): (&[u8], &[u8]),
+        key: &[u8],
+        end: &[u8],
         value: &[u8],
         scratch: &mut Vec<u8>,
     ) -> Result<bool> {
@@ -29,10 +30,15 @@ impl Brief {
         }
         let has_value = match self.written(key) {
             Some(own) => self.writes[own].kind == Kind::Set,
-            None => self.spots.place_of(key).is_some_and(|(_, place)| place.equal),
+            None => self.places.place_of(key).is_some_and(|(_, place)| place.equal),
         };
         let alone = has_value
-            || !self.neighbour(access, key, Neighbour::AtOrNext, end, scratch, None)?
+            || !self.neighbour(
+                access,
+                Seek { from: key, side: Neighbour::AtOrNext, bound: end },
+                scratch,
+                None,
+            )?
             || scratch.as_slice() == key;
         if alone {
             self.write(key, Some(value))?;
@@ -41,7 +47,7 @@ impl Brief {
     }
 
     /// Notes what `change` makes of the key's value, or of none if no key behind it begins with it; else nothing.
-    pub(crate) fn update_if_alone(
+    pub(crate) fn update_unless_parent(
         &mut self,
         access: &Access,
         key: &[u8],
@@ -52,8 +58,12 @@ impl Brief {
         let mut buffer: UpdateBuffer = [0; 64];
         let decision = if found {
             change(Some(&scratch[..scratch.len().min(64)]), &mut buffer)?
-        } else if self.neighbour(access, key, Neighbour::Next, &[], scratch, None)?
-            && scratch.starts_with(key)
+        } else if self.neighbour(
+            access,
+            Seek { from: key, side: Neighbour::Next, bound: &[] },
+            scratch,
+            None,
+        )? && scratch.starts_with(key)
         {
             Decision::Keep
         } else {

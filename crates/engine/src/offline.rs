@@ -1,5 +1,8 @@
 //! A database file that nobody changes: the pages of its checkpoint, read by system calls.
 //!
+//! Problem: salvage reads damaged files. Through a mapping a bad sector would end the process, and what the file
+//! says cannot be relied on. Idea: read page by page, and take nothing for good without its checksum.
+//!
 //! Invariants
 //! - No byte of the file is trusted: info pages, pages and lists of runs are checked before they are used.
 //! - A page is answered only if it has its sum. Only if the info page that holds the sum is lost, a page is
@@ -42,7 +45,7 @@ pub(crate) struct Flaw {
 pub(crate) type Read<T> = std::result::Result<T, Flaw>;
 
 /// The checkpoint of a file.
-pub(crate) struct Still {
+pub(crate) struct OfflineFile {
     file: Box<dyn DiskFile>,
     pub(crate) meta: Meta,
     /// Pages that the file really has, at most `meta.npages`.
@@ -58,38 +61,38 @@ enum Slot {
     Good(InfoPage),
 }
 
-impl Still {
+impl OfflineFile {
     /// Reads the info pages of the checkpoint `meta`.
     ///
     /// # Errors
     /// `Io` if the size of the file cannot be had.
-    pub(crate) fn open(file: Box<dyn DiskFile>, path: &Path, meta: Meta) -> Result<Still> {
+    pub(crate) fn open(file: Box<dyn DiskFile>, path: &Path, meta: Meta) -> Result<OfflineFile> {
         let size = file.size().map_err(|source| io_error("find out the size", path, source))?;
         let npages = meta.npages.min(size / PAGE as u64);
-        let mut still = Still { file, meta, npages, infos: Vec::new() };
+        let mut offline = OfflineFile { file, meta, npages, infos: Vec::new() };
         let mut sum = GenerationSum::default();
         // Places of which a slot that is bad, or blank, might have counted.
         let mut doubtful = Vec::new();
-        for place in Place::all(still.meta.npages.min(npages.next_multiple_of(SEGMENT_PAGES))) {
-            let slots = [still.slot(place, 0), still.slot(place, 1)];
+        for place in Place::all(offline.meta.npages.min(npages.next_multiple_of(SEGMENT_PAGES))) {
+            let slots = [offline.slot(place, 0), offline.slot(place, 1)];
             let has_bad = slots.iter().any(|slot| matches!(slot, Slot::Bad));
             let good = slots.into_iter().filter_map(|slot| match slot {
-                Slot::Good(page) if page.generation <= still.meta.generation => Some(page),
+                Slot::Good(page) if page.generation <= offline.meta.generation => Some(page),
                 _ => None,
             });
             let best = good.max_by_key(|page| page.generation);
             sum.add(best.as_ref().map_or(0, |page| page.generation));
             if has_bad || best.is_none() {
-                doubtful.push(still.infos.len());
+                doubtful.push(offline.infos.len());
             }
             // NB: without meta nobody knows whether one that is blank was ever written.
-            let is_blank = !has_bad && !still.meta.is_lost();
-            still.infos.push(best.or_else(|| is_blank.then(InfoPage::empty)));
+            let is_blank = !has_bad && !offline.meta.is_lost();
+            offline.infos.push(best.or_else(|| is_blank.then(InfoPage::empty)));
         }
-        if sum.value() != still.meta.info_sum {
-            doubtful.into_iter().for_each(|index| still.infos[index] = None);
+        if sum.value() != offline.meta.info_sum {
+            doubtful.into_iter().for_each(|index| offline.infos[index] = None);
         }
-        Ok(still)
+        Ok(offline)
     }
 
     fn slot(&self, place: Place, slot: usize) -> Slot {

@@ -18,9 +18,9 @@ impl Database {
     /// # Errors
     /// As [`Database::open`].
     #[doc(hidden)]
-    pub fn open_still(path: &Path, options: &OpenOptions) -> Result<Database> {
+    pub fn open_threadless(path: &Path, options: &OpenOptions) -> Result<Database> {
         let attachment = Attachment::open(path, options)?;
-        Ok(Database { facilities: Facilities::still(&attachment)?, attachment })
+        Ok(Database { facilities: Facilities::threadless(&attachment)?, attachment })
     }
 
     /// Makes durable what was committed before the call, as the thread that flushes would.

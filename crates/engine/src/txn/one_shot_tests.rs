@@ -1,4 +1,4 @@
-//! Brief transactions whose leaves are split or merged, by themselves and by others, before they end.
+//! One-shot transactions whose leaves are split or merged, by themselves and by others, before they end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use perilune_store::Span;
 
-use super::Brief;
+use super::OneShot;
 use crate::access::Access;
 use crate::image::layout::{session, SESSIONS_AT, SESSION_BYTES};
 use crate::image::Image;
 use crate::limits::INLINE_MAX;
 use crate::session::{Counter, Seat};
 use crate::tree::tests::scratch;
-use crate::tree::{Neighbour, Wanted, Which};
+use crate::tree::{Neighbour, Seek, Wanted, Which};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -21,15 +21,15 @@ fn access(image: &Arc<Image>, session: u16) -> Access {
     Access::new(Seat::new(image.clone(), session))
 }
 
-fn begun() -> Brief {
-    let mut brief = Brief::default();
-    brief.begin();
-    brief
+fn begun() -> OneShot {
+    let mut one_shot = OneShot::default();
+    one_shot.begin();
+    one_shot
 }
 
-fn get(access: &Access, brief: &mut Brief, key: &[u8]) -> Option<Vec<u8>> {
+fn get(access: &Access, one_shot: &mut OneShot, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
-    brief.get(access, key, &mut value).unwrap().then_some(value)
+    one_shot.get(access, key, &mut value).unwrap().then_some(value)
 }
 
 fn count_of(access: &Access, counter: Counter) -> u64 {
@@ -46,7 +46,13 @@ fn content(access: &Access) -> Model {
     let mut from = vec![1];
     let next = Neighbour::Next;
     while access
-        .neighbour(Which::Main, &from, next, &[], &mut key, Some(Wanted::whole(&mut value)), &mut ())
+        .neighbour(
+            Which::Main,
+            Seek { from: &from, side: next, bound: &[] },
+            &mut key,
+            Some(Wanted::whole(&mut value)),
+            &mut (),
+        )
         .unwrap()
     {
         all.insert(key.clone(), value.clone());
@@ -72,28 +78,30 @@ fn a_full_leaf_is_split_and_what_was_read_of_it_holds() {
     let mut model = grown(&access, 400);
     let before = splits(&access);
     for round in 0..300_usize {
-        let mut brief = begun();
+        let mut one_shot = begun();
         let first = format!("k{:04}", round * 37 % 4_000).into_bytes();
-        assert_eq!(get(&access, &mut brief, &first), model.get(&first).cloned(), "{round}");
+        assert_eq!(get(&access, &mut one_shot, &first), model.get(&first).cloned(), "{round}");
         let mut found = Vec::new();
-        let there = brief.neighbour(&access, &first, Neighbour::Next, &[], &mut found, None).unwrap();
+        let there = one_shot
+            .neighbour(&access, Seek { from: &first, side: Neighbour::Next, bound: &[] }, &mut found, None)
+            .unwrap();
         let behind = model.range(first.clone()..).map(|(key, _)| key).find(|key| **key != first);
         assert_eq!(behind, there.then_some(&found), "{round}");
         if round % 3 == 0 {
             let high = [&first[..4], &[0xfe][..]].concat();
             let span = Span { low: &first, high: &high, backwards: false, most: u64::MAX };
-            let count = brief.count(&access, &span, &mut Vec::new()).unwrap();
+            let count = one_shot.count(&access, &span, &mut Vec::new()).unwrap();
             assert_eq!(count as usize, model.range(first.clone()..high).count(), "{round}");
         }
         for (part, len) in [(0, INLINE_MAX / 3), (1, 30), (2, INLINE_MAX / 2), (3, INLINE_MAX * 3 / 4)] {
             let key = [&first[..], &[b'a' + (round % 20) as u8, b'0' + part]].concat();
-            brief.write(&key, Some(&vec![part; len])).unwrap();
+            one_shot.write(&key, Some(&vec![part; len])).unwrap();
             model.insert(key, vec![part; len]);
         }
-        brief.write(&first, Some(b"first")).unwrap();
+        one_shot.write(&first, Some(b"first")).unwrap();
         model.insert(first, b"first".to_vec());
-        brief.end();
-        assert!(access.end_brief(&mut brief, true).unwrap(), "nobody is in its way: {round}");
+        one_shot.end();
+        assert!(access.end_one_shot(&mut one_shot, true).unwrap(), "nobody is in its way: {round}");
     }
     assert!(splits(&access) > before + 30, "hardly any leaf was full");
     assert_eq!(content(&access), model);
@@ -107,8 +115,8 @@ fn what_others_split_or_merge_is_noticed() {
     for between_reads in [false, true] {
         for merges in [false, true] {
             grown(&access, 400);
-            let mut brief = begun();
-            get(&access, &mut brief, b"k1000");
+            let mut one_shot = begun();
+            get(&access, &mut one_shot, b"k1000");
             let (counter, before) = match merges {
                 true => (Counter::Merges, count_of(&other, Counter::Merges)),
                 false => (Counter::Splits, splits(&other)),
@@ -124,20 +132,20 @@ fn what_others_split_or_merge_is_noticed() {
             assert!(count_of(&other, counter) > before, "{merges}");
             let model = content(&other);
             if between_reads {
-                let _ = brief.get(&access, b"k1005", &mut Vec::new());
+                let _ = one_shot.get(&access, b"k1005", &mut Vec::new());
             }
             // Much, so that a leaf has no room for it.
             for number in 0..5 {
-                let _ = brief.write(format!("k1000{number}").as_bytes(), Some(&[2; 1_500]));
+                let _ = one_shot.write(format!("k1000{number}").as_bytes(), Some(&[2; 1_500]));
             }
-            brief.end();
-            assert!(!access.end_brief(&mut brief, true).unwrap(), "{between_reads} {merges}");
+            one_shot.end();
+            assert!(!access.end_one_shot(&mut one_shot, true).unwrap(), "{between_reads} {merges}");
             assert!(content(&other) == model, "{between_reads} {merges}");
         }
     }
 }
 
-/// Threads count in brief transactions, and add keys that make leaves split all the time: no count is lost.
+/// Threads count in one-shot transactions, and add keys that make leaves split all the time: no count is lost.
 #[test]
 fn counts_survive_splits_beside_them() {
     const THREADS: u16 = 3;
@@ -150,17 +158,17 @@ fn counts_survive_splits_beside_them() {
             let access = access(&image, thread + 1);
             let mut done = 0;
             for round in 0..ROUNDS {
-                let mut brief = begun();
+                let mut one_shot = begun();
                 let counter = format!("k{:02}", round % 7).into_bytes();
                 let (mut value, own) = (Vec::new(), format!("k{:02}-{thread}-{round}", round % 7));
-                let read = brief.get(&access, &counter, &mut value).map(|found| found.then_some(value));
+                let read = one_shot.get(&access, &counter, &mut value).map(|found| found.then_some(value));
                 let Ok(read) = read else { continue };
                 let count = number(read) + 1;
-                let written = brief
+                let written = one_shot
                     .write(&counter, Some(&count.to_le_bytes()))
-                    .and_then(|()| brief.write(own.as_bytes(), Some(&[thread as u8; 600])));
-                brief.end();
-                done += u64::from(written.is_ok() && access.end_brief(&mut brief, true).unwrap());
+                    .and_then(|()| one_shot.write(own.as_bytes(), Some(&[thread as u8; 600])));
+                one_shot.end();
+                done += u64::from(written.is_ok() && access.end_one_shot(&mut one_shot, true).unwrap());
             }
             assert!(splits(&access) > 0, "no leaf was full");
             done
@@ -172,5 +180,5 @@ fn counts_survive_splits_beside_them() {
     let counters = all.iter().filter(|(key, _)| key.len() == 3);
     let counted: u64 = counters.clone().map(|(_, value)| number(Some(value.clone()))).sum();
     assert_eq!((counted, all.len() - counters.count()), (done, done as usize));
-    assert!(done > ROUNDS / 2, "{done}: hardly any was brief");
+    assert!(done > ROUNDS / 2, "{done}: hardly any was one_shot");
 }

@@ -15,13 +15,13 @@
 //! Deliberately absent: a look at leaves beyond those beside the probes' own; long values.
 
 use perilune_shm::words;
-use perilune_store::{Look, Probe, Probed, ProbedChange, Result, Sight};
+use perilune_store::{Probe, ProbeResult, ProbeTarget, Probed, ProbedChange, Result};
 
 use super::latched::Latched;
 use crate::access::{check_key, Access};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
-use crate::limits::{FEW, FEW_LEAVES, FEW_TRIES, INLINE_MAX, RECORD_INLINE_MAX};
+use crate::limits::{INLINE_MAX, PROBED_LEAVES, PROBED_TRIES, PROBES, RECORD_INLINE_MAX};
 use crate::page::{self, Found, RECORD_BIG};
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
@@ -53,7 +53,7 @@ struct Write {
 
 /// What an attempt gathers; its memory is kept for the next.
 #[derive(Default)]
-pub(crate) struct FewDraft {
+pub(crate) struct ProbedDraft {
     met: Vec<Met>,
     /// The leaves that what is seen rests on.
     leaves: Vec<Seen>,
@@ -66,9 +66,9 @@ pub(crate) struct FewDraft {
     failed: bool,
 }
 
-impl FewDraft {
+impl ProbedDraft {
     /// The operations that were noted; how many.
-    fn ops<'a>(&'a self, ops: &mut [Op<'a>; FEW]) -> usize {
+    fn ops<'a>(&'a self, ops: &mut [Op<'a>; PROBES]) -> usize {
         let mut start = 0;
         for (op, write) in ops.iter_mut().zip(&self.writes) {
             let (key, value) = (&self.bytes[start..write.key], &self.bytes[write.key..write.value]);
@@ -101,7 +101,7 @@ impl FewDraft {
     }
 
     fn note(&mut self, kind: Kind, probe: usize, key: &[u8], value: &[u8]) {
-        let is_good = probe < self.met.len() && self.writes.len() < FEW;
+        let is_good = probe < self.met.len() && self.writes.len() < PROBES;
         if !is_good || value.len() > INLINE_MAX || check_key(key).is_err() {
             self.failed = true;
             return;
@@ -116,7 +116,7 @@ impl FewDraft {
 /// What the function sees.
 struct View<'a> {
     image: &'a Image,
-    draft: &'a mut FewDraft,
+    draft: &'a mut ProbedDraft,
     probes: &'a [Probe<'a>],
 }
 
@@ -131,13 +131,13 @@ impl View<'_> {
 
 impl Probed for View<'_> {
     #[inline]
-    fn sight(&self, probe: usize) -> Sight {
-        let Some(met) = self.draft.met.get(probe) else { return Sight::Unknown };
+    fn found(&self, probe: usize) -> ProbeResult {
+        let Some(met) = self.draft.met.get(probe) else { return ProbeResult::Unknown };
         match met.at {
-            Some(_) => Sight::Record,
+            Some(_) => ProbeResult::Record,
             // NB: not where it has stepped out of the leaf.
-            None if self.probes[probe].look == Look::At && !met.place.equal => Sight::Nothing,
-            None => Sight::Unknown,
+            None if self.probes[probe].target == ProbeTarget::At && !met.place.equal => ProbeResult::Nothing,
+            None => ProbeResult::Unknown,
         }
     }
 
@@ -177,7 +177,7 @@ impl Probed for View<'_> {
         is_short.then_some(&self.draft.shown)
     }
 
-    fn step(&mut self, probe: usize) -> Sight {
+    fn step(&mut self, probe: usize) -> ProbeResult {
         let next = self.record(probe).and_then(|(page, index)| {
             let next = index + 1;
             (next < page::leaf_count(page)).then_some(next)
@@ -186,9 +186,9 @@ impl Probed for View<'_> {
             met.at = next;
         }
         if next.is_some() {
-            Sight::Record
+            ProbeResult::Record
         } else {
-            Sight::Unknown
+            ProbeResult::Unknown
         }
     }
 
@@ -219,21 +219,21 @@ impl Access {
     ///
     /// # Errors
     /// The function's own; else as [`Access::set`].
-    pub(crate) fn change_few(
+    pub(crate) fn change_probed(
         &self,
         probes: &[Probe<'_>],
         change: &mut ProbedChange<'_>,
-        draft: &mut FewDraft,
+        draft: &mut ProbedDraft,
     ) -> Result<bool> {
-        if probes.len() > FEW {
+        if probes.len() > PROBES {
             return Ok(false);
         }
         self.make_room(RECORD_INLINE_MAX)?;
         let _operation = self.operation();
         let mut patience = Patience::new();
-        for _ in 0..FEW_TRIES {
+        for _ in 0..PROBED_TRIES {
             let mut held = Latched::new(&self.seat);
-            let failed = match self.try_few(probes, change, draft, &mut held) {
+            let failed = match self.try_probed(probes, change, draft, &mut held) {
                 Ok(Outcome::Published(sparse)) => {
                     self.seat.count(Counter::Commits);
                     if let Some(at) = sparse {
@@ -248,7 +248,7 @@ impl Access {
                 Err(failed) => failed,
             };
             held.release_unchanged();
-            self.overcome_few(failed, probes, draft, &mut patience)?;
+            self.overcome_probed(failed, probes, draft, &mut patience)?;
         }
         Ok(false)
     }
@@ -257,14 +257,14 @@ impl Access {
     ///
     /// # Errors
     /// The function's own; I/O and damage.
-    pub(crate) fn look_few(
+    pub(crate) fn look_probed(
         &self,
         probes: &[Probe<'_>],
         look: &mut ProbedChange<'_>,
-        draft: &mut FewDraft,
+        draft: &mut ProbedDraft,
     ) -> Result<bool> {
         let image = &self.seat.image;
-        if probes.len() > FEW {
+        if probes.len() > PROBES {
             return Ok(false);
         }
         self.read(|| {
@@ -278,11 +278,11 @@ impl Access {
 
     /// Does what an attempt asked for before it can be repeated. No latch is held.
     #[cold]
-    fn overcome_few(
+    fn overcome_probed(
         &self,
         (stop, at): Failed,
         probes: &[Probe<'_>],
-        draft: &FewDraft,
+        draft: &ProbedDraft,
         patience: &mut Patience,
     ) -> Result<()> {
         let first = probes.first().map_or(&[][..], |probe| probe.key);
@@ -307,12 +307,12 @@ impl Access {
     }
 
     /// One attempt; unless it has published, latches are still held and nothing has happened.
-    fn try_few(
+    fn try_probed(
         &self,
         probes: &[Probe<'_>],
         change: &mut ProbedChange<'_>,
-        draft: &mut FewDraft,
-        held: &mut Latched<'_, FEW_LEAVES>,
+        draft: &mut ProbedDraft,
+        held: &mut Latched<'_, PROBED_LEAVES>,
     ) -> std::result::Result<Outcome, Failed> {
         self.meet_probes(probes, draft)?;
         if !draft.leaves.iter().all(|leaf| held.try_latch(*leaf)) {
@@ -336,7 +336,7 @@ impl Access {
             (last, start) = (key, write.value);
         }
         let nothing = Op { kind: Kind::Remove, volatile: false, big: false, key: &[], value: &[] };
-        let mut ops = [nothing; FEW];
+        let mut ops = [nothing; PROBES];
         let count = draft.ops(&mut ops);
         let ops = &ops[..count];
         if record_bytes(ops) >= RECORD_INLINE_MAX {
@@ -353,26 +353,26 @@ impl Access {
 
     /// Meets the leaves of all probes.
     #[inline]
-    fn meet_probes(&self, probes: &[Probe<'_>], draft: &mut FewDraft) -> std::result::Result<(), Failed> {
+    fn meet_probes(&self, probes: &[Probe<'_>], draft: &mut ProbedDraft) -> std::result::Result<(), Failed> {
         let (image, fingers) = (&self.seat.image, &self.fingers);
         draft.clear();
-        let mut aims = [Aim::default(); FEW];
+        let mut aims = [Aim::default(); PROBES];
         for (aim, probe) in aims.iter_mut().zip(probes) {
             *aim = tree::aim_probe(image, fingers, probe);
         }
         for (at, (probe, aim)) in probes.iter().zip(aims).enumerate() {
             let (leaf, place) = tree::meet_probe(image, fingers, probe, aim).map_err(|stop| (stop, at))?;
-            let first = match probe.look {
-                Look::At => place.equal.then_some(place.index),
-                Look::AtOrNext => {
+            let first = match probe.target {
+                ProbeTarget::At => place.equal.then_some(place.index),
+                ProbeTarget::AtOrNext => {
                     Some(place.index).filter(|index| *index < page::leaf_count(image.page(leaf.number)))
                 }
-                Look::Previous => place.index.checked_sub(1),
+                ProbeTarget::Previous => place.index.checked_sub(1),
             };
             let mut met = Met { home: leaf.number, place, leaf: leaf.number, first, at: first };
             let mut holds = draft.rest_on(leaf);
-            if first.is_none() && probe.look != Look::At {
-                let beside = tree::meet_beside(image, fingers, leaf, probe.look, &mut draft.shown);
+            if first.is_none() && probe.target != ProbeTarget::At {
+                let beside = tree::meet_beside(image, fingers, leaf, probe.target, &mut draft.shown);
                 if let Some((leaf, index)) = beside.map_err(|stop| (stop, at))? {
                     met = Met { leaf: leaf.number, first: Some(index), at: Some(index), ..met };
                     holds &= draft.rest_on(leaf);
@@ -389,7 +389,7 @@ impl Access {
     /// Where `key` belongs, of the leaves of a probe, and its place there; none: elsewhere.
     #[inline]
     fn place_of(&self, probe: &Probe<'_>, met: &Met, key: &[u8]) -> Option<(u32, Found)> {
-        if probe.look == Look::At && key == probe.key {
+        if probe.target == ProbeTarget::At && key == probe.key {
             return Some((met.home, met.place));
         }
         let page = self.seat.image.page(met.leaf);
@@ -406,14 +406,14 @@ impl Access {
 
     /// The first leaf that was met and belongs to another generation, if there is one.
     #[cold]
-    fn first_foreign_met(&self, draft: &FewDraft) -> usize {
+    fn first_foreign_met(&self, draft: &ProbedDraft) -> usize {
         let generation = crate::session::Epoch::read(&self.seat.image).generation;
         let foreign = |leaf: &Seen| self.seat.image.life(leaf.number).born != generation;
         draft.leaves.iter().position(foreign).unwrap_or(0)
     }
 
     /// Copies the path to a leaf that was met.
-    fn copy_met(&self, probes: &[Probe<'_>], draft: &FewDraft, at: usize) -> Attempt<()> {
+    fn copy_met(&self, probes: &[Probe<'_>], draft: &ProbedDraft, at: usize) -> Attempt<()> {
         let leaf = draft.leaves[at];
         if let Some(probe) = draft.met.iter().position(|met| met.home == leaf.number) {
             return self.copy_path(probes[probe].key);
@@ -426,7 +426,7 @@ impl Access {
     }
 }
 
-impl FewDraft {
+impl ProbedDraft {
     /// The key of a write, and the leaf where it belongs.
     #[cold]
     fn write_at(&self, at: usize) -> (&[u8], u32) {

@@ -1,12 +1,13 @@
-//! Each process's two threads that flush the log and take checkpoints in time; two, since a checkpoint
-//! may wait long for the disk. The former also works ahead of this process's writers (`image::ahead`), the latter
-//! looks at the file's size (`image::advice`).
+//! The two threads of each process that bring what is written to disk in time: one flushes the log, one takes
+//! checkpoints. They are two since a checkpoint may wait long for the disk.
 //!
-//! The thread that flushes asks for short slices: it is to run soon after it wakes, also where all processors are
-//! busy, for at level `periodic` a user's loss is as old as its last round.
+//! All processes that write have them. The first to find that something is due does it for all, under the duty it
+//! needs. So at level `periodic` nothing depends on any one process.
 //!
-//! All processes that write have them; the first to find that something is due does it for all, under
-//! the duty it needs. So at level `periodic` nothing depends on any one process.
+//! The thread that flushes also works ahead of this process's writers (`image::ahead`). It asks for short slices,
+//! to run soon after it wakes also where all processors are busy: at level `periodic`, what a crash costs is as old
+//! as the last flush. The other thread also looks at the file's size (`image::advice`), and whether the file still
+//! has its name.
 //!
 //! What if we are killed? The thread of another process finds the same due.
 //!
@@ -18,17 +19,17 @@ use std::time::Instant;
 use perilune_shm::slices;
 use perilune_store::Result;
 
-use crate::attendant::Attendant;
+use crate::background::BackgroundThread;
 use crate::image::{wakeup, Image};
-use crate::limits::{CHECKPOINT_LOOK, FLUSH_AGE, HOME_LOOK, IDLE_LOOK, IDLE_REST, LOG_CHECKPOINT};
+use crate::limits::{CHECKPOINT_LOOK, FLUSH_AGE, HOME_LOOK, IDLE_LOOK, IDLE_REST};
 use crate::{checkpoint, idle, log};
 
 /// Starts the thread that flushes. `image` is attached to for writing, and stays so until this is dropped.
 ///
 /// # Errors
 /// `Io` when no thread is to be had.
-pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
-    Attendant::start(image, "perilune-flush", |image| {
+pub(crate) fn flushing(image: Arc<Image>) -> Result<BackgroundThread> {
+    BackgroundThread::start(image, "perilune-flush", |image| {
         // Where it is refused the thread runs like all others.
         let _ = slices::ask_for_short_slices_in_this_thread();
         // What fails now (a full disk, say) is tried again in the next round.
@@ -36,7 +37,7 @@ pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
             log::help(&image);
             image.prepare_ahead();
             match log::tend(&image).unwrap_or(Some(FLUSH_AGE)) {
-                Some(time) => wakeup::doze(&image, stop, time, time),
+                Some(time) => wakeup::sleep_until_rung(&image, stop, time, time),
                 None => idle::rest(&image, stop, IDLE_REST, || !log::is_settled(&image)),
             }
         }
@@ -47,8 +48,8 @@ pub(crate) fn flushing(image: Arc<Image>) -> Result<Attendant> {
 ///
 /// # Errors
 /// As [`flushing`].
-pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Attendant> {
-    Attendant::start(image, "perilune-keep", |image| {
+pub(crate) fn checkpointing(image: Arc<Image>) -> Result<BackgroundThread> {
+    BackgroundThread::start(image, "perilune-keep", |image| {
         let mut looked = Instant::now();
         move |stop| {
             if looked.elapsed() >= HOME_LOOK {
@@ -57,12 +58,12 @@ pub(crate) fn checkpointing(image: Arc<Image>) -> Result<Attendant> {
             }
             image.follow_growth();
             // NB: of a log that cannot grow a checkpoint makes segments spare.
-            if log::size(&image) > LOG_CHECKPOINT || log::is_unnamed(&image) || log::is_full(&image) {
+            if log::is_enough(&image) || log::is_unnamed(&image) || log::is_full(&image) {
                 checkpoint::want(&image);
             }
             let _ = checkpoint::tend(&image, &*image.disk);
             let _ = checkpoint::name_segment(&image, &*image.disk);
-            wakeup::doze(&image, stop, CHECKPOINT_LOOK, IDLE_LOOK);
+            wakeup::sleep_until_rung(&image, stop, CHECKPOINT_LOOK, IDLE_LOOK);
         }
     })
 }

@@ -1,5 +1,5 @@
-//! Several values set in one operation, each under a condition on its own place: no transaction is needed, since all
-//! conditions can be checked while the leaves are latched.
+//! Conditional writes: values set in one operation, each under a condition on its own place. No transaction is needed, since
+//! all conditions can be checked while the leaves are latched.
 //!
 //! All leaves and places are found before the first leaf is latched, and are true if it is latched with the word under
 //! which it was met. So latches are held only while the record is applied, and whoever writes beside it in the same leaves
@@ -13,7 +13,7 @@ use perilune_store::Result;
 use super::latched::Latched;
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
-use crate::limits::{INLINE_MAX, LATCH_PAUSES, RECORD_INLINE_MAX, SEVERAL_TRIES, SEVERAL_WRITES};
+use crate::limits::{CONDITIONAL_TRIES, CONDITIONAL_WRITES, INLINE_MAX, LATCH_PAUSES, RECORD_INLINE_MAX};
 use crate::page;
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
@@ -60,9 +60,11 @@ impl Access {
     ///
     /// # Errors
     /// As [`Access::set`].
-    pub(crate) fn set_all_if_alone(&self, pairs: &Pairs<'_>) -> Result<bool> {
+    pub(crate) fn set_all_unless_parents(&self, pairs: &Pairs<'_>) -> Result<bool> {
         let ascend = pairs.windows(2).all(|two| precedes(two[0].0, two[1].0));
-        if !ascend || pairs.len() > SEVERAL_WRITES || pairs.iter().any(|(_, value)| value.len() > INLINE_MAX)
+        if !ascend
+            || pairs.len() > CONDITIONAL_WRITES
+            || pairs.iter().any(|(_, value)| value.len() > INLINE_MAX)
         {
             return Ok(false);
         }
@@ -75,7 +77,7 @@ impl Access {
         self.make_room(bytes)?;
         let _operation = self.operation();
         let mut patience = Patience::new();
-        for _ in 0..SEVERAL_TRIES {
+        for _ in 0..CONDITIONAL_TRIES {
             let mut held = Latched::new(&self.seat);
             let (stop, at) = match self.try_all(&ops, &mut held) {
                 Ok(true) => {
@@ -109,7 +111,7 @@ impl Access {
     fn try_all(
         &self,
         ops: &[Op<'_>],
-        held: &mut Latched<'_, SEVERAL_WRITES>,
+        held: &mut Latched<'_, CONDITIONAL_WRITES>,
     ) -> std::result::Result<bool, Failed> {
         let image = &self.seat.image;
         let keys = || ops.iter().map(|op| op.key).enumerate();
@@ -141,7 +143,7 @@ impl Access {
     }
 
     /// The first operation whose leaf belongs to another generation, if there is one.
-    fn first_foreign(&self, count: usize, held: &Latched<'_, SEVERAL_WRITES>) -> usize {
+    fn first_foreign(&self, count: usize, held: &Latched<'_, CONDITIONAL_WRITES>) -> usize {
         let generation = crate::session::Epoch::read(&self.seat.image).generation;
         let foreign = |at: &usize| self.seat.image.life(held.leaf_of(*at)).born != generation;
         (0..count).find(foreign).unwrap_or(0)

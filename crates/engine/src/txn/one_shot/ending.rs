@@ -1,0 +1,272 @@
+//! The end of a one-shot transaction: its leaves are latched, what it has read is looked at once more, and its writes are
+//! published as one record. Or it goes on as a whole transaction.
+//!
+//! What stands in the way and can be done is done, and the end tried again: a leaf without room is split, one of an earlier
+//! generation is copied. What was read of the old page is true of the new ones, whose words are noted instead.
+//!
+//! Invariants
+//! - Latches are only tried; none is left when a function here returns.
+//! - Pages are split and copied without a latch of the transaction's own.
+
+use perilune_shm::latch;
+use perilune_store::{Error, Result};
+
+use super::super::latched::Latched;
+use super::super::Transaction;
+use super::{OneShot, Write, LOOKED_AT};
+use crate::access::Access;
+use crate::error::Stop;
+use crate::limits::{ONE_SHOT_SPLITS, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
+use crate::page;
+use crate::session::record::{Kind, Op};
+use crate::session::{Counter, Seat};
+use crate::tree::{self, Copied, Halves, Seen, Which};
+
+impl OneShot {
+    /// Notes that a page was split, if it has been read: all that was read of it is true of its halves together. False: it
+    /// was no longer what was read.
+    fn follow(&mut self, halves: &Halves) -> bool {
+        if let Some(index) = self.leaves.find(halves.old.number) {
+            if !self.leaves.split(index, halves) {
+                return false;
+            }
+            // Places are those in the old page.
+            let moved = self.writes.iter_mut().filter(|write| write.near == index);
+            moved.for_each(|write| write.place = None);
+        }
+        let mut counted = self.counted.iter_mut().filter(|seen| seen.number == halves.old.number);
+        if let Some(seen) = counted.next() {
+            if *seen != halves.old || counted.next().is_some() {
+                return false;
+            }
+            *seen = halves.left;
+            self.counted.push(halves.right);
+        }
+        true
+    }
+
+    /// Notes that a page was copied, if it has been read: all that was read of it is true of the copy, places too. False: it
+    /// was no longer what was read.
+    fn follow_copy(&mut self, Copied { old, new }: Copied) -> bool {
+        let is_same = |seen: &Seen| seen.number != old.number || *seen == old;
+        if !self.counted.iter().all(is_same) {
+            return false;
+        }
+        self.counted.iter_mut().filter(|seen| **seen == old).for_each(|seen| *seen = new);
+        self.leaves.find(old.number).is_none_or(|index| self.leaves.replace(index, old, new))
+    }
+
+    /// Whether all that was read is still there.
+    fn holds(&self, seat: &Seat, held: &Held) -> bool {
+        let is_same = |seen: &Seen| {
+            let word = seat.image.latch(seen.number);
+            if held.has(seen.number) {
+                // NB: one that was located anew for a write may have been latched later than it was read.
+                return latch::load(word).version() == seen.word.version();
+            }
+            latch::validate(word, seen.word)
+        };
+        self.leaves.all().iter().all(is_same) && self.counted.iter().all(is_same)
+    }
+}
+
+/// Why a one-shot transaction was not published.
+enum Refusal {
+    /// Somebody was faster, or is in the way.
+    Changed,
+    /// Something must be done first that a one-shot transaction does not do: wait for whoever keeps writers out, or for room.
+    Barred,
+    /// A leaf belongs to an earlier generation.
+    Foreign,
+    /// The leaf of write `at` has no room for it and those before it there; `beside`: there is one.
+    Short { at: usize, beside: bool },
+}
+
+/// What it means to a one-shot transaction that its epoch does not admit it.
+fn refusal_of(stop: Stop) -> Refusal {
+    match stop {
+        Stop::Copy => Refusal::Foreign,
+        _ => Refusal::Barred,
+    }
+}
+
+/// The leaves of its writes.
+type Held<'a> = Latched<'a, ONE_SHOT_WRITES>;
+
+impl Access {
+    /// Has `txn`, which has neither read nor written yet, go on from a one-shot transaction, which ends.
+    ///
+    /// # Errors
+    /// `Conflict`: what that has read is no longer so; then `txn` is doomed, too.
+    pub(crate) fn hand_over(&self, one_shot: &mut OneShot, txn: &mut Transaction) -> Result<()> {
+        one_shot.end();
+        if one_shot.met || !self.is_one_state(one_shot) {
+            txn.doomed = true;
+            return Err(Error::Conflict);
+        }
+        txn.reads.rest_on_leaves(one_shot.leaves.all().iter().chain(&one_shot.counted).copied());
+        for write in &one_shot.writes {
+            let key = one_shot.key(write);
+            match write.kind {
+                Kind::Set => txn.set(Which::Main, key, &one_shot.bytes[write.value.clone()]),
+                _ => txn.remove(Which::Main, key),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that all that a one-shot transaction has read until now is one state.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not: it has failed.
+    pub(crate) fn validate_one_shot(&self, one_shot: &mut OneShot) -> Result<()> {
+        if one_shot.failed || !self.is_one_state(one_shot) {
+            return one_shot.fail();
+        }
+        Ok(())
+    }
+
+    /// Whether all that was read is still there; no leaf is latched.
+    pub(super) fn is_one_state(&self, one_shot: &mut OneShot) -> bool {
+        let holds = one_shot.holds(&self.seat, &Held::new(&self.seat));
+        one_shot.met |= !holds;
+        holds
+    }
+
+    /// Ends a one-shot transaction, with its writes if they are to be kept; false: it has done nothing, and
+    /// what it saw may never have been one state.
+    ///
+    /// # Errors
+    /// `WritesStopped`, `NoSpace`, `Io`: the log takes nothing now.
+    pub(crate) fn end_one_shot(&self, one_shot: &mut OneShot, keep: bool) -> Result<bool> {
+        if one_shot.failed {
+            return Ok(false);
+        }
+        if !keep || one_shot.writes.is_empty() {
+            return Ok(self.is_one_state(one_shot));
+        }
+        one_shot.sort_writes();
+        if one_shot.record_bytes() >= RECORD_INLINE_MAX {
+            return Ok(false);
+        }
+        self.make_room(RECORD_INLINE_MAX)?;
+        let _operation = self.operation();
+        for _ in 0..=ONE_SHOT_SPLITS {
+            let overcome = match self.publish_one_shot(one_shot) {
+                Ok(()) => {
+                    self.seat.count(Counter::Commits);
+                    return Ok(true);
+                }
+                Err(Refusal::Short { at, beside }) => self.split_for(one_shot, at, beside),
+                Err(Refusal::Foreign) => self.copy_for(one_shot),
+                Err(refusal) => Err(refusal),
+            };
+            if let Err(refusal) = overcome {
+                one_shot.met = !matches!(refusal, Refusal::Barred);
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Latches, checks, publishes, applies, releases.
+    fn publish_one_shot(&self, one_shot: &OneShot) -> std::result::Result<(), Refusal> {
+        let OneShot { writes, bytes, .. } = one_shot;
+        let nothing: &[u8] = &[];
+        let mut ops = [Op { kind: Kind::Remove, volatile: false, big: false, key: nothing, value: nothing };
+            ONE_SHOT_WRITES];
+        for (op, write) in ops.iter_mut().zip(writes) {
+            let (key, value) = (&bytes[write.key.clone()], &bytes[write.value.clone()]);
+            *op = Op { kind: write.kind, key, value, ..*op };
+        }
+        let ops = &ops[..writes.len()];
+        let mut held = Held::new(&self.seat);
+        self.publish_ops(one_shot, ops, &mut held).inspect_err(|_| held.release_unchanged())
+    }
+
+    /// Latches, checks and publishes these operations, and applies them; after a refusal latches are still held.
+    fn publish_ops(
+        &self,
+        one_shot: &OneShot,
+        ops: &[Op<'_>],
+        held: &mut Held<'_>,
+    ) -> std::result::Result<(), Refusal> {
+        // NB: what needs no latch is done before the first, for which others wait from then on.
+        let len = self.seat.write_ops(ops);
+        for (at, op) in ops.iter().enumerate() {
+            let leaf = self.leaf_for(one_shot, &one_shot.writes[at], op.key).ok_or(Refusal::Changed)?;
+            if !held.has(leaf.number) && !held.try_latch(leaf) {
+                return Err(Refusal::Changed);
+            }
+            held.assign(at, leaf.number);
+        }
+        let epoch = held.epoch().map_err(refusal_of)?;
+        // NB: that what was read is still so makes the places that reads have told good.
+        if !one_shot.holds(&self.seat, held) {
+            return Err(Refusal::Changed);
+        }
+        for (at, (op, write)) in ops.iter().zip(&one_shot.writes).enumerate() {
+            let leaf = held.leaf_of(at);
+            held.put(at, write.place.unwrap_or_else(|| page::find(self.seat.image.page(leaf), op.key)));
+        }
+        if let Some(at) = held.short_of_room(ops) {
+            let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
+            return Err(Refusal::Short { at, beside });
+        }
+        let sparse = held.publish(ops, len, epoch).map_err(refusal_of)?;
+        if let Some(at) = sparse {
+            self.tidy(Which::Main, ops[at].key);
+        }
+        Ok(())
+    }
+
+    /// Splits the leaf of write `at`, or a page above it that has no room for that; `beside`: the write before it belongs to
+    /// the same leaf.
+    ///
+    /// # Errors
+    /// Somebody was in the way, or has changed the leaf.
+    #[cold]
+    fn split_for(&self, one_shot: &mut OneShot, at: usize, beside: bool) -> std::result::Result<(), Refusal> {
+        // NB: parting two keys of a leaf makes sure of progress even in one without records.
+        let before = beside.then(|| one_shot.key(&one_shot.writes[at - 1]));
+        let key = one_shot.key(&one_shot.writes[at]);
+        match tree::split(&self.seat, Which::Main, key, 0, before) {
+            Ok(halves) if one_shot.follow(&halves) => Ok(()),
+            _ => Err(Refusal::Changed),
+        }
+    }
+
+    /// Copies the leaves of all writes, and what is above them, that belong to an earlier generation.
+    ///
+    /// # Errors
+    /// Somebody was in the way, or has changed one of the leaves; there is no room for a copy.
+    #[cold]
+    fn copy_for(&self, one_shot: &mut OneShot) -> std::result::Result<(), Refusal> {
+        for at in 0..one_shot.writes.len() {
+            loop {
+                match tree::copy_one(&self.seat, one_shot.key(&one_shot.writes[at]), 0) {
+                    Ok(Some(copied)) if one_shot.follow_copy(copied) => {}
+                    Ok(None) => break,
+                    Ok(Some(_)) | Err(Stop::Restart | Stop::Busy(_)) => return Err(Refusal::Changed),
+                    Err(_) => return Err(Refusal::Barred),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The leaf where `key` belongs: one that was read, as a rule the one before the write.
+    fn leaf_for(&self, one_shot: &OneShot, write: &Write, key: &[u8]) -> Option<Seen> {
+        // What a page that was read says is true of it if it is latched under the word it was read with.
+        let covers = |seen: &&Seen| page::contains(self.seat.image.page(seen.number), key);
+        let near = one_shot.leaves.all().get(write.near).filter(|seen| write.place.is_some() || covers(seen));
+        // Of many it would take longer to find out which one covers it than to search from the root.
+        let recent = || one_shot.leaves.all().iter().rev().take(LOOKED_AT).find(covers);
+        let leaf = match near.or_else(recent) {
+            Some(leaf) => *leaf,
+            None => tree::locate(&self.seat.image, &self.fingers, Which::Main, key, self.seat.id).ok()?,
+        };
+        self.fingers.point(Which::Main, leaf.number);
+        Some(leaf)
+    }
+}

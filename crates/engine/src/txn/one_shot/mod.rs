@@ -1,0 +1,437 @@
+//! A one-shot transaction: one that is tried once, and validated by the versions of the leaves that it has read.
+//!
+//! Most transactions are like that, and the general way costs several times what they do: copies of questions and
+//! digests of answers, a map of writes, waiting in order. Here a read is noted as the leaf and its word, a write as
+//! some bytes in a buffer; at the end the words must be what they were. Whatever else is asked for, or meets somebody
+//! else's work, makes it fail, and the caller runs a [`super::Transaction`] instead.
+//!
+//! Invariants
+//! - Nothing shared is written before the end; a failed one has done nothing.
+//! - The body may have seen halves of two states, until the end, or a check before it, says that it has not.
+//! - Latches are only tried, never waited for. What a read waits for in vain makes it fail, whatever the body does about it.
+//! - A leaf without room is split, and one of an earlier generation copied, by itself, without a latch of ours; what was
+//!   read from it is true of its halves, or of the copy.
+//!
+//! What if we are killed? As in a commit: before the record is published nothing has happened but splits and copies, which
+//! change nothing that anybody reads; after that repair applies it whole.
+//!
+//! Deliberately absent: levels, locks, messages, removals of prefixes, long values, the volatile tree.
+
+mod ending;
+mod leaves;
+mod unless_parent;
+mod update;
+
+use std::ops::Range;
+
+use perilune_store::{Entries, Error, Result, Scan, Span};
+
+use super::count::count_around;
+use super::entries::span_of;
+use super::places::Places;
+use super::reads::Heads;
+use crate::access::Access;
+use crate::error::Stop;
+use crate::limits::{INLINE_MAX, ONE_SHOT_COUNTED, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
+use crate::page::Found;
+use crate::session::record::{op_bytes, Kind, HEADING};
+use crate::session::sessions_ever;
+use crate::tree::{self, Neighbour, Read, Seek, Seen, Visit, Wanted, Which};
+use leaves::{Leaves, Noted};
+
+/// Leaves that are looked at for a key whose place no read has told.
+const LOOKED_AT: usize = 12;
+
+struct Write {
+    kind: Kind,
+    key: Range<usize>,
+    value: Range<usize>,
+    /// The leaf that was read last before it, by its index: what is written has mostly been looked for.
+    near: usize,
+    /// Where the key stands in that leaf, if a read has told.
+    place: Option<Found>,
+}
+
+/// What a one-shot transaction has read and wants written. Its memory is kept for the next.
+#[derive(Default)]
+pub(crate) struct OneShot {
+    open: bool,
+    /// Only the general way is left.
+    failed: bool,
+    /// Others were at the same pages: another try may do.
+    met: bool,
+    leaves: Leaves,
+    /// What is read is one state at each moment, and not only at the end: whoever reads is told of nothing else.
+    steady: bool,
+    /// A leaf has come to those read, so that the others are to be looked at again.
+    is_due: bool,
+    heads: Heads,
+    /// Leaves whose records were counted; some may be among the others, too.
+    counted: Vec<Seen>,
+    /// The leaf and the place in it that the last question has found, and whether no other leaf was looked at.
+    answer: Option<(usize, Found, bool)>,
+    places: Places,
+    writes: Vec<Write>,
+    bytes: Vec<u8>,
+}
+
+impl Visit for OneShot {
+    #[inline]
+    fn visit_at(&mut self, leaf: Seen, place: Found) {
+        self.visit(leaf);
+        self.answer = Some((self.leaves.last(), place, true));
+    }
+
+    #[inline]
+    fn visit(&mut self, leaf: Seen) {
+        if let Some((_, _, alone)) = &mut self.answer {
+            *alone = false;
+        }
+        match self.leaves.note(leaf) {
+            Noted::Known => {}
+            Noted::New => self.is_due = true,
+            Noted::Changed => (self.failed, self.met) = (true, true),
+            Noted::Full => self.failed = true,
+        }
+    }
+}
+
+/// Takes the leaves of a count.
+struct Counted<'a> {
+    leaves: &'a mut Vec<Seen>,
+    failed: &'a mut bool,
+}
+
+impl Visit for Counted<'_> {
+    #[inline]
+    fn visit(&mut self, leaf: Seen) {
+        if self.room() > 0 {
+            self.leaves.push(leaf);
+        } else {
+            *self.failed = true;
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> usize {
+        ONE_SHOT_COUNTED - self.leaves.len().min(ONE_SHOT_COUNTED)
+    }
+}
+
+/// Whether an error of a read makes the transaction fail: not one that says that more was asked for than is read at once.
+fn fails(error: &Error) -> bool {
+    !matches!(error, Error::LongRead { .. })
+}
+
+impl OneShot {
+    pub(crate) fn begin(&mut self) {
+        self.open = true;
+        self.failed = false;
+        self.met = false;
+        self.leaves.clear();
+        self.heads.clear();
+        (self.steady, self.is_due) = (false, false);
+        self.counted.clear();
+        self.places.clear();
+        self.writes.clear();
+        self.bytes.clear();
+    }
+
+    /// Begins one of which all that is read is one state at each moment.
+    pub(crate) fn begin_steady(&mut self) {
+        self.begin();
+        self.steady = true;
+    }
+
+    /// Whether it has written nothing.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Whether all that it writes is removals.
+    pub(crate) fn is_removing(&self) -> bool {
+        self.writes.iter().all(|write| write.kind == Kind::Remove)
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.open = false;
+    }
+
+    /// There is none to be begun, whoever is met.
+    pub(crate) fn refuse(&mut self) {
+        self.met = false;
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether it has failed because others were at the same pages, and not for what it asked.
+    #[inline]
+    pub(crate) fn was_disturbed(&self) -> bool {
+        self.met
+    }
+
+    /// Gives up.
+    ///
+    /// # Errors
+    /// `Conflict`, always.
+    #[cold]
+    pub(crate) fn fail<T>(&mut self) -> Result<T> {
+        self.failed = true;
+        Err(Error::Conflict)
+    }
+
+    fn key(&self, write: &Write) -> &[u8] {
+        &self.bytes[write.key.clone()]
+    }
+
+    /// Its own writes in `from..end`.
+    fn written_within<'a>(&'a self, from: &'a [u8], end: &'a [u8]) -> impl Iterator<Item = &'a Write> {
+        let lies = move |key: &[u8]| from <= key && (end.is_empty() || key < end);
+        self.writes.iter().filter(move |write| lies(self.key(write)))
+    }
+
+    fn written(&self, key: &[u8]) -> Option<usize> {
+        self.writes.iter().position(|write| self.key(write) == key)
+    }
+
+    #[inline]
+    fn checked<T>(&mut self, access: &Access, answer: T) -> Result<T> {
+        if self.failed {
+            return self.fail();
+        }
+        if self.is_due && self.steady {
+            self.look_again(access)?;
+        }
+        Ok(answer)
+    }
+
+    /// Looks at all leaves again, unless nobody has published anything since the last look.
+    ///
+    /// # Errors
+    /// `Conflict`: they are no longer what was read.
+    fn look_again(&mut self, access: &Access) -> Result<()> {
+        self.is_due = false;
+        let (image, leaves) = (&access.seat.image, self.leaves.all().len() + self.counted.len());
+        let is_dear = leaves > usize::from(sessions_ever(image));
+        if leaves == 1 || is_dear && self.heads.are_same(image) || access.is_one_state(self) {
+            return Ok(());
+        }
+        self.fail()
+    }
+
+    /// As [`Access::get`]; its own writes are seen.
+    #[inline]
+    pub(crate) fn get(&mut self, access: &Access, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        if let Some(own) = self.written(key) {
+            let own = &self.writes[own];
+            out.clear();
+            out.extend_from_slice(&self.bytes[own.value.clone()]);
+            return Ok(own.kind == Kind::Set);
+        }
+        if let Some((leaf, place)) = self.places.place_of(key) {
+            out.clear();
+            self.leaves.set_last(leaf);
+            let (image, leaf) = (&access.seat.image, self.leaves.all()[leaf]);
+            if place.equal {
+                match tree::value_at(image, &access.fingers, leaf, place.index, out) {
+                    Ok(()) => {}
+                    Err(Stop::Fail(error)) => return Err(error),
+                    Err(_) => return self.fail(),
+                }
+            }
+            return self.checked(access, place.equal);
+        }
+        self.answer = None;
+        let found =
+            access.get(Which::Main, key, out, self).inspect_err(|error| self.failed |= fails(error))?;
+        self.note_answer(key, None);
+        self.checked(access, found)
+    }
+
+    /// As [`Access::pieces`]; its own writes are seen.
+    pub(crate) fn pieces(
+        &mut self,
+        access: &Access,
+        key: &[u8],
+        pieces: &[Range<usize>],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<usize>> {
+        if let Some(own) = self.written(key) {
+            let own = &self.writes[own];
+            let value = &self.bytes[own.value.clone()];
+            perilune_store::copy_pieces(value, pieces, out);
+            return Ok((own.kind == Kind::Set).then_some(value.len()));
+        }
+        if let Some((leaf, place)) = self.places.place_of(key) {
+            self.leaves.set_last(leaf);
+            if !place.equal {
+                return self.checked(access, None);
+            }
+            let (image, leaf) = (&access.seat.image, self.leaves.all()[leaf]);
+            return match tree::pieces_at(image, &access.fingers, leaf, place.index, pieces, out) {
+                Ok(bytes) => self.checked(access, Some(bytes)),
+                Err(Stop::Fail(error)) => Err(error),
+                Err(_) => self.fail(),
+            };
+        }
+        self.answer = None;
+        let bytes = access.pieces(Which::Main, key, pieces, out, self)?;
+        self.note_answer(key, None);
+        self.checked(access, bytes)
+    }
+
+    /// Remembers the place of `key`, at which the last question has ended; a neighbour was asked for `from`.
+    #[inline]
+    fn note_answer(&mut self, key: &[u8], from: Option<(&[u8], Neighbour)>) {
+        if let Some((leaf, found, alone)) = self.answer {
+            self.places.note(leaf, found, key, from.filter(|_| alone));
+        }
+    }
+
+    /// As [`Access::neighbour`]; values that it has set are seen, but not those before `from`.
+    #[inline]
+    pub(crate) fn neighbour(
+        &mut self,
+        access: &Access,
+        seek: Seek<'_>,
+        key: &mut Vec<u8>,
+        mut value: Option<Wanted<'_>>,
+    ) -> Result<bool> {
+        let Seek { from, side, bound } = seek;
+        let (low, high) = if side == Neighbour::Previous { (bound, from) } else { (from, bound) };
+        let blind = |own: &Write| side == Neighbour::Previous || own.kind != Kind::Set;
+        if !self.writes.is_empty() && self.written_within(low, high).any(blind) {
+            return self.fail();
+        }
+        self.answer = None;
+        let wanted = value.as_mut().map(Wanted::again);
+        let found = access.neighbour(Which::Main, seek, key, wanted, self);
+        let found = found.inspect_err(|error| self.failed |= fails(error))?;
+        if found {
+            self.note_answer(key, Some((from, side)));
+        }
+        let found = self.checked(access, found)?;
+        if side == Neighbour::Previous || self.writes.is_empty() {
+            return Ok(found);
+        }
+        let behind = |own: &&Write| side == Neighbour::AtOrNext || self.key(own) != from;
+        let own = self
+            .written_within(low, high)
+            .filter(behind)
+            .min_by(|one, other| self.key(one).cmp(self.key(other)));
+        let Some(own) = own.filter(|own| !found || self.key(own) <= key.as_slice()) else { return Ok(found) };
+        key.clear();
+        key.extend_from_slice(self.key(own));
+        if let Some(mut value) = value {
+            value.put(&self.bytes[own.value.clone()]);
+        }
+        Ok(true)
+    }
+
+    /// As [`Access::entries`]; where it has written itself, the next entry is to be read by itself.
+    pub(crate) fn entries(&mut self, access: &Access, scan: &Scan<'_>, out: &mut Entries) -> Result<Read> {
+        if !self.writes.is_empty() {
+            let (low, high) = span_of(scan);
+            if self.written_within(&low, &high).next().is_some() {
+                return Ok(Read::Single);
+            }
+        }
+        let read = access.entries(Which::Main, scan, out, self);
+        let read = read.inspect_err(|error| self.failed |= fails(error))?;
+        self.checked(access, read)
+    }
+
+    /// As [`Access::count`]; its own writes are seen.
+    pub(crate) fn count(&mut self, access: &Access, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
+        let own = |one_shot: &OneShot, low: &[u8], high: &[u8]| {
+            let order = |one: &&Write, other: &&Write| one_shot.key(one).cmp(one_shot.key(other));
+            let within = one_shot.written_within(low, high);
+            let first = if span.backwards { within.max_by(order) } else { within.min_by(order) }?;
+            Some((one_shot.key(first).to_vec(), first.kind == Kind::Set))
+        };
+        count_around(self, span, key, own, |one_shot, span, key| {
+            let mut counted = Counted { leaves: &mut one_shot.counted, failed: &mut one_shot.failed };
+            let count = access.count(Which::Main, span, key, &mut counted);
+            let count = count.inspect_err(|error| one_shot.failed |= fails(error))?;
+            one_shot.is_due = true;
+            one_shot.checked(access, count)
+        })
+    }
+
+    /// Notes a value; `None` removes it.
+    #[inline]
+    pub(crate) fn write(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let long = value.is_some_and(|value| value.len() > INLINE_MAX);
+        if long || self.bytes.len() > RECORD_INLINE_MAX {
+            return self.fail();
+        }
+        let kind = if value.is_some() { Kind::Set } else { Kind::Remove };
+        let bytes = value.unwrap_or(&[]);
+        if let Some(own) = self.written(key) {
+            let own = &mut self.writes[own];
+            // NB: what it has removed was there: that was read, and the leaf is looked at again. So either kind may follow it.
+            own.kind = kind;
+            if own.value.len() == bytes.len() {
+                self.bytes[own.value.clone()].copy_from_slice(bytes);
+            } else {
+                own.value = self.bytes.len()..self.bytes.len() + bytes.len();
+                self.bytes.extend_from_slice(bytes);
+            }
+            return Ok(());
+        }
+        if self.writes.len() >= ONE_SHOT_WRITES {
+            return self.fail();
+        }
+        let known = self.places.place_of(key);
+        let (near, place) = known.map_or((self.leaves.last(), None), |(leaf, place)| (leaf, Some(place)));
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        let (key, value) = (start..middle, middle..self.bytes.len());
+        self.writes.push(Write { kind, key, value, near, place });
+        Ok(())
+    }
+
+    /// Removes a value; true when there was one.
+    pub(crate) fn remove(&mut self, access: &Access, key: &[u8]) -> Result<bool> {
+        let own = self.written(key);
+        if let Some(own) = own.filter(|own| self.writes[*own].kind == Kind::Remove) {
+            self.leaves.set_last(self.writes[own].near);
+            return self.checked(access, false);
+        }
+        let there = match self.places.place_of(key) {
+            Some((_, place)) => place.equal,
+            None => {
+                self.answer = None;
+                let there = access
+                    .has_value(Which::Main, key, self)
+                    .inspect_err(|error| self.failed |= fails(error))?;
+                self.note_answer(key, None);
+                there
+            }
+        };
+        match own {
+            // What was not there before it was set here is as it was.
+            Some(own) if !there => drop(self.writes.swap_remove(own)),
+            _ if there => self.write(key, None)?,
+            _ => {}
+        }
+        self.checked(access, there || own.is_some())
+    }
+
+    /// Brings the writes into the order of keys.
+    fn sort_writes(&mut self) {
+        let OneShot { writes, bytes, .. } = self;
+        writes.sort_unstable_by(|one, other| bytes[one.key.clone()].cmp(&bytes[other.key.clone()]));
+    }
+
+    /// Bytes of the record of its writes.
+    fn record_bytes(&self) -> usize {
+        let bytes = |write: &Write| op_bytes(write.key.len(), write.value.len());
+        HEADING + self.writes.iter().map(bytes).sum::<usize>()
+    }
+}
