@@ -144,10 +144,10 @@ fn watches(database: &Database) -> Result<()> {
 /// A channel carries bounded, ordered messages between processes.
 fn channels(database: &Database) -> Result<()> {
     let (mut sender, mut receiver) = (database.session()?, database.session()?);
-    sender.post("jobs", "resize 17")?;
-    let job = receiver.receive("jobs", None)?.map(|message| message.body);
+    sender.channel("jobs").post("resize 17")?;
+    let job = receiver.channel("jobs").receive(None)?.map(|message| message.body);
     assert_eq!(job.as_deref(), Some(&b"resize 17"[..]));
-    assert_eq!(receiver.receive("jobs", Some(Duration::ZERO))?, None);
+    assert_eq!(receiver.channel("jobs").receive(Some(Duration::ZERO))?, None);
     Ok(())
 }
 

@@ -6,12 +6,10 @@ use std::fmt;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use perilune_store::{Error as StoreError, Limits};
 
 use crate::backend::{self, Backend, RecoveryReport};
-use crate::remote::is_address;
 use crate::{OpenOptions, Result, Session};
 
 /// An open database. Clones are the same database; threads open a [`Session`] each.
@@ -32,12 +30,12 @@ use crate::{OpenOptions, Result, Session};
 #[derive(Clone)]
 pub struct Database {
     pub(crate) backend: Backend,
-    path: Arc<Path>,
 }
 
 impl Database {
     /// Opens the database at `path`, creating it when it is missing; or the one behind the server at an address,
-    /// `tcp://[user:password@]host[:port]` or `unix:/path`.
+    /// `tcp://[user:password@]host[:port]` or `unix:/path`; or one in the memory of this process: `memory:` is a new one
+    /// each time, `memory:NAME` one for all that name it so, as long as somebody has it open.
     ///
     /// # Errors
     /// `NotADatabase`, `CannotOpen`, `NoSpace`, I/O: each says what to do.
@@ -61,12 +59,12 @@ impl Database {
     pub fn open_default_with(options: &OpenOptions) -> Result<Database> {
         let path = Database::default_path()?;
         let ours = env::var_os("PERILUNE_DB").is_none_or(|path| path.is_empty());
-        if ours && options.create && !options.read_only {
+        if ours && options.create && !options.reads_only() {
             if let Some(directory) = path.parent() {
                 let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
                 made.map_err(|source| StoreError::Io {
                     action: "create the directory of the default database",
-                    path: directory.to_owned(),
+                    place: directory.to_owned().into(),
                     source,
                 })?;
             }
@@ -135,22 +133,22 @@ impl Database {
         Ok(self.backend.close()?)
     }
 
-    /// Whether `path` is the address of a server, `tcp:`, `unix:` or `tls:`, and not a file; `./tcp:...` is one.
+    /// Whether `path` is an address - `tcp:`, `unix:`, `tls:`, `memory:`, `file:` - and not the name of a file; `./tcp:...` is one.
     #[must_use]
     pub fn is_address(path: impl AsRef<Path>) -> bool {
-        is_address(path.as_ref())
+        backend::scheme_of(path.as_ref()).is_some()
     }
 
     /// Whether it is behind a server, and not in a file that this process maps.
     #[must_use]
     pub fn is_remote(&self) -> bool {
-        self.backend.address().is_some()
+        self.backend.is_remote()
     }
 
     /// The path it was opened at, or the address of its server, without a password.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.backend.name()
     }
 
     /// What the database takes: bytes of a key, of a value, levels of transactions.
@@ -158,17 +156,22 @@ impl Database {
     pub fn limits(&self) -> &Limits {
         self.backend.limits()
     }
+}
 
-    pub(crate) fn open_with(path: &Path, options: &OpenOptions) -> Result<Database> {
-        let backend = backend::open(path, options)?;
-        let path = backend.address().map_or_else(|| path.into(), |address| Path::new(&address).into());
-        Ok(Database { backend, path })
+impl OpenOptions {
+    /// Opens the database at `path`.
+    ///
+    /// # Errors
+    /// `NotADatabase`, `CannotOpen`, `NoSpace`, I/O: each says what to do.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
+        let options = OpenOptions { read_only: self.reads_only(), ..self.clone() };
+        Ok(Database { backend: backend::open(path.as_ref(), &options)? })
     }
 }
 
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Database").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 
@@ -182,7 +185,7 @@ fn default_path(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> 
     match data.or_else(|| set("HOME").map(|home| home.join(".local/share"))) {
         Some(data) => Ok(data.join("perilune/default.db")),
         None => Err(StoreError::CannotOpen {
-            path: PathBuf::from("default.db"),
+            place: "default.db".into(),
             why: "no place for the default database: set $PERILUNE_DB or $HOME, or give a path".to_owned(),
         }
         .into()),
@@ -192,6 +195,7 @@ fn default_path(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node;
 
     #[test]
     fn the_default_path_follows_its_rule() {
@@ -204,5 +208,27 @@ mod tests {
         assert_eq!(path(&all[2..]), Some("/h/.local/share/perilune/default.db".into()));
         assert_eq!(path(&[("PERILUNE_DB", ""), ("HOME", "/h")]), path(&all[2..]));
         assert_eq!(path(&[]), None);
+    }
+
+    #[test]
+    fn databases_in_memory_are_new_or_shared_by_their_name() -> Result<()> {
+        let node = node!("^person", 21, "name")?;
+        let [first, second, new] = ["memory:a", "memory:a", "memory:"].map(Database::open);
+        let (first, second, new) = (first?, second?, new?);
+        let mut session = first.session()?;
+        session.set(&node, "Ada")?;
+        assert_eq!(second.session()?.get_str(&node)?, Some("Ada"));
+        assert_eq!(new.session()?.get(&node)?, None);
+        assert_eq!((new.is_remote(), new.path().to_str()), (false, Some("memory:")));
+        session.transaction(|session| {
+            session.increment(&node!("^visits")?, 1)?;
+            session.set(&node, "Grace")
+        })?;
+        assert_eq!(session.count_children(&node!("^person")?)?, 1);
+        let refused = new.checkpoint().unwrap_err().to_string();
+        assert!(refused.contains("is for a database in a file, not for memory:"), "{refused}");
+        drop((first, second, session));
+        assert_eq!(Database::open("memory:a")?.session()?.get(&node)?, None, "nobody had it open");
+        Ok(())
     }
 }

@@ -8,8 +8,6 @@ use std::fmt;
 use perilune_key::{ArithmeticError, KeyError, ParseError, ValueError};
 use perilune_store::{write_lost, Error as StoreError, Holder};
 
-use crate::NodeRef;
-
 /// The result of every operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -118,11 +116,13 @@ pub enum ErrorCode {
     NotDurable = 29,
     /// Another process holds what is needed, and did not go on for the whole wait limit.
     Busy = 30,
+    /// The database is not to be reached now; nothing has happened.
+    Unavailable = 31,
 }
 
 impl ErrorCode {
     /// Every kind.
-    const ALL: [ErrorCode; 30] = [
+    const ALL: [ErrorCode; 31] = [
         ErrorCode::Invalid,
         ErrorCode::InvalidKey,
         ErrorCode::KeyTooLong,
@@ -153,6 +153,7 @@ impl ErrorCode {
         ErrorCode::Other,
         ErrorCode::NotDurable,
         ErrorCode::Busy,
+        ErrorCode::Unavailable,
     ];
 
     /// The name by which servers and clients of theirs call it, as `KEY_TOO_LONG`. Never changes its meaning.
@@ -189,15 +190,12 @@ impl ErrorCode {
             ErrorCode::Other => "OTHER",
             ErrorCode::NotDurable => "NOT_DURABLE",
             ErrorCode::Busy => "BUSY",
+            ErrorCode::Unavailable => "UNAVAILABLE",
         }
     }
 
-    pub(crate) fn from_name(name: &str) -> Option<ErrorCode> {
+    fn from_name(name: &str) -> Option<ErrorCode> {
         ErrorCode::ALL.into_iter().find(|code| code.name() == name)
-    }
-
-    fn from_number(number: i32) -> Option<ErrorCode> {
-        ErrorCode::ALL.into_iter().find(|code| code.number() == number)
     }
 
     /// The number, as the C interface shows it.
@@ -249,10 +247,20 @@ impl Error {
         matches!(self, Error::Conflict | Error::Restart)
     }
 
-    /// Whether a session has refused to read a long value, as [`crate::Session::limit_reads`] has it.
+    /// Whether a session has refused to read a long value, as [`crate::Serving::limit_reads`] has it.
     #[must_use]
     pub fn is_long_read(&self) -> bool {
         matches!(self, Error::Store(StoreError::LongRead { .. }))
+    }
+
+    /// The word for its kind that a server says, which is [`ErrorCode::name`] but for arithmetic.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Error::Number(error) => {
+                ARITHMETIC.iter().find(|(known, _)| known == error).map_or("NUMBER", |(_, word)| word)
+            }
+            error => error.code().name(),
+        }
     }
 
     pub(crate) fn invalid(why: impl Into<String>) -> Error {
@@ -264,7 +272,7 @@ fn store_code(error: &StoreError) -> ErrorCode {
     match error {
         StoreError::Conflict => ErrorCode::Conflict,
         StoreError::Restart => ErrorCode::Restart,
-        StoreError::CommitUnknown => ErrorCode::CommitUnknown,
+        StoreError::CommitUnknown { .. } => ErrorCode::CommitUnknown,
         StoreError::TransactionTimeout { .. } => ErrorCode::TransactionTimeout,
         StoreError::Deadlock => ErrorCode::Deadlock,
         StoreError::TransactionState(_) => ErrorCode::TransactionState,
@@ -280,11 +288,12 @@ fn store_code(error: &StoreError) -> ErrorCode {
         StoreError::Io { .. } => ErrorCode::Io,
         StoreError::NotDurable { .. } => ErrorCode::NotDurable,
         StoreError::Busy { .. } => ErrorCode::Busy,
+        StoreError::Unavailable { .. } => ErrorCode::Unavailable,
         StoreError::WritesStopped { .. } | StoreError::Replaced { .. } => ErrorCode::WritesStopped,
         StoreError::Corrupt { .. } | StoreError::Lost { .. } => ErrorCode::Corrupt,
         StoreError::Refused(_) => ErrorCode::Refused,
         StoreError::Invalid(_) => ErrorCode::Invalid,
-        StoreError::Answered { code, .. } => ErrorCode::from_number(*code).unwrap_or(ErrorCode::Internal),
+        StoreError::Answered { kind, .. } => ErrorCode::from_name(kind).unwrap_or(ErrorCode::Internal),
         _ => ErrorCode::Internal,
     }
 }
@@ -321,9 +330,19 @@ impl fmt::Display for Error {
 fn bound(key: &[u8]) -> String {
     let whole = (1..=key.len()).rev().find(|len| perilune_key::validate(&key[..*len]).is_ok());
     match whole {
-        Some(len) if len == key.len() => NodeRef::from_encoded(key, false).to_string(),
-        Some(len) => format!("{}...", NodeRef::from_encoded(&key[..len], false)),
+        Some(len) if len == key.len() => Global(key).to_string(),
+        Some(len) => format!("{}...", Global(&key[..len])),
         None => key.escape_ascii().to_string(),
+    }
+}
+
+/// A node of the database, by its key.
+struct Global<'k>(&'k [u8]);
+
+impl fmt::Display for Global<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("^")?;
+        perilune_key::write_key(self.0, f)
     }
 }
 
@@ -337,13 +356,13 @@ impl std::error::Error for Error {
     }
 }
 
-/// Every way in which arithmetic fails.
-const ARITHMETIC: [ArithmeticError; 5] = [
-    ArithmeticError::Overflow,
-    ArithmeticError::Underflow,
-    ArithmeticError::Inexact,
-    ArithmeticError::NotANumber,
-    ArithmeticError::Malformed,
+/// Every way in which arithmetic fails, and its word on the wire.
+const ARITHMETIC: [(ArithmeticError, &str); 5] = [
+    (ArithmeticError::Overflow, "NUMBER_OVERFLOW"),
+    (ArithmeticError::Underflow, "NUMBER_UNDERFLOW"),
+    (ArithmeticError::Inexact, "NUMBER_INEXACT"),
+    (ArithmeticError::NotANumber, "NOT_A_NUMBER"),
+    (ArithmeticError::Malformed, "NUMBER_MALFORMED"),
 ];
 
 impl From<StoreError> for Error {
@@ -351,10 +370,10 @@ impl From<StoreError> for Error {
         match error {
             StoreError::Conflict => Error::Conflict,
             StoreError::Restart => Error::Restart,
-            // A sum that was made elsewhere fails there: its text says of which kind.
-            StoreError::Answered { code, ref text } if code == ErrorCode::Number.number() => {
-                let known = ARITHMETIC.iter().find(|known| known.to_string() == *text);
-                known.map_or(Error::Store(error), |known| Error::Number(*known))
+            // A sum that was made elsewhere fails there: its word says of which kind.
+            StoreError::Answered { kind, .. } => {
+                let known = ARITHMETIC.iter().find(|(_, word)| *word == kind);
+                known.map_or(Error::Store(error), |(known, _)| Error::Number(*known))
             }
             other => Error::Store(other),
         }
@@ -382,5 +401,29 @@ impl From<ArithmeticError> for Error {
 impl From<ValueError> for Error {
     fn from(error: ValueError) -> Self {
         Error::Value(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perilune_remote::wire::WORDS;
+
+    use super::*;
+
+    /// What a server's word becomes at the client is of the same kind again.
+    #[test]
+    fn every_kind_has_a_word_on_the_wire() {
+        for code in ErrorCode::ALL {
+            assert!(WORDS.contains(&code.name()), "{code:?}");
+            let kind = code.name();
+            assert_eq!(Error::from(StoreError::Answered { kind, text: String::new() }).code(), code);
+        }
+        for (error, word) in ARITHMETIC {
+            assert!(WORDS.contains(&word));
+            assert_eq!(Error::Number(error).word(), word);
+            let back = Error::from(StoreError::Answered { kind: word, text: error.to_string() });
+            assert!(matches!(back, Error::Number(back) if back == error), "{back:?}");
+        }
+        assert_eq!(WORDS.len(), ErrorCode::ALL.len() + ARITHMETIC.len());
     }
 }

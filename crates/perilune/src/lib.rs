@@ -30,7 +30,7 @@
 //! - One operation is atomic by itself; several are made one by [`Session::transaction`].
 //! - Order is walked by [`Session::next`] and its kin, or faster by a [`Cursor`].
 //! - [`Session::lock`] takes hierarchical locks, [`Session::watch`] waits for changes,
-//!   [`Session::post`] sends messages; all across processes.
+//!   [`Session::channel`] carries messages; all across processes.
 //! - Every [`Error`] says what to do; its [`ErrorCode`] never changes its meaning.
 //!
 //! This crate knows keys and values; pages, files and shared memory are the business of the back
@@ -43,7 +43,6 @@ pub mod remote;
 
 mod error;
 mod node;
-mod noderef;
 mod subscript;
 mod value;
 
@@ -52,14 +51,16 @@ mod channel;
 mod cursor;
 mod database;
 mod hook;
+mod levels;
 mod local;
 mod lock;
+mod maintenance;
 mod options;
 mod report;
 mod session;
 mod sigbus;
+mod subtree;
 mod transaction;
-mod upkeep;
 mod verify;
 mod watch;
 
@@ -67,27 +68,32 @@ mod watch;
 pub use perilune_key as key;
 
 pub use perilune_key::{
-    ArithmeticError, Decimal, KeyError, KeyMark, Number, ParseError, Subscript, SubscriptBuf, Value,
-    ValueError, ValueRef,
+    ArithmeticError, Decimal, Field, KeyError, KeyMark, Number, ParseError, PlainSubscript, Record,
+    Subscript, SubscriptBuf, Value, ValueError, ValueRef,
 };
 pub use perilune_store::{
-    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, Holder, KeptReads, Limits, LockMode,
-    LockOwner, Message, ProcessReport, TransactionOptions, WatchId, WhenFull,
+    ChannelOptions, Durability, Error as StoreError, Figure, FigureKind, FirstTry, Holder, KeptReads, Limits,
+    LockMode, LockOwner, Message, ProcessReport, TransactionOptions, WatchId, WhenFull,
 };
 
 pub use crate::backend::RecoveryReport;
-pub use crate::cursor::{Children, Cursor, Subtree};
+pub use crate::channel::Channel;
+pub use crate::cursor::{Child, Children, Cursor, Subtree};
 pub use crate::database::Database;
 pub use crate::error::{Error, ErrorCode, Result};
 pub use crate::hook::{CommitWrites, NodeWrite};
-pub use crate::node::Node;
-pub use crate::noderef::NodeRef;
+pub use crate::levels::Levels;
+pub use crate::lock::LockOwners;
+pub use crate::maintenance::{BackupKind, BackupReport, CompactReport, LostPage, LostRange, SalvageReport};
+pub use crate::node::{Node, NodeRef};
 pub use crate::options::OpenOptions;
 pub use crate::report::{LockReport, TreeSize};
-pub use crate::session::{Batch, Data, Few, Neighbour, Piece, Probe, Session, Sight};
+pub use crate::session::{
+    Batch, Conditional, Data, Neighbour, Piece, Probe, ProbeResult, Probed, RangeEnds, Serving, Session,
+    Steps,
+};
 pub use crate::sigbus::install_sigbus;
 pub use crate::subscript::IntoSubscript;
-pub use crate::upkeep::{BackupKind, BackupReport, CompactReport, LostPage, LostRange, SalvageReport};
 pub use crate::value::{IntoNumber, IntoValue, ABSENT};
 pub use crate::verify::VerifyReport;
 pub use crate::watch::WatchScope;

@@ -38,11 +38,66 @@ impl Session {
         self.lock_all(self.owner, [(node.into(), mode)], timeout)
     }
 
+    /// Counts this session's lock on `node` down and releases it at zero; false when it is not held.
+    ///
+    /// # Errors
+    /// I/O only.
+    pub fn unlock<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<bool> {
+        self.unlock_as(self.owner, node)
+    }
+}
+
+/// Locks of owners: of a session, or of something else in the process that has locks of its own.
+pub trait LockOwners {
+    /// The owner of the locks that [`Session::lock`] takes; they are released when the session goes.
+    #[must_use]
+    fn lock_owner(&self) -> LockOwner;
+
+    /// A new owner in this process, for locks that belong to something else than a session: any
+    /// session of the process can take and release them. They last until released, or to the end of
+    /// the process.
+    fn new_lock_owner(&mut self) -> LockOwner;
+
     /// Takes several locks for `owner`, all or none, otherwise as [`Session::lock`].
     ///
     /// # Errors
     /// As [`Session::lock`]; `LimitReached` for more than [`limits::LOCKS_PER_CALL`].
-    pub fn lock_all<'n, N: Into<NodeRef<'n>>>(
+    fn lock_all<'n, N: Into<NodeRef<'n>>>(
+        &mut self,
+        owner: LockOwner,
+        locks: impl IntoIterator<Item = (N, LockMode)>,
+        timeout: Option<Duration>,
+    ) -> Result<bool>;
+
+    /// As [`Session::unlock`], for a lock of `owner`.
+    ///
+    /// # Errors
+    /// As [`Session::unlock`].
+    fn unlock_as<'n>(&mut self, owner: LockOwner, node: impl Into<NodeRef<'n>>) -> Result<bool>;
+
+    /// Releases every lock of `owner`; [`LockOwners::lock_owner`] is this session's own.
+    ///
+    /// # Errors
+    /// I/O only.
+    fn unlock_all(&mut self, owner: LockOwner) -> Result<()>;
+
+    /// How often `owner` holds the lock on `node`; 0 if it does not.
+    ///
+    /// # Errors
+    /// I/O only.
+    fn lock_count<'n>(&mut self, owner: LockOwner, node: impl Into<NodeRef<'n>>) -> Result<u32>;
+}
+
+impl LockOwners for Session {
+    fn lock_owner(&self) -> LockOwner {
+        self.owner
+    }
+
+    fn new_lock_owner(&mut self) -> LockOwner {
+        self.trees.database.new_lock_owner()
+    }
+
+    fn lock_all<'n, N: Into<NodeRef<'n>>>(
         &mut self,
         owner: LockOwner,
         locks: impl IntoIterator<Item = (N, LockMode)>,
@@ -66,51 +121,18 @@ impl Session {
         Ok(self.trees.database.lock(owner, &requests, timeout)?)
     }
 
-    /// Counts this session's lock on `node` down and releases it at zero; false when it is not held.
-    ///
-    /// # Errors
-    /// I/O only.
-    pub fn unlock<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<bool> {
-        self.unlock_as(self.owner, node)
-    }
-
-    /// As [`Session::unlock`], for a lock of `owner`.
-    ///
-    /// # Errors
-    /// As [`Session::unlock`].
-    pub fn unlock_as<'n>(&mut self, owner: LockOwner, node: impl Into<NodeRef<'n>>) -> Result<bool> {
+    fn unlock_as<'n>(&mut self, owner: LockOwner, node: impl Into<NodeRef<'n>>) -> Result<bool> {
         let name = LockName::new(node.into())?;
         Ok(self.trees.database.unlock(owner, &name.bytes)?)
     }
 
-    /// Releases every lock of `owner`; [`Session::lock_owner`] is this session's own.
-    ///
-    /// # Errors
-    /// I/O only.
-    pub fn unlock_all(&mut self, owner: LockOwner) -> Result<()> {
+    fn unlock_all(&mut self, owner: LockOwner) -> Result<()> {
         Ok(self.trees.database.unlock_all(owner)?)
     }
 
-    /// How often `owner` holds the lock on `node`; 0 if it does not.
-    ///
-    /// # Errors
-    /// I/O only.
-    pub fn lock_count<'n>(&mut self, owner: LockOwner, node: impl Into<NodeRef<'n>>) -> Result<u32> {
+    fn lock_count<'n>(&mut self, owner: LockOwner, node: impl Into<NodeRef<'n>>) -> Result<u32> {
         let name = LockName::new(node.into())?;
         Ok(self.trees.database.lock_count(owner, &name.bytes)?)
-    }
-
-    /// The owner of the locks that [`Session::lock`] takes; they are released when the session goes.
-    #[must_use]
-    pub fn lock_owner(&self) -> LockOwner {
-        self.owner
-    }
-
-    /// A new owner in this process, for locks that belong to something else than a session: any
-    /// session of the process can take and release them. They last until released, or to the end of
-    /// the process.
-    pub fn new_lock_owner(&mut self) -> LockOwner {
-        self.trees.database.new_lock_owner()
     }
 }
 

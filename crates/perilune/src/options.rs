@@ -1,11 +1,11 @@
 //! How a database is opened: options with the same names in Rust, Lua, C and perilune.conf.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use perilune_store::Durability;
 
-use crate::{Database, Error, Result};
+use crate::{Error, Result};
 
 /// How to open a database; the defaults are good for most.
 ///
@@ -58,7 +58,8 @@ impl OpenOptions {
         self
     }
 
-    /// Whether to open for reading only, which needs no permission to write; false if not told.
+    /// Whether to open for reading only, which needs no permission to write; if not told, what $PERILUNE_READ_ONLY says
+    /// (`1`), or else false.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
@@ -72,7 +73,7 @@ impl OpenOptions {
     }
 
     /// Bytes the file may grow to; if not told, what $PERILUNE_MAX_SIZE says, or else 1 TiB. It is address
-    /// space, not memory.
+    /// space, not memory. While others have the database open, what the first of them allowed is the limit for all.
     pub fn max_size(mut self, bytes: u64) -> Self {
         self.max_size = Some(bytes);
         self
@@ -87,7 +88,7 @@ impl OpenOptions {
 
     /// How long an operation waits for a page that another process holds and does not give back, because it is stopped,
     /// before it answers `Busy`, which names that process; 10 s if not told otherwise. In a transaction its own limit counts,
-    /// too. A session can change it: [`crate::Session::set_wait_limit`].
+    /// too. A session can change it: [`crate::Serving::set_wait_limit`].
     pub fn wait_limit(mut self, limit: Duration) -> Self {
         self.wait_limit = limit;
         self
@@ -170,14 +171,6 @@ impl OpenOptions {
         Ok(self)
     }
 
-    /// Opens the database at `path`.
-    ///
-    /// # Errors
-    /// `NotADatabase`, `CannotOpen`, `NoSpace`, I/O: each says what to do.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
-        Database::open_with(path.as_ref(), self)
-    }
-
     /// What commits wait for: as told, or by the environment; None: as the database has it.
     pub(crate) fn level(&self) -> Result<Option<Durability>> {
         match (self.durability, std::env::var("PERILUNE_DURABILITY")) {
@@ -185,6 +178,11 @@ impl OpenOptions {
             (None, Ok(text)) => Ok(Some(text.parse()?)),
             (None, Err(_)) => Ok(None),
         }
+    }
+
+    /// Whether to open for reading only: as told, or by the environment.
+    pub(crate) fn reads_only(&self) -> bool {
+        self.read_only || std::env::var_os("PERILUNE_READ_ONLY").is_some_and(|text| text == "1")
     }
 
     /// Bytes the file may grow to: as told, by the environment, or 1 TiB.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use perilune_store::{Figure, LockMode, LockOwner, ProcessReport};
+use perilune_store::{Entries, Figure, Granularity, LockMode, LockOwner, Origin, ProcessReport, Scan};
 
 use crate::{Database, Node, NodeRef, Result, Session};
 
@@ -70,7 +70,7 @@ impl Database {
     /// # Errors
     /// I/O only.
     pub fn stat(&self) -> Result<Vec<Figure>> {
-        Ok(self.backend.figures()?)
+        Ok(self.backend.reports()?.figures()?)
     }
 
     /// Locks that are held, and those waited for, by nodes in order; of one node first those who hold it.
@@ -78,7 +78,7 @@ impl Database {
     /// # Errors
     /// `LimitReached` when all sessions are taken; I/O; `Malformed` if a lock's name is damaged.
     pub fn locks(&self) -> Result<Vec<LockReport>> {
-        let found = self.backend.locks()?;
+        let found = self.backend.reports()?.locks()?;
         let report = found.into_iter().map(|lock| {
             Ok(LockReport {
                 node: NodeRef::of_lock(&lock.name).to_node()?,
@@ -97,9 +97,12 @@ impl Database {
     /// # Errors
     /// I/O only.
     pub fn processes(&self) -> Result<Vec<ProcessReport>> {
-        Ok(self.backend.processes()?)
+        Ok(self.backend.reports()?.processes()?)
     }
 }
+
+/// Entries that are measured at once, if they lie together.
+const MEASURED: usize = 1024;
 
 impl Session {
     /// How much `node` and all below it take. Reads all of it, without a transaction: what others change
@@ -112,21 +115,39 @@ impl Session {
         let root = node.encoded();
         let depth = perilune_key::prefix_ends(root)?.count();
         let mut size = TreeSize::default();
-        let (mut at, mut found, mut value) = (root.to_vec(), Vec::new(), Vec::new());
-        // Of the node itself: no child's key is a beginning of it.
-        let mut child_end = 0;
-        let tree = self.trees.of(node.is_local());
-        let mut more = tree.next(&at, true, &mut found, Some(&mut value))?;
-        while more && found.starts_with(root) {
-            size.values += 1;
-            size.key_bytes += found.len() as u64;
-            size.value_bytes += value.len() as u64;
-            if child_end == 0 || found.get(..child_end) != at.get(..child_end) {
-                child_end = perilune_key::prefix_ends(&found)?.nth(depth).transpose()?.unwrap_or(0);
-                size.children += u64::from(child_end > 0);
+        let (mut at, mut end, mut entries) = (root.to_vec(), Vec::new(), Entries::default());
+        perilune_key::range::subtree_end(root, &mut end);
+        let (most, after) = (MEASURED, Origin::default());
+        let scan =
+            Scan { from: &[], inclusive: true, bound: &end, backwards: false, values: true, most, after };
+        // The first bytes of all keys in the child's subtree; none yet.
+        let mut child = Vec::new();
+        let mut inclusive = true;
+        let local = node.is_local();
+        while self.trees.entries_at(
+            local,
+            &Scan { from: &at, inclusive, ..scan },
+            Granularity::Whole,
+            &mut entries,
+        )? {
+            loop {
+                let key = entries.key();
+                size.values += 1;
+                size.key_bytes += key.len() as u64;
+                size.value_bytes += entries.value().len() as u64;
+                if child.is_empty() || !key.starts_with(&child) {
+                    let child_end = perilune_key::prefix_ends(key)?.nth(depth).transpose()?.unwrap_or(0);
+                    size.children += u64::from(child_end > 0);
+                    child.clear();
+                    child.extend_from_slice(&key[..child_end]);
+                }
+                if !entries.advance() {
+                    break;
+                }
             }
-            std::mem::swap(&mut at, &mut found);
-            more = tree.next(&at, false, &mut found, Some(&mut value))?;
+            at.clear();
+            at.extend_from_slice(entries.key());
+            inclusive = false;
         }
         Ok(size)
     }
@@ -178,6 +199,39 @@ mod tests {
         let value = |name: &str| figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
         assert_eq!((value("writes"), value("locks")), (Some(4), Some(3)));
         assert!(value("free_bytes") < value("file_bytes"));
+        // NB: its threads make files.
+        drop((first, second, database));
+        let _ = std::fs::remove_dir_all(&directory);
+        Ok(())
+    }
+
+    #[test]
+    fn a_tree_of_many_leaves_is_measured_as_node_by_node() -> Result<()> {
+        let directory = std::env::temp_dir().join(format!("perilune-measure-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory for the test");
+        let mut session = Database::open(directory.join("t.db"))?.session()?;
+        let mut expected = TreeSize { children: 71, ..TreeSize::default() };
+        for name in ["^t", "t"] {
+            let root = node!(name)?;
+            for number in 0..2_000 {
+                let value = "x".repeat(if number % 90 == 3 { 5_000 } else { number % 40 });
+                session.set(&root.child(number as i64 % 70)?.child(number as i64)?, value)?;
+            }
+            session.set(&root, 1)?;
+            session.set(&root.child("last")?, "")?;
+            let mut buffer = Vec::new();
+            (expected.values, expected.key_bytes, expected.value_bytes) = (0, 0, 0);
+            for (node, value) in session.get_tree(&root)? {
+                buffer.clear();
+                value.encode_into(&mut buffer);
+                expected.values += 1;
+                expected.key_bytes += node.encoded().len() as u64;
+                expected.value_bytes += buffer.len() as u64;
+            }
+            assert_eq!(session.tree_size(&root)?, expected);
+            assert_eq!(session.tree_size(&root.child("none")?)?, TreeSize::default());
+        }
+        drop(session);
         let _ = std::fs::remove_dir_all(&directory);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Saying which file it was when the kernel cannot give a page of it.
+//! Saying which database it was when a page of a mapped file cannot be had, and the kernel ends the process
+//! (SIGBUS).
 
 use std::io;
 

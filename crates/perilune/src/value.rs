@@ -143,5 +143,6 @@ pub(crate) fn type_name(value: &ValueRef<'_>) -> &'static str {
         ValueRef::String(_) => "a string",
         ValueRef::EmptyList => "an empty list",
         ValueRef::EmptyMap => "an empty map",
+        ValueRef::Record(_) => "a record of a table",
     }
 }

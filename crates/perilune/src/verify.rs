@@ -1,7 +1,8 @@
 //! Verification: is all that the database holds what it should be?
 //!
-//! The back end checks its own structure; here every key and value is decoded, and keys must ascend.
-//! It reads without stopping writers, so what they change meanwhile is seen before or after.
+//! The back end checks its own structure: pages, sums, the tree. Here what lies in it is checked: every key and
+//! value is decoded, and keys must ascend. Writers are not stopped, so what they change meanwhile is seen as it was
+//! before or as it is after.
 
 use perilune_key::{KeyError, ValueRef};
 use perilune_store::{Error as StoreError, Session as StoreSession};

@@ -5,7 +5,7 @@ mod fixture;
 use std::ops::Bound;
 
 use fixture::Scratch;
-use perilune::{node, Cursor, Node, NodeRef, Result, Session, Value};
+use perilune::{node, Cursor, Node, NodeRef, Result, Serving, Session, Value};
 
 /// A tree of some leaves, with values and trees below some of them.
 fn plant(session: &mut Session, root: &Node) -> Result<()> {
@@ -103,7 +103,7 @@ fn skipping_is_stepping() -> Result<()> {
     Ok(())
 }
 
-/// A brief transaction that has counted ends well unless what it counted has changed.
+/// A one-shot transaction that has counted ends well unless what it counted has changed.
 #[test]
 fn attempts_notice_what_comes_among_what_they_counted() -> Result<()> {
     let scratch = Scratch::new();

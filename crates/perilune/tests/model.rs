@@ -9,7 +9,7 @@ mod fixture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fixture::Scratch;
-use perilune::{node, Cursor, Data, Error, Node, Result, Session, Subscript, SubscriptBuf, Value};
+use perilune::{node, Cursor, Data, Error, Node, Result, Session, Steps, Subscript, SubscriptBuf, Value};
 use proptest::prelude::*;
 
 type Path = Vec<SubscriptBuf>;

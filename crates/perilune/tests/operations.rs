@@ -2,10 +2,11 @@
 
 mod fixture;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use fixture::Scratch;
-use perilune::{node, Batch, Data, Decimal, Error, Node, NodeRef, Number, Result, Session, Value, ABSENT};
+use perilune::{
+    node, Batch, Conditional, Data, Decimal, Error, Node, NodeRef, Number, Result, Serving, Session, Value,
+    ABSENT,
+};
 
 /// Runs a test with a name of the database and with a local one.
 fn both(test: impl Fn(&mut Session, &Node) -> Result<()>) -> Result<()> {
@@ -200,6 +201,35 @@ fn trees_that_contain_each_other_are_not_copied() -> Result<()> {
     })
 }
 
+/// Copies are read many at a time: over leaves, long values and what the transaction around has written itself.
+#[test]
+fn a_large_subtree_is_copied_whole() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (from, to, local) = (node!("^from")?, node!("^to", "below")?, node!("local")?);
+    for number in 0..3_000 {
+        let value = if number % 100 == 7 { "x".repeat(5_000) } else { format!("value {number}") };
+        session.set(&from.child(number % 60)?.child(number)?, value)?;
+    }
+    session.set(&to.child("old")?, 1)?;
+    session.transaction(|t| {
+        t.set(&from, "own")?;
+        t.set(&from.child(30)?.child("own")?, "in between")?;
+        t.delete_tree(&from.child(31)?)?;
+        t.copy(&from, &to)?;
+        t.merge(&to, &local)
+    })?;
+    let texts = |session: &mut Session, root: &Node| -> Result<Vec<String>> {
+        let all = session.get_tree(root)?.into_iter();
+        all.map(|(node, value)| Ok(format!("{:?} {value:?}", &node.subscripts()?[root.depth()..]))).collect()
+    };
+    let all = texts(&mut session, &from)?;
+    assert_eq!(all.len(), 3_000 - 50 + 2);
+    assert_eq!(texts(&mut session, &to)?, all);
+    assert_eq!(texts(&mut session, &local)?, all);
+    Ok(())
+}
+
 #[test]
 fn a_copy_that_does_not_fit_writes_nothing() -> Result<()> {
     let scratch = Scratch::new();
@@ -275,24 +305,24 @@ fn a_value_is_set_if_it_is_alone() -> Result<()> {
     for number in 0..3_000 {
         // Some lie at the ends of leaves, where it takes a transaction to tell; never is anything overwritten.
         let alone = t.child(number)?;
-        if !session.set_if_alone(&alone, "first")? {
+        if !session.set_unless_parent(&alone, "first")? {
             session.set(&alone, "first")?;
         }
         let above = t.child(number)?.with("x")?;
-        assert!(session.set_if_alone(&alone, number)?);
+        assert!(session.set_unless_parent(&alone, number)?);
         session.delete_value(&alone)?;
         session.set(&above, 1)?;
-        assert!(!session.set_if_alone(&alone, "second")?, "{number}");
+        assert!(!session.set_unless_parent(&alone, "second")?, "{number}");
         assert_eq!((session.get(&alone)?, session.get_int(&above)?), (None, Some(1)));
     }
     let long = "x".repeat(100_000);
-    assert!(!session.set_if_alone(&node!("^u")?, &long)?, "a long value takes a transaction");
+    assert!(!session.set_unless_parent(&node!("^u")?, &long)?, "a long value takes a transaction");
     assert_eq!(session.get(&node!("^u")?)?, None);
-    assert!(session.transaction(|session| session.set_if_alone(&node!("^u")?, 1)).is_ok_and(|set| !set));
+    assert!(session.transaction(|session| session.set_unless_parent(&node!("^u")?, 1)).is_ok_and(|set| !set));
     Ok(())
 }
 
-/// In a brief transaction too, where what it has written itself counts.
+/// In a one-shot transaction too, where what it has written itself counts.
 #[test]
 fn a_value_is_set_if_it_is_alone_in_a_brief_transaction() -> Result<()> {
     let scratch = Scratch::new();
@@ -308,9 +338,9 @@ fn a_value_is_set_if_it_is_alone_in_a_brief_transaction() -> Result<()> {
             if looks {
                 assert_eq!(session.get(&alone)?, None);
             }
-            assert!(session.set_if_alone(&alone, "first")?, "{number}");
-            assert!(session.set_if_alone(&alone, number)?, "{number}: over its own value");
-            assert_eq!(session.revise_integer_if_alone(&alone, add)?, Some(number + 1));
+            assert!(session.set_unless_parent(&alone, "first")?, "{number}");
+            assert!(session.set_unless_parent(&alone, number)?, "{number}: over its own value");
+            assert_eq!(session.revise_integer_unless_parent(&alone, add)?, Some(number + 1));
             assert_eq!(session.get_int(&alone)?, Some(number + 1));
             Ok(())
         })?;
@@ -319,8 +349,8 @@ fn a_value_is_set_if_it_is_alone_in_a_brief_transaction() -> Result<()> {
         session.delete_value(&alone)?;
         let done = session.attempt(|session| {
             session.set(&above, 1)?;
-            assert!(!session.set_if_alone(&alone, "second")?, "{number}: beside its own");
-            assert_eq!(session.revise_integer_if_alone(&alone, add)?, None);
+            assert!(!session.set_unless_parent(&alone, "second")?, "{number}: beside its own");
+            assert_eq!(session.revise_integer_unless_parent(&alone, add)?, None);
             Ok(())
         })?;
         if done.is_none() {
@@ -329,10 +359,10 @@ fn a_value_is_set_if_it_is_alone_in_a_brief_transaction() -> Result<()> {
         }
         let done = session.attempt(|session| {
             assert!(!looks || session.get_int(&above)? == Some(1));
-            assert!(!session.set_if_alone(&alone, "third")?, "{number}");
-            assert_eq!(session.revise_integer_if_alone(&alone, add)?, None);
-            assert!(session.set_if_alone(&above, 7)?);
-            assert_eq!(session.revise_integer_if_alone(&above, add)?, Some(8));
+            assert!(!session.set_unless_parent(&alone, "third")?, "{number}");
+            assert_eq!(session.revise_integer_unless_parent(&alone, add)?, None);
+            assert!(session.set_unless_parent(&above, 7)?);
+            assert_eq!(session.revise_integer_unless_parent(&above, add)?, Some(8));
             Ok(())
         })?;
         failed += i32::from(done.is_none());
@@ -341,13 +371,13 @@ fn a_value_is_set_if_it_is_alone_in_a_brief_transaction() -> Result<()> {
     }
     assert!(failed < 300, "{failed} of 3000 have failed");
     let long = "x".repeat(100_000);
-    let done = session.attempt(|session| session.set_if_alone(&node!("^u")?, &long))?;
+    let done = session.attempt(|session| session.set_unless_parent(&node!("^u")?, &long))?;
     assert_eq!(done, Some(false), "a long value takes a transaction");
     // What another has changed in between takes all of it back.
     let mut other = scratch.session();
     let u = node!("^u")?;
     let done = session.attempt(|session| {
-        assert!(session.set_if_alone(&u, 1)?);
+        assert!(session.set_unless_parent(&u, 1)?);
         other.set(&u.child("x")?, 2)
     })?;
     assert_eq!((done, session.get(&u)?), (None, None));
@@ -368,7 +398,7 @@ fn many_values_are_set_if_all_are_alone() -> Result<()> {
             batch.push(&t.child((round * 7 + number * 997) % 3_000)?, format!("{round} {number}"))?;
         }
         batch.push(&t.child(round * 7 % 3_000)?, "again")?;
-        if session.set_all_if_alone(&mut batch)? {
+        if session.set_all_unless_parents(&mut batch)? {
             all_at_once += 1;
             assert_eq!(session.get_str(&t.child((round * 7 + 997) % 3_000)?)?, Some(&*format!("{round} 1")));
             assert_eq!(session.get_str(&t.child(round * 7 % 3_000)?)?, Some("again"));
@@ -382,17 +412,17 @@ fn many_values_are_set_if_all_are_alone() -> Result<()> {
     let mut batch = Batch::with_capacity(2, 100);
     batch.push(&t.child("a")?, 1)?;
     batch.push(&t.child("x")?, 1)?;
-    assert!(!session.set_all_if_alone(&mut batch)?, "something lies below one of them");
+    assert!(!session.set_all_unless_parents(&mut batch)?, "something lies below one of them");
     assert_eq!(session.data(&t.child("a")?)?, Data::Nothing);
     let mut batch = Batch::new();
     batch.push(&t.child("a")?, 1)?;
     batch.push(&t.child("b")?, "x".repeat(100_000))?;
-    assert!(!session.set_all_if_alone(&mut batch)?, "a long value takes a transaction");
+    assert!(!session.set_all_unless_parents(&mut batch)?, "a long value takes a transaction");
     assert_eq!(session.data(&t.child("a")?)?, Data::Nothing);
     let mut batch = Batch::new();
     batch.push(&t.child("a")?, 1)?;
-    assert!(session.transaction(|session| session.set_all_if_alone(&mut batch)).is_ok_and(|set| !set));
-    assert!(session.set_all_if_alone(&mut Batch::new())?, "nothing is easily done");
+    assert!(session.transaction(|session| session.set_all_unless_parents(&mut batch)).is_ok_and(|set| !set));
+    assert!(session.set_all_unless_parents(&mut Batch::new())?, "nothing is easily done");
     Ok(())
 }
 
@@ -408,22 +438,20 @@ fn values_set_at_once_are_seen_at_once() -> Result<()> {
     let set = |session: &mut Session, value: i64| {
         let mut batch = Batch::new();
         nodes.iter().try_for_each(|node| batch.push(node, value))?;
-        session.set_all_if_alone(&mut batch)
+        session.set_all_unless_parents(&mut batch)
     };
     assert!(set(&mut session, 0)?);
-    let writers_left = AtomicUsize::new(2);
     std::thread::scope(|scope| {
-        for writer in 0..2 {
-            let (scratch, set, left) = (&scratch, &set, &writers_left);
+        let writers = [0, 1].map(|writer| {
+            let (scratch, set) = (&scratch, &set);
             scope.spawn(move || {
                 let mut session = scratch.session();
                 let done =
                     (0..2_000).filter(|round| set(&mut session, 2 * round + writer).expect("it is set"));
                 assert_eq!(done.count(), 2_000);
-                left.fetch_sub(1, Ordering::Release);
-            });
-        }
-        while writers_left.load(Ordering::Acquire) > 0 {
+            })
+        });
+        while writers.iter().any(|writer| !writer.is_finished()) {
             let values = session.get_many(&nodes)?;
             assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
         }
@@ -444,7 +472,7 @@ fn values_and_subtrees_exclude_each_other() -> Result<()> {
             for piece in nodes.chunks(20) {
                 meeting.wait();
                 for node in piece {
-                    set += i32::from(session.set_if_alone(node, 1)?);
+                    set += i32::from(session.set_unless_parent(node, 1)?);
                 }
             }
             Ok::<_, Error>(set)
@@ -481,18 +509,18 @@ fn integers_are_made_where_nothing_is() -> Result<()> {
     for number in 0..3_000 {
         let node = node!("^t", number)?;
         // Some lie at the ends of leaves, where it takes a transaction to tell.
-        let Some(first) = session.revise_integer_if_alone(&node, one_more)? else { continue };
-        assert_eq!((first, session.revise_integer_if_alone(&node, one_more)?), (1, Some(2)));
+        let Some(first) = session.revise_integer_unless_parent(&node, one_more)? else { continue };
+        assert_eq!((first, session.revise_integer_unless_parent(&node, one_more)?), (1, Some(2)));
         made += 1;
         session.delete_value(&node)?;
         session.set(&node.child("x")?, 1)?;
-        assert_eq!(session.revise_integer_if_alone(&node, one_more)?, None, "{number}");
+        assert_eq!(session.revise_integer_unless_parent(&node, one_more)?, None, "{number}");
         assert_eq!(session.get(&node)?, None);
     }
     assert!(made > 2_000, "{made} of 3,000");
     session.set(&node!("^t", 1)?, "no number")?;
-    assert_eq!(session.revise_integer_if_alone(&node!("^t", 1)?, one_more)?, None);
-    assert_eq!(session.revise_integer_if_alone(&node!("t", 1)?, one_more)?, None, "a local one");
+    assert_eq!(session.revise_integer_unless_parent(&node!("^t", 1)?, one_more)?, None);
+    assert_eq!(session.revise_integer_unless_parent(&node!("t", 1)?, one_more)?, None, "a local one");
     Ok(())
 }
 

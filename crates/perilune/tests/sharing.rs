@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use fixture::Scratch;
 use perilune::{
-    node, ChannelOptions, Error, ErrorCode, LockMode, Result, TransactionOptions, WatchScope, WhenFull,
+    node, ChannelOptions, Error, ErrorCode, LockMode, LockOwners, Result, TransactionOptions, WatchScope,
+    WhenFull,
 };
 
 const ONCE: Option<Duration> = Some(Duration::ZERO);
@@ -179,26 +180,26 @@ fn channels_keep_order_and_bounds() -> Result<()> {
     let scratch = Scratch::new();
     let (mut one, mut two) = (scratch.session(), scratch.session());
     let options = ChannelOptions { messages: 2, bytes: 1_000, when_full: WhenFull::Refuse };
-    one.create_channel("jobs", options)?;
-    assert_eq!((one.post("jobs", "a")?, one.post("jobs", "b")?), (1, 2));
-    assert_eq!(one.post("jobs", "c").expect_err("it is full").code(), ErrorCode::ChannelFull);
-    let message = two.follow("jobs", 0, ONCE)?.expect("the first message");
+    one.channel("jobs").create(options)?;
+    assert_eq!((one.channel("jobs").post("a")?, one.channel("jobs").post("b")?), (1, 2));
+    assert_eq!(one.channel("jobs").post("c").expect_err("it is full").code(), ErrorCode::ChannelFull);
+    let message = two.channel("jobs").follow(0, ONCE)?.expect("the first message");
     assert_eq!((message.number, &message.body[..]), (1, &b"a"[..]));
     for (number, body) in [(1, b"a"), (2, b"b")] {
-        let message = two.receive("jobs", ONCE)?.expect("a message");
+        let message = two.channel("jobs").receive(ONCE)?.expect("a message");
         assert_eq!((message.number, &message.body[..]), (number, &body[..]));
     }
-    assert_eq!(two.receive("jobs", ONCE)?, None);
+    assert_eq!(two.channel("jobs").receive(ONCE)?, None);
     let _: Result<()> = one.transaction(|t| {
-        t.post("jobs", "never")?;
+        t.channel("jobs").post("never")?;
         Err(Error::Rollback)
     });
-    one.transaction_with(&TransactionOptions::default(), |t| t.post("jobs", "once").map(|_| ()))?;
-    let body = two.receive("jobs", LONG)?.expect("the committed message").body;
+    one.transaction_with(&TransactionOptions::default(), |t| t.channel("jobs").post("once").map(|_| ()))?;
+    let body = two.channel("jobs").receive(LONG)?.expect("the committed message").body;
     assert_eq!(body, b"once");
-    assert_eq!(two.receive("jobs", ONCE)?, None);
+    assert_eq!(two.channel("jobs").receive(ONCE)?, None);
     for name in ["", "a\0b", &"x".repeat(256)] {
-        assert_eq!(one.post(name, "").expect_err("no name").code(), ErrorCode::Invalid);
+        assert_eq!(one.channel(name).post("").expect_err("no name").code(), ErrorCode::Invalid);
     }
-    one.remove_channel("jobs")
+    one.channel("jobs").remove()
 }

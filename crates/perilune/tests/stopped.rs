@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use perilune::{Database, Error, Node, Probe};
+use perilune::{Conditional, Database, Error, Node, Probe};
 
 /// Longer than any of it takes, also on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -61,9 +61,9 @@ fn stops_itself_where_it_is_told_to() {
     };
     if env::var_os(WITH_PAGE).is_some() {
         let node = node();
-        let done = session.change_few(&[Probe::at(&node)], |few| {
+        let done = session.change_probed(&[Probe::at(&node)], |probed| {
             stop();
-            few.set(0, &node, "2");
+            probed.set(0, &node, "2");
             true
         });
         assert!(done.expect("its change"));

@@ -2,7 +2,6 @@
 
 mod fixture;
 
-use std::ops::Bound;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc;
 use std::thread;
@@ -10,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use fixture::Scratch;
 use perilune::{
-    node, Cursor, Data, Error, ErrorCode, Node, NodeRef, NodeWrite, Result, Session, TransactionOptions,
-    Value,
+    node, Cursor, Data, Error, ErrorCode, FirstTry, Levels, Node, NodeWrite, Result, Session,
+    TransactionOptions,
 };
 
 #[test]
@@ -412,7 +411,9 @@ fn walks_do_not_conflict_with_writes_beside_the_subtree() -> Result<()> {
                 false => vec![subtrees[0].child(CHILDREN)?.child("x")?, subtrees[2].child(0)?],
             };
             let mut runs = 0;
-            one.transaction(|t| {
+            // A one-shot transaction knows no more than which leaves it has read.
+            let whole = TransactionOptions { first_try: FirstTry::Whole, ..TransactionOptions::default() };
+            one.transaction_with(&whole, |t| {
                 runs += 1;
                 let count = walk(t, &subtrees[1])?;
                 if runs == 1 {
@@ -432,269 +433,28 @@ fn walks_do_not_conflict_with_writes_beside_the_subtree() -> Result<()> {
     Ok(())
 }
 
-/// A brief transaction does what it says or nothing, and says which.
+/// A transaction that is never to hold others up fails after three tries, also where it began as a one-shot one.
 #[test]
-fn attempts_are_whole_or_nothing() -> Result<()> {
+fn what_never_runs_alone_is_told_of_conflicts() -> Result<()> {
     let scratch = Scratch::new();
-    let mut session = scratch.session();
-    let (a, b) = (node!("^a")?, node!("^b")?);
-    // The first write to a page of an earlier generation is beyond its means as well.
-    session.set(&a, 0)?;
-    let both = session.attempt(|session| {
-        session.set(&a, 1)?;
-        session.set(&b, 2)?;
-        session.delete_value(&node!("^none")?)
-    })?;
-    assert_eq!(both, Some(false));
-    assert_eq!(session.get_many([&a, &b])?, [Some(Value::Int(1)), Some(Value::Int(2))]);
-    // What is beyond its means: removing what it wrote, long values, trees, levels, many nodes.
-    type Body<'b> = &'b dyn Fn(&mut Session) -> Result<()>;
-    let beyond: [Body<'_>; 6] = [
-        &|session| session.delete_value(&a).map(drop),
-        &|session| session.set(&b, "x".repeat(100_000)),
-        &|session| session.delete_tree(&b),
-        &|session| session.transaction(|session| session.set(&b, 3)),
-        &|session| session.increment(&b, 1).map(drop),
-        &|session| (0..1_000).try_for_each(|number| session.set(&node!("^c", number)?, 1)),
-    ];
-    for body in beyond {
-        let outcome = session.attempt(|session| {
-            session.set(&a, 5)?;
-            // Even if the body takes no notice.
-            let _ = body(session);
-            Ok(())
+    let (mut one, mut two) = (scratch.session(), scratch.session());
+    let (x, y) = (node!("^x")?, node!("^y")?);
+    for first_try in [FirstTry::Any, FirstTry::OneShot, FirstTry::Whole] {
+        let options =
+            TransactionOptions { never_exclusive: true, first_try, ..TransactionOptions::default() };
+        let mut runs = 0;
+        let lost = one.transaction_with(&options, |t| {
+            runs += 1;
+            t.get(&x)?;
+            two.set(&x, runs)?;
+            t.set(&y, "mine")
         });
-        assert!(matches!(outcome, Ok(None)), "{outcome:?}");
-        assert!(!session.has_met(), "another try would not do better");
-        assert_eq!(session.get_many([&a, &b])?, [Some(Value::Int(1)), Some(Value::Int(2))]);
+        assert!(matches!(lost, Err(Error::Conflict)), "{lost:?}");
+        assert_eq!((runs, one.depth(), one.get(&y)?), (3, 0, None));
+        // A level does not end the tries; a later transaction begins anew.
+        let levels = one.transaction_with(&options, |t| t.transaction(|t| t.set(&y, "mine")));
+        levels.expect("nobody is in its way");
+        one.delete_value(&y)?;
     }
-    let refused = session.attempt(|session| {
-        session.set(&a, 5)?;
-        Err::<(), _>(Error::other("no"))
-    });
-    assert!(matches!(refused, Err(Error::Other(_))));
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        session.attempt(|session| session.set(&a, 5).map(|()| panic!("on purpose"))).map(|_: Option<()>| ())
-    }));
-    assert!(panic.is_err());
-    assert_eq!((session.get_int(&a)?, session.depth()), (Some(1), 0));
-    // Inside a transaction there are none, and it goes on.
-    session.transaction(|session| {
-        assert_eq!(session.attempt(|session| session.set(&a, 5))?, None);
-        session.set(&a, 6)
-    })?;
-    assert_eq!(session.get_int(&a)?, Some(6));
-    Ok(())
-}
-
-/// A brief transaction reads what it has written, among what was there, and writes it again; the last counts.
-#[test]
-fn attempts_see_what_they_wrote() -> Result<()> {
-    let scratch = Scratch::new();
-    let mut session = scratch.session();
-    let (a, b, c) = (node!("^a", 1)?, node!("^a", 2)?, node!("^a", 3)?);
-    session.set(&a, "first")?;
-    session.set(&c, "last")?;
-    let done = session.attempt(|session| {
-        for value in ["x", "y", "longer"] {
-            session.set(&b, value)?;
-            assert_eq!(session.get(&b)?, Some(Value::String(value.into())));
-            assert!(session.data(&b)?.has_value());
-            let all: Bound<NodeRef<'_>> = Bound::Excluded(NodeRef::from(&a));
-            let next = session
-                .first_entry(&node!("^a")?, all)?
-                .map(|(node, value)| (node.to_node(), value.to_owned_value()));
-            let Some((node, found)) = next else { panic!("the new one is there") };
-            assert_eq!((node?, found), (b.clone(), Value::String(value.into())));
-        }
-        session.set(&a, "second")?;
-        assert_eq!(session.first_child(&node!("^a")?)?, Some(a.clone()));
-        assert_eq!(session.sibling_after(&b)?, Some(c.clone()));
-        session.validate()?;
-        session.get(&a)
-    })?;
-    assert_eq!(done, Some(Some(Value::String("second".into()))));
-    let values = ["second", "longer", "last"].map(|value| Some(Value::String(value.into())));
-    assert_eq!(session.get_many([&a, &b, &c])?, values);
-    Ok(())
-}
-
-/// What reads have told of places is used by writes: brief transactions at random, beside a map that says what is to be.
-#[test]
-fn attempts_write_where_they_have_read() -> Result<()> {
-    let scratch = Scratch::new();
-    let mut session = scratch.session();
-    let (list, mut model) = (node!("^t")?, std::collections::BTreeMap::new());
-    let (mut random, mut done) = (7_u64, 0);
-    let mut below = |bound: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % bound
-    };
-    for round in 0..4_000_i64 {
-        let mut plan = [0; 4].map(|_| (below(7), below(900) as i64, "x".repeat(below(60) as usize)));
-        let outcome = session.attempt(|session| {
-            let mut new = model.clone();
-            for (what, number, text) in &mut plan {
-                let node = list.child(*number)?;
-                let from = Bound::Excluded(NodeRef::from(&node));
-                let found = match what {
-                    0 | 1 => {
-                        let value = session.get(&node)?;
-                        assert_eq!(value, new.get(number).cloned().map(Value::String), "{round}");
-                        value.is_some()
-                    }
-                    2 => session.first_entry(&list, from)?.is_some(),
-                    3 => session.last_entry(&list, from)?.is_some(),
-                    _ => false,
-                };
-                let beside = if *what == 3 { *number - 1 } else { *number + 1 };
-                match (*what, found) {
-                    (1, true) | (4, _) => {
-                        assert_eq!(session.delete_value(&node)?, new.remove(number).is_some(), "{round}");
-                    }
-                    (2 | 3, _) => {
-                        session.set(&list.child(beside)?, &*text)?;
-                        new.insert(beside, text.clone().into_bytes());
-                    }
-                    _ => {
-                        session.set(&node, &*text)?;
-                        new.insert(*number, text.clone().into_bytes());
-                    }
-                }
-            }
-            Ok(new)
-        })?;
-        // What it cannot do has done nothing; a transaction makes the room it lacked.
-        match outcome {
-            Some(new) => (model, done) = (new, done + 1),
-            None => {
-                let (_, number, text) = &plan[0];
-                session.transaction(|session| session.set(&list.child(*number)?, &**text))?;
-                model.insert(*number, text.clone().into_bytes());
-            }
-        }
-        if round % 100 == 0 {
-            let all = session.get_tree(&list)?;
-            let all = all.into_iter().map(|(node, value)| (node.to_string(), value));
-            let known =
-                model.iter().map(|(number, text)| (format!("^t({number})"), Value::String(text.clone())));
-            assert!(all.eq(known), "{round}");
-        }
-    }
-    assert!(done > 2_000, "{done} of 4,000");
-    Ok(())
-}
-
-/// What a brief transaction has read is no longer one state: it is told when it asks, before it goes on.
-#[test]
-fn attempts_learn_before_their_end_that_they_fail() -> Result<()> {
-    let scratch = Scratch::new();
-    let (mut session, mut other) = (scratch.session(), scratch.session());
-    let a = node!("^a")?;
-    session.set(&a, 0)?;
-    let lost = session.attempt(|session| {
-        session.get(&a)?;
-        session.validate()?;
-        other.set(&a, 7)?;
-        assert!(session.validate().is_err());
-        Ok(())
-    })?;
-    assert_eq!(lost, None);
-    assert!(session.has_met());
-    // Inside a transaction there was none.
-    session.transaction(|session| {
-        assert_eq!(session.attempt(|session| session.get(&a))?, None);
-        assert!(!session.has_met());
-        Ok(())
-    })
-}
-
-/// Somebody else writes between a read and the end: it has done nothing.
-#[test]
-fn attempts_notice_what_others_write() -> Result<()> {
-    let scratch = Scratch::new();
-    let (mut session, mut other) = (scratch.session(), scratch.session());
-    let (a, b) = (node!("^a")?, node!("^b")?);
-    for number in 0..3_000 {
-        session.set(&node!("^a", number)?, "so that the two lie in leaves of their own")?;
-    }
-    session.set(&b, 0)?;
-    for keep in [true, false] {
-        let lost = session.attempt(|session| {
-            let seen = session.get_int(&b)?;
-            other.set(&b, 7)?;
-            if keep {
-                session.set(&a, 1)?;
-            }
-            Ok(seen)
-        })?;
-        assert_eq!(lost, None);
-        assert_eq!((session.get(&a)?, session.has_met()), (None, true));
-    }
-    // What is alone is read again, and found.
-    assert_eq!(session.attempt(|session| session.get_int(&b))?, Some(Some(7)));
-    assert!(!session.has_met());
-    // A neighbour that was not there, either.
-    let lost = session.attempt(|session| {
-        let none = session.first_child(&b)?;
-        other.set(&node!("^b", "new")?, 1)?;
-        session.set(&a, 1)?;
-        Ok(none.is_none())
-    })?;
-    assert_eq!((lost, session.get(&a)?), (None, None));
-    Ok(())
-}
-
-/// Threads move amounts between accounts by attempts, and by transactions where those fail; sums stay.
-#[test]
-fn attempts_are_serializable() -> Result<()> {
-    const ACCOUNTS: i64 = 40;
-    let scratch = Scratch::new();
-    let account = |number: i64| node!("^account", number, "of a name that fills the leaves ".repeat(20));
-    let mut session = scratch.session();
-    for number in 0..ACCOUNTS {
-        session.set(&account(number)?, 100)?;
-    }
-    let total = |session: &mut Session| {
-        session.transaction(|session| {
-            (0..ACCOUNTS)
-                .try_fold(0, |sum, number| Ok(sum + session.get_int(&account(number)?)?.unwrap_or(0)))
-        })
-    };
-    let brief = std::sync::atomic::AtomicU32::new(0);
-    std::thread::scope(|scope| -> Result<()> {
-        let movers: Vec<_> = (0..3_i64)
-            .map(|thread| {
-                let (scratch, account, brief) = (&scratch, &account, &brief);
-                scope.spawn(move || -> Result<()> {
-                    let mut session = scratch.session();
-                    for step in 0..3_000_i64 {
-                        let (from, to) = ((step * 7 + thread) % ACCOUNTS, (step * 11 + 3) % ACCOUNTS);
-                        if from == to {
-                            continue;
-                        }
-                        let transfer = |session: &mut Session| {
-                            let (rich, poor) =
-                                (session.get_int(&account(from)?)?, session.get_int(&account(to)?)?);
-                            session.set(&account(from)?, rich.unwrap_or(0) - 1)?;
-                            session.set(&account(to)?, poor.unwrap_or(0) + 1)
-                        };
-                        if session.attempt(transfer)?.is_some() {
-                            brief.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                        } else {
-                            session.transaction(transfer)?;
-                        }
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        while movers.iter().any(|mover| !mover.is_finished()) {
-            assert_eq!(total(&mut session)?, ACCOUNTS * 100);
-        }
-        movers.into_iter().try_for_each(|mover| mover.join().expect("a thread"))
-    })?;
-    assert_eq!(total(&mut session)?, ACCOUNTS * 100);
-    assert!(brief.into_inner() > 100, "hardly any was brief");
     Ok(())
 }

@@ -5,7 +5,7 @@ mod fixture;
 use std::ops::Bound;
 
 use fixture::Scratch;
-use perilune::{node, Neighbour, Node, NodeRef, Result, Session, Value};
+use perilune::{node, Neighbour, Node, NodeRef, RangeEnds, Result, Session, Steps, Value};
 
 fn both(test: impl Fn(&mut Session, &Node) -> Result<()>) -> Result<()> {
     let scratch = Scratch::new();

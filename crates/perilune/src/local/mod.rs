@@ -172,7 +172,7 @@ impl Bulk for LocalTrees {
         Ok(Some(value.len()))
     }
 
-    fn glance_within(
+    fn preview_within(
         &mut self,
         from: &[u8],
         inclusive: bool,
@@ -198,6 +198,11 @@ impl Bulk for LocalTrees {
 
     fn count(&mut self, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
         count_by_entries(self, span, key)
+    }
+
+    fn estimate(&mut self, low: &[u8], high: &[u8]) -> Result<Option<u64>> {
+        let span = Span { low, high, backwards: false, most: u64::MAX };
+        self.count(&span, &mut Vec::new()).map(Some)
     }
 
     fn count_groups(

@@ -9,7 +9,7 @@
 //!   if its own node is.
 //! - Conditions of a commit are about what the client has seen: they pass over the same.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 use perilune_store::{Error as StoreError, Result as StoreResult, Session as StoreSession};
 
@@ -84,15 +84,29 @@ pub(super) fn check_channel(fence: Option<&Fence>, name: &[u8]) -> Result<()> {
     }
 }
 
+/// A place where a walk forwards begins.
+pub(super) fn bound(from: &[u8], inclusive: bool) -> Bound<&[u8]> {
+    if inclusive {
+        Bound::Included(from)
+    } else {
+        Bound::Excluded(from)
+    }
+}
+
 /// The first key from a place on, before `end` (empty: no end), that is not closed.
 pub(super) fn next(
     database: &mut impl StoreSession,
     fence: Option<&Fence>,
-    (from, inclusive, end): (&[u8], bool, &[u8]),
+    from: Bound<&[u8]>,
+    end: &[u8],
     key: &mut Vec<u8>,
     mut value: Option<&mut Vec<u8>>,
 ) -> StoreResult<bool> {
-    let (mut from, mut inclusive) = (from, inclusive);
+    let (mut from, mut inclusive) = match from {
+        Bound::Included(from) => (from, true),
+        Bound::Excluded(from) => (from, false),
+        Bound::Unbounded => (&[][..], true),
+    };
     loop {
         let out = value.as_deref_mut();
         let is_there = if end.is_empty() {
@@ -112,7 +126,8 @@ pub(super) fn next(
 pub(super) fn previous(
     database: &mut impl StoreSession,
     fence: Option<&Fence>,
-    (from, begin): (&[u8], &[u8]),
+    from: &[u8],
+    begin: &[u8],
     key: &mut Vec<u8>,
     mut value: Option<&mut Vec<u8>>,
 ) -> StoreResult<bool> {

@@ -1,12 +1,17 @@
-//! The server's half of walks: many steps in one answer.
+//! Walks of a client over many nodes, answered a page at a time.
 //!
-//! Invariant: a page has one step at least if there is any, and no more bytes than [`PAGE_BYTES`] but of its last.
+//! Problem: a walk of a thousand steps would be a thousand round trips. Idea: one request asks for many steps, and
+//! one reply holds as many as fit.
+//!
+//! Invariant: a page has at least one step if there is any. It ends with the step that reaches [`PAGE_BYTES`], or
+//! before a later one that is longer than that by itself.
 
+use perilune_remote::wire::{child_of, step_behind};
 use perilune_resp::Replies;
 use perilune_store::Session as StoreSession;
 
 use super::fence;
-use super::search::{child_of, step_behind};
+
 use super::serve::{integer, invalid, truth, Peer};
 use crate::{Result, Session};
 
@@ -40,9 +45,9 @@ pub(super) fn walk(
         let out = with_value.then_some(&mut *value);
         let database = &mut trees.database;
         let is_there = if forward {
-            fence::next(database, peer.fence(), (&from, inclusive, bound), key, out)?
+            fence::next(database, peer.fence(), fence::bound(&from, inclusive), bound, key, out)?
         } else {
-            fence::previous(database, peer.fence(), (&from, bound), key, out)?
+            fence::previous(database, peer.fence(), &from, bound, key, out)?
         };
         if !is_there {
             is_all = true;

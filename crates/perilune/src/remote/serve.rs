@@ -12,16 +12,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perilune_key::{KeyError, ValueRef};
+use perilune_remote::wire::{FAMILY, VERSION};
 use perilune_resp::{Arguments, Replies};
 use perilune_store::{
-    Bulk, Durability, Error as StoreError, Limits, LockOwner, Session as StoreSession, TransactionOptions,
-    WatchId,
+    Bulk, Durability, Error as StoreError, KeptReads, Limits, LockOwner, Session as StoreSession,
+    TransactionOptions, WatchId,
 };
 
 use super::fence::{self, Fence};
-use super::{codes, commit, pages, services, FAMILY, VERSION};
+use super::see::{self, See};
+use super::{codes, commit, messages, pages, services};
 use crate::limits::{REMOTE_LOCK_OWNERS, SUBSCRIPTS};
-use crate::{Error, ErrorCode, NodeRef, Result, Session};
+use crate::{Error, ErrorCode, LockOwners, NodeRef, Result, Session};
 
 /// What a server remembers of a client: its limits, what it does not reach, who holds its locks, and its watches.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct Peer {
     fence: Option<Arc<Fence>>,
     owners: BTreeMap<u64, LockOwner>,
     pub(super) watches: Vec<WatchId>,
+    /// What the client's open transaction has read so far, as the engine notes it.
+    pub(super) read: Option<KeptReads>,
 }
 
 /// What is to become of a request that would have to wait.
@@ -58,12 +62,18 @@ impl Peer {
     pub fn new(limits: &Limits, argument_bytes: usize) -> Peer {
         let value_bytes = limits.value_bytes.min(argument_bytes);
         let limits = Limits { value_bytes, ..limits.clone() };
-        Peer { limits, fence: None, owners: BTreeMap::new(), watches: Vec::new() }
+        Peer { limits, fence: None, owners: BTreeMap::new(), watches: Vec::new(), read: None }
     }
 
     /// What the client does not reach from now on.
     pub fn set_fence(&mut self, fence: Option<Arc<Fence>>) {
         self.fence = fence;
+    }
+
+    /// Bytes of memory that are kept for the client: what its open transaction has read.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.read.as_ref().map_or(0, KeptReads::bytes)
     }
 
     pub(super) fn fence(&self) -> Option<&Fence> {
@@ -158,7 +168,7 @@ impl Peer {
 ///
 /// # Errors
 /// A conflict inside an open transaction, for whoever runs that again; `Busy` where the request may not wait; what reads too much for a
-/// session with [`Session::limit_reads`]; all else is a reply.
+/// session with [`crate::Serving::limit_reads`]; all else is a reply.
 pub fn serve(
     session: &mut Session,
     peer: &mut Peer,
@@ -192,10 +202,19 @@ fn run(
 ) -> Result<Served> {
     let name = arguments.get(0).and_then(|name| name.get(FAMILY.len()..)).unwrap_or(&[]).to_ascii_uppercase();
     let given: Vec<&[u8]> = arguments.from(1).iter().collect();
-    services::check(peer, &name, &given)?;
+    messages::check(peer, &name, &given)?;
+    if look(session, peer, &name, &given, replies)? {
+        return Ok(Served::Answered);
+    }
     match (&name[..], &given[..]) {
-        (b"GET", [key]) => get(session, peer, key, replies)?,
-        (b"PIECES", [key, places @ ..]) => pieces(session, peer, key, places, replies)?,
+        (b"SEE", [has_read, count, given @ ..]) => {
+            let count = place(count)?;
+            if count > given.len() {
+                return Err(invalid("a transaction says how many parts its conditions have"));
+            }
+            let (conditions, asked) = given.split_at(count);
+            see::see(session, peer, &See { has_read: truth(has_read)?, conditions, asked }, replies)?;
+        }
         (b"PATCH", [key, offset, bytes]) => patch(session, peer.node(key)?, place(offset)?, bytes, replies)?,
         (b"SET", [key, value]) => set(session, peer.node(key)?, value, replies)?,
         (b"INCR", [key, by, truncating]) => {
@@ -208,19 +227,6 @@ fn run(
             let mut encoded = Vec::new();
             ValueRef::from(sum).encode_into(&mut encoded);
             replies.bulk(&encoded);
-        }
-        (b"NEXT", [from, inclusive, end, with_value]) => {
-            let range = (peer.sought(from)?, truth(inclusive)?, peer.sought(end)?);
-            next(session, peer, range, truth(with_value)?, replies)?;
-        }
-        (b"PREV", [from, begin, with_value]) => {
-            let range = (peer.sought(from)?, peer.sought(begin)?);
-            previous(session, peer, range, truth(with_value)?, replies)?;
-        }
-        (b"WALK", given) => pages::walk(session, peer, given, replies)?,
-        (b"DATA", [key]) => {
-            let data = session.data(NodeRef::from_encoded(peer.read(key)?, false))?;
-            replies.integer(data.number().into());
         }
         (b"DEL", [key]) => replies.truth(session.delete_value(peer.node(key)?)?),
         (b"KILL", [key]) => {
@@ -237,7 +243,9 @@ fn run(
                 read_only: !truth(writes)?,
                 timeout: duration(milliseconds)?,
                 durability: truth(fsync)?.then_some(Durability::Fsync),
+                ..TransactionOptions::default()
             };
+            peer.read = None;
             // NB: its conditions are the client's: a transaction around it, of EXEC for example, need not run again.
             if commit::commit(session, peer, &options, items)? {
                 replies.simple("OK");
@@ -246,9 +254,38 @@ fn run(
             }
         }
         (b"HELLO", [version]) => hello(peer, integer(version)?, replies)?,
-        _ => return services::run(session, peer, (&name, &given), replies, waiting),
+        _ => return services::run(session, peer, &name, &given, replies, waiting),
     }
     Ok(Served::Answered)
+}
+
+/// Runs one request that only looks, if it is one.
+pub(super) fn look(
+    session: &mut Session,
+    peer: &Peer,
+    name: &[u8],
+    given: &[&[u8]],
+    replies: &mut Replies<'_>,
+) -> Result<bool> {
+    match (name, given) {
+        (b"GET", [key]) => get(session, peer, key, replies)?,
+        (b"PIECES", [key, places @ ..]) => pieces(session, peer, key, places, replies)?,
+        (b"NEXT", [from, inclusive, end, with_value]) => {
+            let range = (peer.sought(from)?, truth(inclusive)?, peer.sought(end)?);
+            next(session, peer, range, truth(with_value)?, replies)?;
+        }
+        (b"PREV", [from, begin, with_value]) => {
+            let range = (peer.sought(from)?, peer.sought(begin)?);
+            previous(session, peer, range, truth(with_value)?, replies)?;
+        }
+        (b"WALK", given) => pages::walk(session, peer, given, replies)?,
+        (b"DATA", [key]) => {
+            let data = session.data(NodeRef::from_encoded(peer.read(key)?, false))?;
+            replies.integer(data.number().into());
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// The options that RUN begins with: read-only, fsync, milliseconds.
@@ -261,6 +298,7 @@ pub fn run_options(given: &[&[u8]]) -> Result<TransactionOptions> {
         read_only: truth(read_only)?,
         timeout: duration(milliseconds)?,
         durability: truth(fsync)?.then_some(Durability::Fsync),
+        ..TransactionOptions::default()
     })
 }
 
@@ -352,7 +390,9 @@ fn next(
 ) -> Result<()> {
     let Session { trees, found, value, .. } = session;
     let out = with_value.then_some(&mut *value);
-    let is_there = fence::next(&mut trees.database, peer.fence(), range, found, out)?;
+    let (from, inclusive, end) = range;
+    let from = fence::bound(from, inclusive);
+    let is_there = fence::next(&mut trees.database, peer.fence(), from, end, found, out)?;
     pair(is_there, found, with_value.then_some(value), replies);
     Ok(())
 }
@@ -366,7 +406,7 @@ fn previous(
 ) -> Result<()> {
     let Session { trees, found, value, .. } = session;
     let out = with_value.then_some(&mut *value);
-    let is_there = fence::previous(&mut trees.database, peer.fence(), range, found, out)?;
+    let is_there = fence::previous(&mut trees.database, peer.fence(), range.0, range.1, found, out)?;
     pair(is_there, found, with_value.then_some(value), replies);
     Ok(())
 }

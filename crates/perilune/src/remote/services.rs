@@ -1,49 +1,33 @@
-//! The server's half, second part: locks, watches and messages of a client.
+//! Requests of a client about locks and watches.
 //!
-//! Invariant: whoever may not wait here does not; [`Served::Waits`] says that there is something to wait for.
+//! Problem: LOCK and WAIT may have to wait, and the thread that answers may serve other clients. Idea: who calls
+//! says what is to become of such a request ([`Waiting`]). A thread of the client's own waits here; an event loop
+//! gets [`Served::Waits`] at once and calls again with the same request on a thread that may wait.
+//!
+//! Invariant: with [`Waiting::Elsewhere`] and [`Waiting::Never`] nothing here waits.
 
 use std::time::Duration;
 
 use perilune_resp::Replies;
-use perilune_store::{ChannelOptions, Error as StoreError, LockMode, Message, WhenFull};
+use perilune_store::{Error as StoreError, LockMode};
 
-use super::serve::{duration, integer, invalid, Peer, Served, Waiting};
-use super::SLICE;
+use super::messages::{self, Patience};
+use super::serve::{invalid, Peer, Served, Waiting};
 use crate::limits::REMOTE_WATCHES;
-use crate::{Result, Session, WatchScope};
-
-/// How long a request may wait here, and whether it asks for more.
-struct Patience {
-    here: Duration,
-    elsewhere: bool,
-}
-
-impl Patience {
-    fn new(milliseconds: &[u8], waiting: Waiting) -> Result<Patience> {
-        let asked = duration(milliseconds)?;
-        let here = if waiting == Waiting::Here { asked.min(SLICE) } else { Duration::ZERO };
-        Ok(Patience { here, elsewhere: waiting == Waiting::Elsewhere && asked > Duration::ZERO })
-    }
-}
-
-/// Refuses a request about a channel that the client does not reach.
-pub(super) fn check(peer: &Peer, name: &[u8], given: &[&[u8]]) -> Result<()> {
-    match (name, given) {
-        (b"POST" | b"CHANNEL" | b"UNCHANNEL" | b"RECEIVE" | b"FOLLOW", [channel, ..]) => {
-            peer.channel(channel).map(drop)
-        }
-        _ => Ok(()),
-    }
-}
+use crate::{LockOwners, Result, Session, WatchScope};
 
 /// Runs one request whose name and arguments are given.
 pub(super) fn run(
     session: &mut Session,
     peer: &mut Peer,
-    (name, given): (&[u8], &[&[u8]]),
+    name: &[u8],
+    given: &[&[u8]],
     replies: &mut Replies<'_>,
     waiting: Waiting,
 ) -> Result<Served> {
+    if let Some(served) = messages::run(session, name, given, replies, waiting)? {
+        return Ok(served);
+    }
     match (name, given) {
         (b"UNLOCK", [owner, name]) => {
             let owner = peer.owner(session, owner)?;
@@ -58,15 +42,6 @@ pub(super) fn run(
             let owner = peer.owner(session, owner)?;
             replies.integer(session.lock_count(owner, peer.locked(name)?)?.into());
         }
-        (b"POST", [channel, body]) => replies.integer(session.post(channel, body)? as i64),
-        (b"CHANNEL", [name, messages, bytes, full]) => {
-            session.create_channel(name, channel(full, messages, bytes)?)?;
-            replies.simple("OK");
-        }
-        (b"UNCHANNEL", [channel]) => {
-            session.remove_channel(channel)?;
-            replies.simple("OK");
-        }
         (b"LOCK", [owner, milliseconds, locks @ ..]) if !locks.is_empty() && locks.len() % 2 == 0 => {
             let patience = Patience::new(milliseconds, waiting)?;
             let granted = lock(session, peer, owner, locks, patience.here)?;
@@ -74,15 +49,6 @@ pub(super) fn run(
                 return Ok(Served::Waits);
             }
             replies.truth(granted);
-        }
-        (b"RECEIVE", [channel, milliseconds]) => {
-            let patience = Patience::new(milliseconds, waiting)?;
-            return Ok(message(session.receive(channel, Some(patience.here))?, &patience, replies));
-        }
-        (b"FOLLOW", [channel, after, milliseconds]) => {
-            let patience = Patience::new(milliseconds, waiting)?;
-            let found = session.follow(channel, integer(after)?, Some(patience.here))?;
-            return Ok(message(found, &patience, replies));
         }
         (b"WATCH", places) if !places.is_empty() && places.len() % 2 == 0 => {
             watch(session, peer, places, replies)?
@@ -146,27 +112,4 @@ fn watch(session: &mut Session, peer: &mut Peer, places: &[&[u8]], replies: &mut
     peer.watches.push(watch);
     replies.integer(watch.0 as i64);
     Ok(())
-}
-
-fn channel(full: &[u8], messages: &[u8], bytes: &[u8]) -> Result<ChannelOptions> {
-    let when_full = match full {
-        b"refuse" => WhenFull::Refuse,
-        b"drop" => WhenFull::DropOldest,
-        _ => return Err(invalid("a full channel is to refuse or to drop")),
-    };
-    Ok(ChannelOptions { messages: integer(messages)?, bytes: integer(bytes)?, when_full })
-}
-
-fn message(found: Option<Message>, patience: &Patience, replies: &mut Replies<'_>) -> Served {
-    match found {
-        None if patience.elsewhere => return Served::Waits,
-        None => replies.null_array(),
-        Some(message) => {
-            replies.array(3);
-            replies.integer(message.number as i64);
-            replies.integer(message.missed as i64);
-            replies.bulk(&message.body);
-        }
-    }
-    Served::Answered
 }

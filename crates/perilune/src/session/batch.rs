@@ -1,9 +1,13 @@
-//! Many nodes in one operation: all reads of one moment, all writes or none; and batches, for loading.
+//! Many nodes in one operation.
+//!
+//! `get_many` reads several nodes as of one moment; `set_many` writes several, all or none. A [`Batch`] is for loading:
+//! `set_each` writes its nodes several times as fast as `set` does, but each by itself, so that others may see the work
+//! half done. `set_all_if_alone` writes a batch of some dozen nodes at one moment.
 
 use std::fmt;
 
 use perilune_key::{append, Value};
-use perilune_store::{Bulk, Facets, Optimistic};
+use perilune_store::Bulk;
 
 use crate::{Error, IntoValue, Node, NodeRef, Result, Session};
 
@@ -49,7 +53,7 @@ impl Entry {
 }
 
 /// So many nodes are brought into order by counting.
-const FEW: usize = 24;
+const COUNTED_MAX: usize = 24;
 
 /// What a key goes on with behind its first `alike` bytes, up to eight bytes as a number, zeros behind those of fewer: of two
 /// keys that are alike so far the one with the smaller is the smaller.
@@ -141,7 +145,7 @@ impl Batch {
     pub fn sort(&mut self) {
         // NB: what is loaded is sorted as a rule; then this is one look at it.
         let is_sorted = self.entries.is_sorted_by(|a, b| self.key(a) <= self.key(b));
-        if is_sorted || self.entries.len() <= FEW && self.sort_few() {
+        if is_sorted || self.entries.len() <= COUNTED_MAX && self.sort_by_counting() {
             return;
         }
         let key = |entry: &Entry| &self.bytes[entry.start..entry.key_end()];
@@ -150,14 +154,14 @@ impl Batch {
 
     /// Orders a few nodes, if what their keys go on with behind what all begin with tells them apart: then the place of each
     /// is the number of smaller ones, which no branch has to guess. False: the order is as it was.
-    fn sort_few(&mut self) -> bool {
+    fn sort_by_counting(&mut self) -> bool {
         let alike = self.alike();
-        let mut heads = [0; FEW];
+        let mut heads = [0; COUNTED_MAX];
         for (head, entry) in heads.iter_mut().zip(&self.entries) {
             *head = self::head(self.key(entry), alike);
         }
-        let count = self.entries.len().min(FEW);
-        let mut sorted = [Entry { start: 0, key_len: 0, value_len: 0 }; FEW];
+        let count = self.entries.len().min(COUNTED_MAX);
+        let mut sorted = [Entry { start: 0, key_len: 0, value_len: 0 }; COUNTED_MAX];
         let mut places = 0;
         for (head, entry) in heads.iter().zip(&self.entries) {
             let smaller: usize = heads[..count].iter().map(|other| usize::from(other < head)).sum();
@@ -228,6 +232,21 @@ impl fmt::Debug for Batch {
     }
 }
 
+impl Batch {
+    /// Keys and values in the order of keys; of a key that is there twice the last.
+    pub(super) fn distinct_pairs(&mut self) -> Vec<(&[u8], &[u8])> {
+        self.sort();
+        let mut pairs: Vec<(&[u8], &[u8])> = Vec::with_capacity(self.len());
+        for pair in self.entries.iter().map(|entry| self.pair(entry)) {
+            match pairs.last_mut() {
+                Some(last) if is_same(last.0, pair.0) => *last = pair,
+                _ => pairs.push(pair),
+            }
+        }
+        pairs
+    }
+}
+
 impl Session {
     /// The values of `nodes`, in their order, as of one moment.
     ///
@@ -279,26 +298,6 @@ impl Session {
         Ok(self.trees.database.set_each(&pairs)?)
     }
 
-    /// Sets the nodes of `batch`, all or none and at one moment, if each of them has a value or no descendants: as
-    /// [`Session::set_if_alone`] of many. Of a node that is in it twice the last value counts. False: nothing was
-    /// written, since that is not so, or cannot be told in one operation, as with more than some dozen nodes: then
-    /// ask in a transaction. The batch is sorted then.
-    ///
-    /// # Errors
-    /// As [`Session::set`].
-    pub fn set_all_if_alone(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.sort();
-        let mut pairs: Vec<(&[u8], &[u8])> = Vec::with_capacity(batch.len());
-        for pair in batch.entries.iter().map(|entry| batch.pair(entry)) {
-            match pairs.last_mut() {
-                Some(last) if is_same(last.0, pair.0) => *last = pair,
-                _ => pairs.push(pair),
-            }
-        }
-        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(false) };
-        Ok(optimistic.set_all_unless_parents(&pairs)?)
-    }
-
     /// The nodes with a value in the subtree of `node` (itself included), as of one moment: for
     /// trees that fit in memory. A [`crate::Cursor`] goes through larger ones.
     ///
@@ -341,7 +340,7 @@ mod tests {
             (state >> 33) as usize % below
         };
         for round in 0..2_000 {
-            let (count, shared) = (random(2 * FEW), names[random(names.len())]);
+            let (count, shared) = (random(2 * COUNTED_MAX), names[random(names.len())]);
             let mut batch = Batch::new();
             for number in 0..count {
                 let shared = if round % 3 == 0 { names[random(names.len())] } else { shared };

@@ -10,7 +10,8 @@ use perilune_store::UpdateBuffer;
 
 use crate::{NodeRef, Result, Session};
 
-impl Session {
+/// The entries at the ends of a range.
+pub trait RangeEnds {
     /// The first node with a value in the subtree of `root` (itself included) that does not lie before
     /// `from`, and its value; they last until the next operation. `from` is of the same kind as `root`,
     /// local or not; an excluded one leaves out that node, not its descendants.
@@ -19,7 +20,7 @@ impl Session {
     /// # let directory = std::env::temp_dir().join(format!("perilune-doc-entries-{}", std::process::id()));
     /// # std::fs::create_dir_all(&directory).unwrap();
     /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
-    /// use perilune::node;
+    /// use perilune::{node, RangeEnds};
     /// use std::ops::Bound;
     ///
     /// let queue = node!("^queue")?;
@@ -35,8 +36,38 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::get`].
+    fn first_entry<'n, 'f>(
+        &mut self,
+        root: impl Into<NodeRef<'n>>,
+        from: Bound<NodeRef<'f>>,
+    ) -> Result<Option<(NodeRef<'_>, ValueRef<'_>)>>;
+
+    /// As [`RangeEnds::first_entry`], but without values of more than 63 bytes, which take no time then: `None` stands for
+    /// such a one.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn first_entry_at<'n, 'f>(
+        &mut self,
+        root: impl Into<NodeRef<'n>>,
+        from: Bound<NodeRef<'f>>,
+    ) -> Result<Option<(NodeRef<'_>, Option<ValueRef<'_>>)>>;
+
+    /// The last node with a value in the subtree of `root` (itself included) that lies before `to`, and
+    /// its value, as [`RangeEnds::first_entry`]. An included `to` counts without its descendants.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn last_entry<'n, 't>(
+        &mut self,
+        root: impl Into<NodeRef<'n>>,
+        to: Bound<NodeRef<'t>>,
+    ) -> Result<Option<(NodeRef<'_>, ValueRef<'_>)>>;
+}
+
+impl RangeEnds for Session {
     #[inline]
-    pub fn first_entry<'n, 'f>(
+    fn first_entry<'n, 'f>(
         &mut self,
         root: impl Into<NodeRef<'n>>,
         from: Bound<NodeRef<'f>>,
@@ -52,13 +83,8 @@ impl Session {
         self.entry(root.is_local()).map(Some)
     }
 
-    /// As [`Session::first_entry`], but without values of more than 63 bytes, which take no time then: `None` stands for
-    /// such a one.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
     #[inline]
-    pub fn first_glance<'n, 'f>(
+    fn first_entry_at<'n, 'f>(
         &mut self,
         root: impl Into<NodeRef<'n>>,
         from: Bound<NodeRef<'f>>,
@@ -67,7 +93,7 @@ impl Session {
         range::subtree_end(root.encoded(), &mut self.end);
         let (start, inclusive) = first_place(root, from);
         let tree = self.trees.of(root.is_local());
-        if !tree.glance_within(start, inclusive, &self.end, &mut self.found, &mut self.value)? {
+        if !tree.preview_within(start, inclusive, &self.end, &mut self.found, &mut self.value)? {
             return Ok(None);
         }
         let is_whole = self.value.len() < size_of::<UpdateBuffer>();
@@ -75,12 +101,7 @@ impl Session {
         Ok(Some((NodeRef::from_encoded(&self.found, root.is_local()), value)))
     }
 
-    /// The last node with a value in the subtree of `root` (itself included) that lies before `to`, and
-    /// its value, as [`Session::first_entry`]. An included `to` counts without its descendants.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn last_entry<'n, 't>(
+    fn last_entry<'n, 't>(
         &mut self,
         root: impl Into<NodeRef<'n>>,
         to: Bound<NodeRef<'t>>,
@@ -105,7 +126,9 @@ impl Session {
         }
         self.entry(root.is_local()).map(Some)
     }
+}
 
+impl Session {
     #[inline]
     fn entry(&self, local: bool) -> Result<(NodeRef<'_>, ValueRef<'_>)> {
         Ok((NodeRef::from_encoded(&self.found, local), ValueRef::decode(&self.value)?))

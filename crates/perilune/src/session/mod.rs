@@ -5,31 +5,35 @@
 //! - The buffers are scratch space: no operation relies on what an earlier one left there.
 //!
 //! The operations stand beside this file, by what they do: `values` (one node's value), `pieces` (parts of one), `walk`
-//! (neighbours), `entries` (ends of ranges), `subtree` (whole trees), `batch` (many nodes), `few` (some, as a function of them
+//! (neighbours), `entries` (ends of ranges), `subtree` (whole trees), `batch` (many nodes), `probed` (some, as a function of them
 //! says); and in `transaction`, `cursor`, `lock`, `watch`, `channel` of the crate.
 
 mod batch;
+mod conditional;
 mod entries;
-mod few;
 mod pieces;
-mod subtree;
+mod probed;
+mod serving;
 mod trees;
 mod values;
 mod walk;
 
 use std::fmt;
 
-use perilune_store::{Bounds, Facets, LockOwner, Locks, Transactions};
+use perilune_store::{LockOwner, Locks, Transactions};
 
 use crate::backend::{Backend, BackendSession};
 use crate::local::LocalTrees;
 use crate::Result;
 
 pub use self::batch::Batch;
-pub use self::few::{Few, Probe, Sight};
+pub use self::conditional::Conditional;
+pub use self::entries::RangeEnds;
 pub use self::pieces::Piece;
+pub use self::probed::{Probe, ProbeResult, Probed};
+pub use self::serving::Serving;
 pub use self::values::Data;
-pub use self::walk::Neighbour;
+pub use self::walk::{Neighbour, Steps};
 
 pub(crate) use self::trees::Trees;
 
@@ -79,25 +83,6 @@ impl Session {
             from: Vec::new(),
             end: Vec::new(),
         })
-    }
-}
-
-/// Bytes of a buffer that a session keeps for the next value.
-const BUFFER_BYTES: usize = 1 << 20;
-
-impl Session {
-    /// Gives back the memory that values of more than 1 MiB have taken in this session's buffers; costs nothing if
-    /// there were none. For programs that keep sessions for long.
-    #[inline]
-    pub fn shrink(&mut self) {
-        if let Some(bounds) = self.trees.database.bounds() {
-            bounds.shrink(BUFFER_BYTES);
-        }
-        for buffer in [&mut self.value, &mut self.encoded] {
-            if buffer.capacity() > BUFFER_BYTES {
-                *buffer = Vec::new();
-            }
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use perilune_key::ValueRef;
-use perilune_store::{Bounds, Bulk, Facets};
+use perilune_store::Bulk;
 
 use crate::value::type_name;
 use crate::{Error, NodeRef, Result, Session};
@@ -94,7 +94,7 @@ impl Session {
         if self.depth() > 0 {
             return self.put_piece(node, offset, bytes);
         }
-        if !node.is_local() && self.trees.database.is_remote() {
+        if !node.is_local() && self.trees.database.is_far() {
             // One request does it, if there is a string.
             let length = self.trees.database.set_piece(node.encoded(), offset.saturating_add(TAG), bytes)?;
             if let Some(length) = length {
@@ -122,26 +122,6 @@ impl Session {
         let offset = offset.saturating_add(TAG);
         let length = self.trees.of(node.is_local()).set_piece(node.encoded(), offset, bytes)?;
         Ok(length.map_or(0, |length| length - TAG))
-    }
-
-    /// From now on an operation on nodes of the database that would read more bytes of one long value than these is refused,
-    /// in no time ([`Error::is_long_read`]); 0: none is. For a thread that others wait for: what is refused is left to
-    /// another one.
-    pub fn limit_reads(&mut self, bytes: usize) {
-        if let Some(bounds) = self.trees.database.bounds() {
-            bounds.limit_reads(bytes);
-        }
-    }
-
-    /// Refuses as [`Session::limit_reads`] has it, for who is about to read so many bytes piece by piece.
-    ///
-    /// # Errors
-    /// A long read.
-    pub fn check_read(&self, bytes: usize) -> Result<()> {
-        if self.trees.database.file().is_some_and(|bounds| bounds.is_beyond(bytes)) {
-            return Err(perilune_store::Error::LongRead { bytes }.into());
-        }
-        Ok(())
     }
 
     /// The error for a value that is no string.

@@ -1,15 +1,17 @@
 //! The two kinds of trees of a session, the database's and the local ones, under one transaction.
 //!
-//! Invariant: both have the same number of open levels, so that rolling one level back takes back
-//! what it wrote to either.
+//! Example: `set(^a, 1)` goes to the database and `set(a, 1)` to memory of the session. If the transaction around
+//! both is rolled back, both are taken back.
+//!
+//! Invariant: both have the same number of open levels, so that rolling one level back takes back what it wrote to
+//! either.
 
 use perilune_store::{
-    Bulk, Entries, Result, Scan, Session as StoreSession, TransactionOptions, Transactions,
+    Bulk, Entries, Granularity, Result, Scan, Session as StoreSession, TransactionOptions, Transactions,
 };
 
 use crate::backend::BackendSession;
 use crate::local::LocalTrees;
-use crate::remote::Glance;
 
 /// A session's trees.
 pub(crate) struct Trees {
@@ -28,50 +30,35 @@ impl Trees {
         }
     }
 
-    /// [`StoreSession::next_within`] for a caller that looks at so much of the key: to a server it matters.
+    /// [`StoreSession::next_within`], or backwards [`StoreSession::previous_within`], for a caller that looks at so much of
+    /// the key: to a store that is far away it matters.
     #[inline]
-    pub(crate) fn glance_next(
-        &mut self,
-        local: bool,
-        (from, inclusive, end): (&[u8], bool, &[u8]),
-        glance: Glance,
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        if local {
-            return self.local.next_within(from, inclusive, end, key, value);
-        }
-        self.database.glance_next((from, inclusive, end), glance, key, value)
-    }
-
-    /// [`StoreSession::previous_within`] for a caller that looks at so much of the key: to a server it matters.
-    #[inline]
-    pub(crate) fn glance_previous(
-        &mut self,
-        local: bool,
-        (from, begin): (&[u8], &[u8]),
-        glance: Glance,
-        key: &mut Vec<u8>,
-        value: Option<&mut Vec<u8>>,
-    ) -> Result<bool> {
-        if local {
-            return self.local.previous_within(from, begin, key, value);
-        }
-        self.database.glance_previous((from, begin), glance, key, value)
-    }
-
-    /// [`Bulk::entries`] for a caller that looks at so much of the keys.
-    pub(crate) fn glance_entries(
+    pub(crate) fn find(
         &mut self,
         local: bool,
         scan: &Scan<'_>,
-        glance: Glance,
+        granularity: Granularity,
+        key: &mut Vec<u8>,
+    ) -> Result<bool> {
+        match (local, scan.backwards) {
+            (false, _) => self.database.find(scan, granularity, key, None),
+            (true, false) => self.local.next_within(scan.from, scan.inclusive, scan.bound, key, None),
+            (true, true) => self.local.previous_within(scan.from, scan.bound, key, None),
+        }
+    }
+
+    /// [`Bulk::entries`] for a caller that looks at so much of the keys.
+    pub(crate) fn entries_at(
+        &mut self,
+        local: bool,
+        scan: &Scan<'_>,
+        granularity: Granularity,
         out: &mut Entries,
     ) -> Result<bool> {
         if local {
             return self.local.entries(scan, out);
         }
-        self.database.glance_entries(scan, glance, out)
+        self.database.entries_at(scan, granularity, out)
     }
 
     /// [`Bulk::are_current`].
@@ -86,12 +73,13 @@ impl Trees {
         &mut self,
         local: bool,
         child: &[u8],
-        (value, is_wanted): (&mut Vec<u8>, bool),
+        value: &mut Vec<u8>,
+        is_wanted: bool,
     ) -> Result<bool> {
         if local {
             return self.local.get(child, value);
         }
-        self.database.own_value(child, (value, is_wanted))
+        self.database.own_value(child, value, is_wanted)
     }
 
     pub(crate) fn begin(&mut self, options: &TransactionOptions) -> Result<()> {

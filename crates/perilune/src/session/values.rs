@@ -2,8 +2,7 @@
 
 use perilune_key::{ArithmeticError, Number, Value, ValueRef};
 use perilune_store::{
-    Added, Addition, Change, Decision, Error as StoreError, Facets, Optimistic, Session as StoreSession,
-    UpdateBuffer,
+    Added, Addition, Change, Decision, Error as StoreError, Session as StoreSession, UpdateBuffer,
 };
 
 use crate::value::type_name;
@@ -204,62 +203,6 @@ impl Session {
         Ok(self.trees.of(node.is_local()).remove_prefix(node.encoded())?)
     }
 
-    /// Sets the value of `node` if it has one, or has no descendants: what writers of whole subtrees and of
-    /// single values want of each other. False: nothing was written, since it has descendants and no
-    /// value, or since that cannot be told in one operation: then ask in a transaction.
-    ///
-    /// # Errors
-    /// As [`Session::set`].
-    #[inline]
-    pub fn set_if_alone<'n>(&mut self, node: impl Into<NodeRef<'n>>, value: impl IntoValue) -> Result<bool> {
-        let node = node.into();
-        self.encoded.clear();
-        value.encode_to(&mut self.encoded)?;
-        perilune_key::range::subtree_end(node.encoded(), &mut self.end);
-        if node.is_local() {
-            return Ok(false);
-        }
-        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(false) };
-        Ok(optimistic.set_unless_parent(node.encoded(), &self.end, &self.encoded)?)
-    }
-
-    /// Replaces the value of `node` by the integer that `change` makes of it, and returns that. `None`:
-    /// nothing was written, as it has no value, one of more than 63 bytes, or `change` made nothing of it.
-    /// `change` may run several times, and must neither allocate, block, panic nor use the database.
-    ///
-    /// # Errors
-    /// As [`Session::set`].
-    #[inline]
-    pub fn revise_integer<'n>(
-        &mut self,
-        node: impl Into<NodeRef<'n>>,
-        mut change: impl FnMut(ValueRef<'_>) -> Option<i64>,
-    ) -> Result<Option<i64>> {
-        let node = node.into();
-        let tree = self.trees.of(node.is_local());
-        revise(|update| tree.update(node.encoded(), update), |old| old.and_then(&mut change))
-    }
-
-    /// Replaces the value of `node` by the integer that `change` makes of it, and returns that, as [`Session::revise_integer`]
-    /// does; a node that has neither a value nor descendants counts, too: `change` is shown `None` then. Of a
-    /// local node, and where that cannot be told in one operation, nothing is written.
-    ///
-    /// # Errors
-    /// As [`Session::set`].
-    #[inline]
-    pub fn revise_integer_if_alone<'n>(
-        &mut self,
-        node: impl Into<NodeRef<'n>>,
-        change: impl FnMut(Option<ValueRef<'_>>) -> Option<i64>,
-    ) -> Result<Option<i64>> {
-        let node = node.into();
-        if node.is_local() {
-            return Ok(None);
-        }
-        let Some(optimistic) = self.trees.database.optimistic() else { return Ok(None) };
-        revise(|update| optimistic.update_unless_parent(node.encoded(), update), change)
-    }
-
     #[inline]
     fn add(&mut self, node: NodeRef<'_>, by: Number, sum: Sum, truncating: bool) -> Result<Number> {
         let mut result = [0; 64];
@@ -298,7 +241,7 @@ type Sum = fn(Option<&[u8]>, &Number, &mut UpdateBuffer) -> std::result::Result<
 /// Has `write` replace a value by the integer that `change` makes of it. A value that may be longer than what is shown of it
 /// stays.
 #[inline]
-fn revise(
+pub(super) fn revise(
     write: impl FnOnce(&mut Change<'_>) -> perilune_store::Result<()>,
     mut change: impl FnMut(Option<ValueRef<'_>>) -> Option<i64>,
 ) -> Result<Option<i64>> {

@@ -4,8 +4,8 @@
 //! many steps at one level or through a subtree a [`crate::Cursor`] is faster.
 
 use perilune_key::range;
+use perilune_store::{Granularity, Origin, Scan};
 
-use crate::remote::Glance;
 use crate::{Node, NodeRef, Result, Session};
 
 /// Which neighbour of a node is wanted.
@@ -48,119 +48,47 @@ const FIRST_NAME_BYTE: u8 = b'%';
 /// The greatest byte a name begins with.
 const LAST_NAME_BYTE: u8 = b'z';
 
-impl Session {
-    /// The next sibling of `node`: M's `$ORDER`. From the subscript `""` that is the first one. The
-    /// sibling `""` itself is never answered ([`Session::first_child`] knows it). For a name alone
-    /// it is the next name with anything below it.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn next<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::Next, node)
-    }
-
-    /// The previous sibling of `node`: M's `$ORDER` backwards. From the subscript `""` that is the
-    /// last one. The sibling `""` itself is never answered.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn previous<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::Previous, node)
-    }
-
-    /// The sibling after `node`, in the order `""`, numbers, strings.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn sibling_after<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::SiblingAfter, node)
-    }
-
-    /// The sibling before `node`, `""` included.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn sibling_before<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::SiblingBefore, node)
-    }
-
-    /// The first child of `node`, `""` included.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn first_child<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::FirstChild, node)
-    }
-
-    /// The last child of `node`, `""` included.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn last_child<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::LastChild, node)
-    }
-
-    /// The next node with a value, depth first, under the same name: M's `$QUERY`.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn next_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::NextValued, node)
-    }
-
-    /// The previous node with a value, depth first, under the same name; it may be the name itself.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn previous_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
-        self.neighbour_node(Neighbour::PreviousValued, node)
-    }
-
-    /// Moves `node` to its neighbour, in place; false, and the node is as it was, when there is none.
-    ///
-    /// ```
-    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-step-{}", std::process::id()));
-    /// # std::fs::create_dir_all(&directory).unwrap();
-    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
-    /// use perilune::{node, Neighbour};
-    ///
-    /// session.set(&node!("^stock", "apples")?, 5)?;
-    /// session.set(&node!("^stock", "pears")?, 7)?;
-    /// let mut at = node!("^stock", "")?;
-    /// let mut sum = 0;
-    /// while session.move_to(Neighbour::Next, &mut at)? {
-    ///     sum += session.get_int(&at)?.unwrap_or(0);
-    /// }
-    /// assert_eq!((sum, at), (12, node!("^stock", "pears")?));
-    /// # let _ = std::fs::remove_dir_all(&directory);
-    /// # Ok::<(), perilune::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    #[inline]
-    pub fn move_to(&mut self, which: Neighbour, node: &mut Node) -> Result<bool> {
-        let depth = which.depth(node.depth());
-        match self.neighbour(which, &*node)? {
-            None => Ok(false),
-            Some(found) => {
-                let depth = match depth {
-                    Some(depth) => depth,
-                    None => perilune_key::parent_end(found.encoded())?.1,
-                };
-                node.assign(found, depth)?;
-                Ok(true)
-            }
-        }
-    }
-
+/// Steps to a neighbour of any kind, without a copy of the node where that is possible.
+pub trait Steps {
     /// The neighbour of `node` where it was read to, without a copy; it lasts until the next
     /// operation.
     ///
     /// # Errors
     /// As [`Session::get`].
+    fn neighbour<'n>(
+        &mut self,
+        which: Neighbour,
+        node: impl Into<NodeRef<'n>>,
+    ) -> Result<Option<NodeRef<'_>>>;
+
+    /// The sibling after `node`, in the order `""`, numbers, strings.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn sibling_after<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>>;
+
+    /// The sibling before `node`, `""` included.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn sibling_before<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>>;
+
+    /// The first name with anything below it, of the database (`local` false) or the local trees.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn first_name(&mut self, local: bool) -> Result<Option<Node>>;
+
+    /// The last name with anything below it, of the database (`local` false) or the local trees.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    fn last_name(&mut self, local: bool) -> Result<Option<Node>>;
+}
+
+impl Steps for Session {
     #[inline]
-    pub fn neighbour<'n>(
+    fn neighbour<'n>(
         &mut self,
         which: Neighbour,
         node: impl Into<NodeRef<'n>>,
@@ -199,22 +127,113 @@ impl Session {
         }
     }
 
-    /// The first name with anything below it, of the database (`local` false) or the local trees.
-    ///
-    /// # Errors
-    /// As [`Session::get`].
-    pub fn first_name(&mut self, local: bool) -> Result<Option<Node>> {
+    fn sibling_after<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::SiblingAfter, node)
+    }
+
+    fn sibling_before<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::SiblingBefore, node)
+    }
+
+    fn first_name(&mut self, local: bool) -> Result<Option<Node>> {
         let found = self.trees.of(local).next(&[FIRST_NAME_BYTE], true, &mut self.found, None)?;
         self.named(found, local)?.map(NodeRef::to_node).transpose()
     }
 
-    /// The last name with anything below it, of the database (`local` false) or the local trees.
+    fn last_name(&mut self, local: bool) -> Result<Option<Node>> {
+        let found = self.trees.of(local).previous(&[LAST_NAME_BYTE + 1], &mut self.found, None)?;
+        self.named(found, local)?.map(NodeRef::to_node).transpose()
+    }
+}
+
+impl Session {
+    /// Moves `node` to its neighbour, in place; false, and the node is as it was, when there is none.
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-step-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// use perilune::{node, Neighbour};
+    ///
+    /// session.set(&node!("^stock", "apples")?, 5)?;
+    /// session.set(&node!("^stock", "pears")?, 7)?;
+    /// let mut at = node!("^stock", "")?;
+    /// let mut sum = 0;
+    /// while session.move_to(Neighbour::Next, &mut at)? {
+    ///     sum += session.get_int(&at)?.unwrap_or(0);
+    /// }
+    /// assert_eq!((sum, at), (12, node!("^stock", "pears")?));
+    /// # let _ = std::fs::remove_dir_all(&directory);
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Session::get`].
-    pub fn last_name(&mut self, local: bool) -> Result<Option<Node>> {
-        let found = self.trees.of(local).previous(&[LAST_NAME_BYTE + 1], &mut self.found, None)?;
-        self.named(found, local)?.map(NodeRef::to_node).transpose()
+    #[inline]
+    pub fn move_to(&mut self, which: Neighbour, node: &mut Node) -> Result<bool> {
+        let depth = which.depth(node.depth());
+        match self.neighbour(which, &*node)? {
+            None => Ok(false),
+            Some(found) => {
+                let depth = match depth {
+                    Some(depth) => depth,
+                    None => perilune_key::parent_end(found.encoded())?.1,
+                };
+                node.assign(found, depth)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The next sibling of `node`: M's `$ORDER`. From the subscript `""` that is the first one. The
+    /// sibling `""` itself is never answered ([`Session::first_child`] knows it). For a name alone
+    /// it is the next name with anything below it.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn next<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::Next, node)
+    }
+
+    /// The previous sibling of `node`: M's `$ORDER` backwards. From the subscript `""` that is the
+    /// last one. The sibling `""` itself is never answered.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn previous<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::Previous, node)
+    }
+
+    /// The first child of `node`, `""` included.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn first_child<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::FirstChild, node)
+    }
+
+    /// The last child of `node`, `""` included.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn last_child<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::LastChild, node)
+    }
+
+    /// The next node with a value, depth first, under the same name: M's `$QUERY`.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn next_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::NextValued, node)
+    }
+
+    /// The previous node with a value, depth first, under the same name; it may be the name itself.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn previous_valued<'n>(&mut self, node: impl Into<NodeRef<'n>>) -> Result<Option<Node>> {
+        self.neighbour_node(Neighbour::PreviousValued, node)
     }
 
     #[inline]
@@ -245,8 +264,8 @@ impl Session {
                 (&self.from[..], true)
             }
         };
-        let range = (from, inclusive, &self.end[..]);
-        let found = self.trees.glance_next(local, range, Glance::Child(parent), &mut self.found, None)?;
+        let scan = step(from, inclusive, &self.end, false);
+        let found = self.trees.find(local, &scan, Granularity::Child(parent), &mut self.found)?;
         self.child(found, &key[..parent], local)
     }
 
@@ -265,8 +284,8 @@ impl Session {
                 &self.from[..]
             }
         };
-        let range = (from, &key[..parent]);
-        let found = self.trees.glance_previous(local, range, Glance::Child(parent), &mut self.found, None)?;
+        let scan = step(from, false, &key[..parent], true);
+        let found = self.trees.find(local, &scan, Granularity::Child(parent), &mut self.found)?;
         self.child(found, &key[..parent], local)
     }
 
@@ -322,4 +341,10 @@ fn not_empty(child: Option<NodeRef<'_>>, parent: usize) -> Result<Option<NodeRef
         Some(child) if is_empty(&child.encoded()[parent..])? => Ok(None),
         other => Ok(other),
     }
+}
+
+/// One step from a place on, to a bound.
+#[inline]
+fn step<'s>(from: &'s [u8], inclusive: bool, bound: &'s [u8], backwards: bool) -> Scan<'s> {
+    Scan { from, inclusive, bound, backwards, values: false, most: 1, after: Origin::default() }
 }

@@ -1,15 +1,15 @@
-//! Few nodes changed at once as a function says: what it sees, and when it is not asked.
+//! Probed nodes changed at once as a function says: what it sees, and when it is not asked.
 
 mod fixture;
 
 use fixture::Scratch;
-use perilune::{node, Node, Probe, Result, Session, Sight, ValueRef};
+use perilune::{node, Conditional, Node, Probe, ProbeResult, Result, Serving, Session, ValueRef};
 
 /// Adds one to the number at a node, if there is one.
 fn add(session: &mut Session, node: &Node) -> Result<bool> {
-    session.change_few(&[Probe::at(node)], |few| {
-        let Some(ValueRef::Int(number)) = few.value(0) else { return false };
-        few.set(0, node, number + 1);
+    session.change_probed(&[Probe::at(node)], |probed| {
+        let Some(ValueRef::Int(number)) = probed.value(0) else { return false };
+        probed.set(0, node, number + 1);
         true
     })
 }
@@ -27,11 +27,11 @@ fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
     let (mut first, mut last, mut by_hand) = (0, 0, 0);
     for round in 0..4_000 {
         let mut element = queue.child(last + 1)?;
-        let pushed = session.change_few(&[Probe::last(&queue)], |few| {
-            assert!(few.is_at(0, &queue.child(last).expect("a node")), "{round}");
-            assert_eq!(few.index(0, &queue), Some(last), "{round}");
-            assert_eq!(few.index(0, &queue.child(last).expect("a node")), None, "no subscript is left");
-            few.set(0, &element, round);
+        let pushed = session.change_probed(&[Probe::last(&queue)], |probed| {
+            assert!(probed.is_at(0, &queue.child(last).expect("a node")), "{round}");
+            assert_eq!(probed.index(0, &queue), Some(last), "{round}");
+            assert_eq!(probed.index(0, &queue.child(last).expect("a node")), None, "no subscript is left");
+            probed.set(0, &element, round);
             true
         })?;
         if !pushed {
@@ -42,11 +42,11 @@ fn a_queue_is_filled_and_emptied_at_its_ends() -> Result<()> {
         // What is pushed waits for a while.
         if round % 3 == 0 {
             element = queue.child(first)?;
-            let popped = session.change_few(&[Probe::first(&queue)], |few| {
-                assert!(few.node(0).is_some_and(|node| node.encoded() == element.encoded()), "{round}");
-                assert_eq!(few.index(0, &aside), None, "{round}: it is no child of that");
-                few.remove(0, &element);
-                few.step(0) == Sight::Record && few.node(0).is_some_and(|node| !node.is_local())
+            let popped = session.change_probed(&[Probe::first(&queue)], |probed| {
+                assert!(probed.node(0).is_some_and(|node| node.encoded() == element.encoded()), "{round}");
+                assert_eq!(probed.index(0, &aside), None, "{round}: it is no child of that");
+                probed.remove(0, &element);
+                probed.step(0) == ProbeResult::Record && probed.node(0).is_some_and(|node| !node.is_local())
             })?;
             if !popped {
                 session.delete_value(&element)?;
@@ -75,16 +75,16 @@ fn what_is_beyond_it_is_left_to_transactions() -> Result<()> {
     assert!(add(&mut session, &t)? && session.get_int(&t)? == Some(2));
     assert!(!add(&mut session, &local)?, "local nodes have no need of it");
     assert!(!session.transaction(|session| add(session, &t))?, "a transaction is open");
-    assert_eq!(session.attempt(|session| add(session, &t))?, Some(false), "a brief one, too");
+    assert_eq!(session.attempt(|session| add(session, &t))?, Some(false), "a one-shot one, too");
     let many = vec![Probe::at(&t); 9];
-    assert!(!session.change_few(&many, |_| true)?, "they are many");
+    assert!(!session.change_probed(&many, |_| true)?, "they are many");
     let long = "x".repeat(100_000);
-    assert!(!session.change_few(&[Probe::at(&t)], |few| {
-        few.set(0, &t, &*long);
+    assert!(!session.change_probed(&[Probe::at(&t)], |probed| {
+        probed.set(0, &t, &*long);
         true
     })?);
-    assert!(!session.change_few(&[Probe::at(&t)], |few| {
-        few.set(0, &local, 1);
+    assert!(!session.change_probed(&[Probe::at(&t)], |probed| {
+        probed.set(0, &local, 1);
         true
     })?);
     // What is not in order, or far from what is looked at.
@@ -93,18 +93,18 @@ fn what_is_beyond_it_is_left_to_transactions() -> Result<()> {
         session.set(&node!("^u", number)?, "so that it lies in another leaf")?;
     }
     session.set(&far, 1)?;
-    assert!(!session.change_few(&[Probe::at(&t)], |few| {
-        few.set(0, &far, 2);
+    assert!(!session.change_probed(&[Probe::at(&t)], |probed| {
+        probed.set(0, &far, 2);
         true
     })?);
-    assert!(!session.change_few(&[Probe::at(&t), Probe::at(&far)], |few| {
-        few.set(1, &far, 2);
-        few.set(0, &t, 2);
+    assert!(!session.change_probed(&[Probe::at(&t), Probe::at(&far)], |probed| {
+        probed.set(1, &far, 2);
+        probed.set(0, &t, 2);
         true
     })?);
-    assert!(session.change_few(&[Probe::at(&t), Probe::at(&far)], |few| {
-        few.set(0, &t, 7);
-        few.set(1, &far, 8);
+    assert!(session.change_probed(&[Probe::at(&t), Probe::at(&far)], |probed| {
+        probed.set(0, &t, 7);
+        probed.set(1, &far, 8);
         true
     })?);
     assert_eq!(
@@ -113,7 +113,7 @@ fn what_is_beyond_it_is_left_to_transactions() -> Result<()> {
     );
     // A long value is there, and not shown.
     session.set(&t, &*long)?;
-    assert!(session
-        .change_few(&[Probe::at(&t)], |few| few.sight(0) == Sight::Record && few.value(0).is_none())?);
+    assert!(session.change_probed(&[Probe::at(&t)], |probed| probed.found(0) == ProbeResult::Record
+        && probed.value(0).is_none())?);
     Ok(())
 }

@@ -6,6 +6,8 @@
 //!
 //! Invariant: the key is always a whole, valid one; a push that fails leaves the node as it was.
 
+mod borrowed;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,7 +15,9 @@ use std::str::FromStr;
 
 use perilune_key::{KeyBuf, KeyMark, KeyText, Space, Subscript, SubscriptBuf};
 
-use crate::{limits, Error, IntoSubscript, NodeRef, Result};
+use crate::{limits, Error, IntoSubscript, Result};
+
+pub use self::borrowed::NodeRef;
 
 /// A node of the database (`^name(...)`) or of a local tree (`name(...)`).
 ///

@@ -8,8 +8,8 @@ use std::fmt;
 
 use perilune_key::{KeyBuf, Subscript};
 
-use crate::node::limit;
-use crate::{Node, Result};
+use super::{limit, Node};
+use crate::Result;
 
 /// A node whose encoded key lies elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,5 @@
-//! Care of whole files: backup, compaction, and what is left of a damaged database.
+//! Care of whole files. A backup copies a database while others use it; compaction writes one anew that nobody has
+//! open, without the space that nothing uses; a salvage copies what can be read of a damaged one.
 
 use std::path::Path;
 
@@ -77,7 +78,7 @@ impl Database {
         kind: BackupKind,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<BackupReport> {
-        let options = backend::options(&OpenOptions::default())?;
+        let options = backend::mapped_options(&OpenOptions::default())?;
         Ok(self.backend.backup(dest.as_ref(), kind, &options, &mut progress)?)
     }
 }
@@ -95,7 +96,7 @@ impl OpenOptions {
         path: impl AsRef<Path>,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<CompactReport> {
-        Ok(backend::compact(path.as_ref(), &backend::options(self)?, &mut progress)?)
+        Ok(backend::compact(path.as_ref(), &backend::mapped_options(self)?, &mut progress)?)
     }
 
     /// Copies every node that can be read of the last checkpoint of a damaged database, which nobody has open,
@@ -110,7 +111,7 @@ impl OpenOptions {
         new: impl AsRef<Path>,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<SalvageReport> {
-        let options = backend::options(self)?;
+        let options = backend::mapped_options(self)?;
         let found = backend::salvage(path.as_ref(), new.as_ref(), &options, &mut progress)?;
         let range = |range: &backend::LostRange| LostRange {
             after: range.after.as_deref().map(name_of),
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_is_copied_opens_and_what_is_lost_has_names() -> Result<()> {
-        let directory = std::env::temp_dir().join(format!("perilune-upkeep-{}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("perilune-maintenance-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory for the test");
         let path = |name: &str| directory.join(name);
         let database = Database::open(path("t.db"))?;

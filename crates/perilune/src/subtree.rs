@@ -1,9 +1,12 @@
 //! Operations on whole subtrees: copy, merge, count. Each is one transaction.
 
 use perilune_key::range;
-use perilune_store::Span;
+use perilune_store::{Entries, Granularity, Origin, Scan, Span};
 
 use crate::{Cursor, Error, NodeRef, Result, Session};
+
+/// Entries that a copy reads at once, if they lie together.
+const GRAFTED: usize = 1024;
 
 impl Session {
     /// Replaces the subtree of `to` by a copy of the subtree of `from`: values and descendants. One
@@ -63,9 +66,12 @@ impl Session {
         if same_trees && (source.starts_with(target) || target.starts_with(source)) {
             return Err(Error::Overlap);
         }
-        let (mut at, mut found, mut key, mut value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut end = Vec::new();
+        let (mut at, mut key, mut end) = (Vec::new(), Vec::new(), Vec::new());
+        let mut entries = Entries::default();
         range::subtree_end(source, &mut end);
+        let (most, after) = (GRAFTED, Origin::default());
+        let scan =
+            Scan { from: &[], inclusive: true, bound: &[], backwards: false, values: true, most, after };
         self.transaction(|session| {
             if replace {
                 session.trees.of(to.is_local()).remove_prefix(target)?;
@@ -73,21 +79,25 @@ impl Session {
             at.clear();
             at.extend_from_slice(source);
             let mut inclusive = true;
-            while session.trees.of(from.is_local()).next_within(
-                &at,
-                inclusive,
-                &end,
-                &mut found,
-                Some(&mut value),
-            )? {
-                key.clear();
-                key.extend_from_slice(target);
-                key.extend_from_slice(&found[source.len()..]);
-                session.trees.of(to.is_local()).set(&key, &value)?;
-                std::mem::swap(&mut at, &mut found);
+            loop {
+                let bounds = Scan { from: &at, inclusive, bound: &end, ..scan };
+                if !session.trees.entries_at(from.is_local(), &bounds, Granularity::Whole, &mut entries)? {
+                    return Ok(());
+                }
+                // NB: none of what is written lies in the source, so what was read ahead stays true.
+                loop {
+                    key.clear();
+                    key.extend_from_slice(target);
+                    key.extend_from_slice(&entries.key()[source.len()..]);
+                    session.trees.of(to.is_local()).set(&key, entries.value())?;
+                    if !entries.advance() {
+                        break;
+                    }
+                }
+                at.clear();
+                at.extend_from_slice(entries.key());
                 inclusive = false;
             }
-            Ok(())
         })
     }
 }
