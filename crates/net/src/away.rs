@@ -1,4 +1,8 @@
-//! How many threads of a server are away from their event loops, since a command that they run takes long.
+//! How many threads of a server are away from their event loops, since a request that they run takes long.
+//!
+//! Each such request has a thread, and a thread has a stack and a session of the database. So there is a bound.
+//!
+//! Invariant: who leaves comes back, whatever became of the request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,6 @@
 //! The wall clock, in the milliseconds that expiries, timeouts and pauses are told in.
+//!
+//! Invariant: it answers something, whatever the machine's clock says: before 1970 it is 0.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

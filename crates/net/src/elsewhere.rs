@@ -1,5 +1,10 @@
 //! Memory that is given back elsewhere: what a client leaves behind may be millions of pieces, and whoever frees them does
 //! nothing else for a tenth of a second.
+//!
+//! Example: a client ends with a million commands behind MULTI. Its event loop hands them to [`drop_elsewhere`] and serves
+//! others.
+//!
+//! Invariant: nothing is lost where no thread is to be had: then it is freed at once.
 
 use std::thread;
 

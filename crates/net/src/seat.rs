@@ -1,4 +1,8 @@
 //! Where a client is: the one address by which loops and other threads reach it.
+//!
+//! Example: an answer for loop 1, connection 7, client 42 is thrown away if connection 7 is another client's by now.
+//!
+//! Invariant: no two clients of a server have the same number.
 
 /// Where a client is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,4 +1,10 @@
 //! The socket of a connection: TCP, with TLS or without, or Unix.
+//!
+//! Invariants
+//! - A read or write never waits.
+//! - A read that does not fill its buffer has emptied the socket: that is what edge-triggered events want.
+//!
+//! Deliberately absent: what is kept of what the kernel does not take (`connection`).
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;

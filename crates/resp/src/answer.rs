@@ -1,4 +1,17 @@
 //! Replies as a client reads them: for tests that compare servers, and for clients of ours.
+//!
+//! ```
+//! use perilune_resp::Answer;
+//!
+//! let (answer, used) = Answer::parse(b"*2\r\n:7\r\n$1\r\nx\r\n+OK\r\n").unwrap().expect("all of it is there");
+//! assert_eq!((answer, used), (Answer::Array(vec![Answer::Integer(7), Answer::Bulk(b"x".to_vec())]), 15));
+//! ```
+//!
+//! Invariants
+//! - A reply that has not come whole is no error; a reply that can be none is.
+//! - Depth and length are bounded ([`crate::limits`]): a hostile server costs no more than what it sends.
+//!
+//! Deliberately absent: reading from a socket.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,4 +1,11 @@
 //! The arguments of a request: byte strings in a buffer that lies elsewhere, or in one of their own.
+//!
+//! A request is run where it has been read to: [`Arguments`] are places in that buffer, and nothing is copied. What has to
+//! outlive the buffer, as a command behind MULTI, becomes an [`ArgumentsBuf`].
+//!
+//! Example: of `*2 $3 GET $1 a` argument 0 is `GET` and argument 1 is `a`.
+//!
+//! Invariant: every place lies inside the buffer.
 
 use std::ops::Index;
 

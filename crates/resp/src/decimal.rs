@@ -1,4 +1,8 @@
 //! Numbers as text: integers as Redis reads and writes them, doubles as its `%.17g`.
+//!
+//! Example: `12` is an integer; `012`, `+12` and `12 ` are none, and what Redis refuses as none is refused here.
+//!
+//! Invariant: an integer that is written is read as the same one.
 
 use std::fmt::Write as _;
 
@@ -28,7 +32,12 @@ pub fn parse_integer(text: &[u8]) -> Option<i64> {
 
 /// Appends `integer` in decimal.
 pub fn write_integer(integer: i64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
+    out.extend_from_slice(integer_text(integer, &mut [0; 20]));
+}
+
+/// `integer` in decimal, written at the end of `digits`.
+#[inline]
+pub fn integer_text(integer: i64, digits: &mut [u8; 20]) -> &[u8] {
     let mut at = digits.len();
     let mut rest = integer.unsigned_abs();
     loop {
@@ -43,7 +52,7 @@ pub fn write_integer(integer: i64, out: &mut Vec<u8>) {
         at -= 1;
         digits[at] = b'-';
     }
-    out.extend_from_slice(&digits[at..]);
+    &digits[at..]
 }
 
 /// `double` with 17 significant digits, as C's `%.17g`; infinities as `inf` and `-inf`.

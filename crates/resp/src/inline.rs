@@ -1,4 +1,8 @@
 //! Requests typed by hand: words on a line, with quotes, as `redis-cli` and telnet send them.
+//!
+//! Example: `set greeting "hello \x41"` has the words `set`, `greeting` and `hello A`.
+//!
+//! Invariant: a line without an end is bounded ([`crate::limits::LINE_BYTES`]).
 
 use crate::arguments::Span;
 

@@ -22,6 +22,6 @@ mod request;
 
 pub use answer::{Answer, AnswerError};
 pub use arguments::{Arguments, ArgumentsBuf, Span};
-pub use decimal::{format_double, parse_integer, write_integer};
-pub use reply::{Protocol, Replies};
+pub use decimal::{format_double, integer_text, parse_integer, write_integer};
+pub use reply::{ArrayMark, Begun, Many, Protocol, Replies};
 pub use request::{Progress, ProtocolError, RequestParser};

@@ -1,4 +1,6 @@
-//! The bounds of the wire format, in one place.
+//! The bounds of the wire format, in one place: what a client may send, and less of it as long as nobody knows who it is.
+//!
+//! Invariant: each is looked at before memory is taken for what it bounds.
 
 /// Bytes of an inline request, and of a line that announces a length.
 pub const LINE_BYTES: usize = 64 << 10;

@@ -1,6 +1,23 @@
 //! Replies: one place that knows how RESP2 and RESP3 say a thing.
+//!
+//! A command answers *that there is nothing*, or *a map of two pairs*; how its client hears that depends on the protocol
+//! that the client has chosen by HELLO.
+//!
+//! Example: `null()` is `$-1` in RESP2 and `_` in RESP3; `map(2)` is an array of four there, and a map here.
+//!
+//! Invariants
+//! - Replies are appended: those before them stay as they are.
+//! - A reply that would be longer than its client may leave unread is not kept ([`Replies::up_to`]), whatever a command
+//!   answers.
 
-use crate::decimal::{format_double, write_integer};
+use std::ops::Range;
+
+use crate::decimal::{format_double, integer_text, write_integer};
+
+/// Byte strings up to so long are copied without a call.
+const SHORT: usize = 32;
+/// One of those with its head and its end, and room for copies of constant size.
+const BLOCK: usize = 40;
 
 /// What a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +48,26 @@ pub struct Replies<'a> {
     protocol: Protocol,
     /// The buffer is full when it is as long.
     end: usize,
+}
+
+/// A reply of replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Many {
+    /// In an order.
+    Array,
+    /// Each once; in RESP2 an array.
+    Set,
+    /// Pairs; in RESP2 an array.
+    Map,
+}
+
+/// Where a reply of replies began whose length is known by hearsay only.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Begun {
+    many: Many,
+    expected: usize,
+    head: Range<usize>,
 }
 
 /// Where an array began whose length is not known yet.
@@ -124,6 +161,13 @@ impl<'a> Replies<'a> {
     /// A byte string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if bytes.len() <= SHORT && self.out.len() + BLOCK < self.end {
+            return self.short_bulk(bytes);
+        }
+        self.long_bulk(bytes);
+    }
+
+    fn long_bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len() as i64);
         self.append(bytes);
         self.append(b"\r\n");
@@ -139,9 +183,7 @@ impl<'a> Replies<'a> {
 
     /// An integer as a byte string.
     pub fn bulk_integer(&mut self, integer: i64) {
-        let mut text = Vec::with_capacity(20);
-        write_integer(integer, &mut text);
-        self.bulk(&text);
+        self.bulk(integer_text(integer, &mut [0; 20]));
     }
 
     /// A double: in RESP2 a byte string.
@@ -218,9 +260,59 @@ impl<'a> Replies<'a> {
         self.out.splice(mark.0..mark.0, head);
     }
 
+    /// Begins a reply of replies, of which there will be so many (of a map: pairs), as far as is known: they follow, then
+    /// [`Replies::end`], which moves nothing if that was so.
+    pub fn begin(&mut self, many: Many, expected: usize) -> Begun {
+        let start = self.out.len();
+        self.head(many, expected);
+        Begun { many, expected, head: start..self.out.len() }
+    }
+
+    /// Ends what was begun, of which there are so many.
+    pub fn end(&mut self, begun: Begun, count: usize) {
+        // NB: with a shorter head what is full would have room again, and be sent.
+        if count == begun.expected || self.is_full() {
+            return;
+        }
+        let mut head = Vec::new();
+        Replies { out: &mut head, protocol: self.protocol, end: usize::MAX }.head(begun.many, count);
+        self.out.splice(begun.head, head);
+    }
+
+    fn head(&mut self, many: Many, count: usize) {
+        match many {
+            Many::Array => self.array(count),
+            Many::Set => self.set(count),
+            Many::Map => self.map(count),
+        }
+    }
+
     /// Replies that were written elsewhere, in the same protocol.
     pub fn raw(&mut self, replies: &[u8]) {
         self.append(replies);
+    }
+
+    /// Appends a short byte string by copies of constant size into memory that is asked for once: most names and values are
+    /// short, and five calls take longer than what they do.
+    #[inline(always)]
+    fn short_bulk(&mut self, bytes: &[u8]) {
+        let (start, length) = (self.out.len(), bytes.len());
+        self.out.extend_from_slice(&[0; BLOCK]);
+        let Some(block) = self.out.last_chunk_mut::<BLOCK>() else { return };
+        let (tens, ones) = (length as u8 / 10, length as u8 % 10);
+        let text = if tens == 0 {
+            block[..4].copy_from_slice(&[b'$', b'0' + ones, b'\r', b'\n']);
+            4
+        } else {
+            block[..5].copy_from_slice(&[b'$', b'0' + tens, b'0' + ones, b'\r', b'\n']);
+            5
+        };
+        copy_short(bytes, &mut block[text..]);
+        let end = text + length;
+        if let Some(crlf) = block[end..].first_chunk_mut() {
+            *crlf = *b"\r\n";
+        }
+        self.out.truncate(start + end + 2);
     }
 
     #[inline]
@@ -262,5 +354,70 @@ impl<'a> Replies<'a> {
         self.append(&[kind]);
         self.append(text);
         self.append(b"\r\n");
+    }
+}
+
+/// Copies at most [`SHORT`] bytes, those of 4 and more as two pieces that may overlap.
+#[inline]
+fn copy_short(from: &[u8], to: &mut [u8]) {
+    match from.len() {
+        16.. => ends::<16>(from, to),
+        8.. => ends::<8>(from, to),
+        4.. => ends::<4>(from, to),
+        _ => from.iter().zip(to).for_each(|(from, to)| *to = *from),
+    }
+}
+
+#[inline]
+fn ends<const N: usize>(from: &[u8], to: &mut [u8]) {
+    let Some(to) = to.get_mut(..from.len()) else { return };
+    if let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) {
+        *to = *from;
+    }
+    if let (Some(from), Some(to)) = (from.last_chunk::<N>(), to.last_chunk_mut::<N>()) {
+        *to = *from;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_strings_of_any_length_are_whole() {
+        for length in 0..200_usize {
+            let bytes: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            let (mut out, mut cut) = (b"before".to_vec(), b"before".to_vec());
+            Replies::new(&mut out, Protocol::Resp2).bulk(&bytes);
+            let expected = [format!("before${length}\r\n").as_bytes(), &bytes, b"\r\n"].concat();
+            assert_eq!(out, expected, "{length}");
+            for end in [0, 6, 7, 12, 40, expected.len() - 1, expected.len(), expected.len() + 1] {
+                cut.truncate(6);
+                let mut replies = Replies::new(&mut cut, Protocol::Resp2).up_to(end);
+                replies.bulk(&bytes);
+                let is_full = replies.is_full();
+                assert_eq!(is_full, cut.len() >= end);
+                assert!(is_full || cut == expected, "{length} {end}");
+                assert!(cut.len() <= end.max(6) + 8, "{length} {end}: a head at most");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_begun_has_as_many_as_there_are() {
+        for (many, resp2, resp3) in
+            [(Many::Array, "*3", "*3"), (Many::Set, "*3", "~3"), (Many::Map, "*6", "%3")]
+        {
+            for expected in [0, 3, 1_000] {
+                for (protocol, head) in [(Protocol::Resp2, resp2), (Protocol::Resp3, resp3)] {
+                    let mut out = b"before".to_vec();
+                    let mut replies = Replies::new(&mut out, protocol);
+                    let begun = replies.begin(many, expected);
+                    replies.bulk(b"x");
+                    replies.end(begun, 3);
+                    assert_eq!(String::from_utf8_lossy(&out), format!("before{head}\r\n$1\r\nx\r\n"));
+                }
+            }
+        }
     }
 }

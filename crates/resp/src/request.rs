@@ -1,8 +1,15 @@
 //! Requests as they arrive: arrays of byte strings, or words on a line.
 //!
+//! Bytes come in pieces of any size. The parser is shown all that has come of a request and says whether that is the whole
+//! of it.
+//!
+//! Example: shown `*1\r\n$4\r\nPI` it answers [`Progress::Incomplete`]; shown `NG\r\n` behind that, [`Progress::Complete`],
+//! and [`RequestParser::arguments`] are one, `PING`.
+//!
 //! Invariants
 //! - The parser remembers how far it has looked, so that a request in a million pieces is looked at once.
 //! - It keeps spans, not bytes: the caller keeps what has arrived of a request until it is complete.
+//! - Who has not said who he is may send little.
 
 use std::borrow::Cow;
 use std::fmt;
