@@ -1,0 +1,234 @@
+//! Elements of hashes, lists, sets and sorted sets: what is done with one by one operation is what a transaction does, and
+//! whoever works at the same key loses nothing.
+
+use crate::peer::{Client, Ours, Place};
+use perilune::{node, Cursor, Value};
+use perilune_redis::Settings;
+use perilune_resp::Answer;
+
+fn settings() -> Settings {
+    Settings { threads: 1, ..Settings::default() }
+}
+
+fn bulk(text: &str) -> Answer {
+    Answer::Bulk(text.as_bytes().to_vec())
+}
+
+/// Numbers that look random and can be had again.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+        from[self.below(from.len())]
+    }
+}
+
+/// Commands, whose words are drawn: `<k>` a key, `<e>` an element, `<n>` an integer or something like it, `<s>` a score.
+const COMMANDS: &[&str] = &[
+    "hset <k> <e> <n>",
+    "hset <k> <e> <e>",
+    "hsetnx <k> <e> <n>",
+    "hincrby <k> <e> <n>",
+    "hdel <k> <e>",
+    "hdel <k> <e> <e>",
+    "hget <k> <e>",
+    "hexists <k> <e>",
+    "hlen <k>",
+    "sadd <k> <e>",
+    "sadd <k> <e> <e>",
+    "srem <k> <e>",
+    "sismember <k> <e>",
+    "scard <k>",
+    "lpush <k> <e>",
+    "rpush <k> <e>",
+    "lpush <k> <e> <n> <e>",
+    "rpush <k> <e> <n> <e>",
+    "lpushx <k> <e>",
+    "rpushx <k> <n> <e>",
+    "LPOP <k>",
+    "rpop <k>",
+    "rpop <k> 1",
+    "llen <k>",
+    "zadd <k> <s> <e>",
+    "zadd <k> <s> <e>",
+    "zadd <k> nx <s> <e>",
+    "zincrby <k> <s> <e>",
+    "zscore <k> <e>",
+    "zrem <k> <e>",
+    "zcard <k>",
+    "zrange <k> 0 -1 withscores",
+    "pexpire <k> 1000000",
+    "persist <k>",
+    "set <k> <n>",
+    "del <k>",
+];
+
+fn command(chance: &mut Chance, long: &str) -> String {
+    let words = chance.pick(COMMANDS).split(' ').map(|word| match word {
+        // Of each kind some, which grow, and some that are used as any.
+        "<k>" if chance.below(4) == 0 => format!("any{}", chance.below(3)),
+        "<k>" if chance.below(40) == 0 => long.to_owned(),
+        "<k>" => format!("k{}", chance.below(2)),
+        "<e>" if chance.below(60) == 0 => long.repeat(1 + chance.below(3)),
+        "<e>" => format!("e{}", chance.below(40)),
+        "<n>" => chance.pick(&["1", "-7", "9223372036854775807", "12", "x", "1.5", "-0"]).to_owned(),
+        "<s>" => chance.pick(&["0", "-0", "1", "2.5", "-1", "inf", "-inf", "nan", "x", "1e3"]).to_owned(),
+        word => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// All nodes of a database with their values, without the numbers of the database and of the time of expiries.
+fn content(session: &mut perilune::Session, database: i64) -> perilune::Result<Vec<(Vec<u8>, Value)>> {
+    let root = node!("^redis", database)?;
+    let mut cursor = Cursor::subtree(&root);
+    let mut all = Vec::new();
+    while cursor.next(session)? {
+        let node = cursor.node()?;
+        let name = node.encoded()[root.encoded().len()..].to_vec();
+        let expires = node.last()?.is_some_and(|last| last.is_empty());
+        let value = cursor.value()?.map_or(Value::Null, |value| value.to_owned_value());
+        all.push((name, if expires { Value::Null } else { value }));
+    }
+    Ok(all)
+}
+
+/// A command by itself may be one operation; behind MULTI it is part of a transaction, a one-shot one or, with what has no
+/// keys, a whole one. Replies and nodes are the same.
+#[test]
+fn by_itself_and_in_a_transaction_a_command_does_the_same() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let (mut alone, mut queued) = (Client::connect(&ours.socket), Client::connect(&ours.socket));
+    queued.line("select 1");
+    let mut session = ours.database.session()?;
+    let long = "n".repeat(700);
+    for seed in 1..=12 {
+        let mut chance = Chance(seed);
+        alone.line("flushdb");
+        queued.line("flushdb");
+        if seed % 3 == 0 {
+            by_hand(&mut session)?;
+        }
+        for step in 0..1_500 {
+            let line = command(&mut chance, &long);
+            let reply = alone.line(&line);
+            queued.line("multi");
+            queued.line(&line);
+            let is_whole = step % 2 == 1;
+            if is_whole {
+                queued.line("ping");
+            }
+            let Answer::Array(mut replies) = queued.line("exec") else { panic!("EXEC answers an array") };
+            replies.truncate(1);
+            assert_eq!(vec![reply], replies, "seed {seed}, step {step}: {line}");
+            if step % 250 == 249 {
+                let (left, right) = (content(&mut session, 0)?, content(&mut session, 1)?);
+                assert!(left == right, "seed {seed}, after step {step}: the nodes differ");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keys as programs may write them: uncounted, with numbers as values, with an expiry, with nodes below elements.
+fn by_hand(session: &mut perilune::Session) -> perilune::Result<()> {
+    for database in 0..2 {
+        let key = |name: &str| node!("^redis", database, name);
+        session.set(&key("any0")?.with("hash")?.with("e1")?, 5)?;
+        session.set(&key("any1")?.with("list")?.with(-3)?, 1.5)?;
+        session.set(&key("any1")?.with("list")?.with(-2)?.with("note")?, "a program's")?;
+        session.set(&key("any2")?.with("zset")?, 1)?;
+        session.set(&key("any2")?.with("zset")?.with("e1")?, 4)?;
+        let place = [&0xC010_0000_0000_0000_u64.to_be_bytes()[..], b":e1"].concat();
+        session.set(&key("any2")?.with("zset order")?.with(&*place)?, 4)?;
+        session.set(&key("k0")?.with("set")?, 2)?;
+        session.set(&key("k0")?.with("set")?.with("e1")?, true)?;
+        session.set(&key("k0")?.with("set")?.with("e2")?, true)?;
+        session.set(&key("k0")?.with("set")?.with("e2")?.with("below")?, 1)?;
+    }
+    Ok(())
+}
+
+/// Clients of two servers add elements to the same keys and take them away: what is counted is what is there.
+#[test]
+fn elements_are_counted_whoever_adds_them() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let second = ours.beside(&place);
+    let sockets = [&ours.socket, &second.socket];
+    let mut client = Client::connect(&ours.socket);
+    // So that none of the keys goes.
+    for seed in ["hset h seed 0", "sadd s seed", "zadd z 0 seed", "rpush l seed seed"] {
+        client.line(seed);
+    }
+    let sums: Vec<[i64; 4]> = std::thread::scope(|scope| {
+        let work = |thread: usize| {
+            let mut client = Client::connect(sockets[thread % 2]);
+            // How many fields, members, members and elements this one has added, less what it has taken away.
+            let mut sums = [0; 4];
+            for round in 0..400 {
+                // NB: they meet at the same elements.
+                let element = (round * 7 + thread * 3) % 60;
+                let lines = [
+                    (0, 1, format!("hset h f{element} {round}")),
+                    (1, 1, format!("sadd s m{element}")),
+                    (2, 1, format!("zadd z {} m{element}", round % 9)),
+                    (0, -1, format!("hdel h f{}", (element + 30) % 60)),
+                    (1, -1, format!("srem s m{}", (element + 30) % 60)),
+                    (4, 1, format!("hincrby n f{} 1", element % 3)),
+                    (4, 1, "zincrby z 1 seed".to_owned()),
+                ];
+                for (sum, sign, line) in lines {
+                    match client.line(&line) {
+                        Answer::Integer(count) if sum < 4 => sums[sum] += sign * count,
+                        answer => assert!(!answer.is_error(), "{line}: {answer:?}"),
+                    }
+                }
+                let end = if round % 3 == 0 { "l" } else { "r" };
+                client.line(&format!("{end}push l x y"));
+                assert!(matches!(client.line(&format!("{end}pop l")), Answer::Bulk(_)));
+                sums[3] += 1;
+            }
+            sums
+        };
+        let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || work(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a client ends")).collect()
+    });
+    let added = |kind: usize| sums.iter().map(|sums| sums[kind]).sum::<i64>();
+    for (line, list, kind, seeds) in [
+        ("hlen h", "hkeys h", 0, 1),
+        ("scard s", "smembers s", 1, 1),
+        ("zcard z", "zrange z 0 -1", 2, 1),
+        ("llen l", "lrange l 0 -1", 3, 2),
+    ] {
+        let count = added(kind) + seeds;
+        assert_eq!(client.line(line), Answer::Integer(count), "{line}");
+        let elements = match client.line(list) {
+            Answer::Array(elements) | Answer::Set(elements) => elements.len(),
+            other => panic!("{list}: {other:?}"),
+        };
+        assert_eq!(elements as i64, count, "{list}");
+    }
+    assert_eq!(client.line("zscore z seed"), bulk("1600"));
+    let counted: i64 = match client.line("hvals n") {
+        Answer::Array(values) => values.iter().map(number).sum(),
+        other => panic!("hvals: {other:?}"),
+    };
+    assert_eq!(counted, 1_600);
+    // Each member has one place in the order, with its score.
+    assert_eq!(client.line("zcount z -inf +inf"), client.line("zcard z"));
+    Ok(())
+}
+
+fn number(answer: &Answer) -> i64 {
+    match answer {
+        Answer::Bulk(text) => String::from_utf8_lossy(text).parse().expect("a number"),
+        other => panic!("{other:?} is no number"),
+    }
+}
