@@ -8,7 +8,7 @@ use std::{env, fs};
 
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
-    // Compiled loops look whether a hook is set: otherwise nothing stops one (sandbox/state.c).
+    // Compiled loops look whether a hook is set: otherwise nothing stops one (sandbox/stop.c).
     env::set_var("CFLAGS", format!("{} -DLUAJIT_ENABLE_CHECKHOOK", env::var("CFLAGS").unwrap_or_default()));
     let luajit = luajit_src::Build::new().lua52compat(true).debug(false).build();
     let module = root.join("bindings/lua/src");
@@ -33,7 +33,8 @@ fn main() {
     let sandbox = root.join("crates/luahost/sandbox");
     println!("cargo:rerun-if-changed={}", sandbox.display());
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for name in ["direct", "documents", "json", "literals", "nodes", "shipped", "surroundings"] {
+    for name in ["documents", "json", "literals", "nodes", "script_globals", "shipped", "shipped_environment"]
+    {
         let lua = fs::read(sandbox.join(name).with_extension("lua")).expect("a part in Lua");
         let bytes: Vec<_> = lua.iter().map(u8::to_string).collect();
         fs::write(out.join(name).with_extension("inc"), bytes.join(",")).expect("OUT_DIR is writable");

@@ -1,7 +1,13 @@
 /*
- * Questions to the host, and the arguments that they take.
+ * Questions to the host: how a function of a library reaches the program that the sandbox belongs to.
  *
- * Invariant: what the host answers and keeps is counted as the script's as soon as it is there.
+ * A question is the number of a library, the number of one of its functions, and arguments as bytes. collect()
+ * puts strings and numbers one behind the other into S->words, and where each begins and ends into S->spans:
+ * ("GET", 7) becomes "GET7" with the spans 0-3 and 3-4. The host's answer is bytes, too, which last until the next
+ * question.
+ *
+ * Invariant: as soon as the host has answered, what it keeps for the run, and an answer of more than SCRATCH_KEPT
+ * bytes, count as the script's memory.
  */
 #include "ask.h"
 
@@ -19,7 +25,7 @@ void forget_answer(sandbox *S)
     count_out(S, S->answered);
     S->answered = 0;
     text none;
-    means nothing = {0, S->kept};
+    allowance nothing = {0, S->kept};
     question asked = {OF_SANDBOX, ASK_NOTHING};
     S->run->ask(S->run->host, asked, (text){NULL, 0}, NULL, 0, &nothing, &none);
 }
@@ -31,12 +37,12 @@ text ask(sandbox *S, lua_State *L, int library, int function, size_t count)
         luaL_error(L, "no script runs");
     forget_answer(S);
     text words = {S->words.bytes, S->words.length};
-    means means = {room_left(S), S->kept};
+    allowance allowed = {room_left(S), S->kept};
     question asked = {library, function};
-    int outcome = S->run->ask(S->run->host, asked, words, S->spans, count, &means, &answer);
+    int outcome = S->run->ask(S->run->host, asked, words, S->spans, count, &allowed, &answer);
     shrink(S, &S->words);
     count_out(S, S->kept);
-    S->kept = means.kept;
+    S->kept = allowed.kept;
     S->answered = answer.length > SCRATCH_KEPT ? answer.length : 0;
     count_taken(S, S->kept + S->answered);
     if (outcome != ANSWERED)

@@ -1,5 +1,7 @@
 /*
- * Bytes that grow, counted as the script's before they are taken.
+ * A growing array of bytes, whose size is counted as the script's memory before it is allocated. Replies, the
+ * arguments of questions and the results of string functions are built in such buffers. A buffer doubles if the
+ * script may have that much.
  */
 #include "buffer.h"
 

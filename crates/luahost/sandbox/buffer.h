@@ -1,4 +1,4 @@
-/* Bytes that grow. */
+/* A growing array of bytes, counted as the script's memory. */
 #ifndef PERILUNE_SANDBOX_BUFFER_H
 #define PERILUNE_SANDBOX_BUFFER_H
 

@@ -1,10 +1,11 @@
--- Trees, ranges and comparisons of nodes inside functions that programs send: surroundings.lua has the rest.
+-- Trees, ranges and comparisons of nodes, for functions that a program sends here to run as a transaction.
+-- shipped_environment.lua has the other methods of nodes, shipped.lua runs the functions.
 --
--- They answer what the methods of bindings/lua answer. Invariants
--- - Wrong arguments give the run up: the program says what is wrong with them.
+-- Each method answers what that of bindings/lua would answer in the program. Invariants
+-- - Wrong arguments end the run here (`leave`); the program then runs the function itself and raises the error.
 -- - What takes many steps is one level of the transaction: all of it or nothing.
 --
--- It does not do: `dump`, the order of nodes (<): these are left to the program.
+-- It does not do: `dump`, the order of nodes (<). A function that uses them runs in the program.
 local base, seen, run, query, marks, open_json = ...
 local type, next, rawget, rawequal, select, unpack = type, next, rawget, rawequal, select, unpack
 local setmetatable, getmetatable, find = setmetatable, getmetatable, string.find

@@ -1,5 +1,9 @@
 /*
- * Errors that end a run: where each was raised, and what it says.
+ * Errors that end a run: what they say, and where they were raised.
+ *
+ * note_failure() is the message handler of a run: it looks at the stack while it is there, and notes source and
+ * line. A message of raise_plain() is one that the client is to see as it is, without a place; it is told from
+ * others by the address of its string, since Lua has equal strings only once.
  */
 #include "failure.h"
 

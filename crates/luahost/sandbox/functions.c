@@ -1,5 +1,9 @@
 /*
- * Libraries that are tables of functions which the host answers: values go to it, and a value comes back.
+ * Libraries whose functions the host answers: `library.name(1, "a")` in a script becomes a question with these
+ * values (values.c), and what the host answers becomes the function's one result. So a library needs no C of its
+ * own.
+ *
+ * While a script defines functions (`loading`), only those may be called that the library says.
  */
 #include "functions.h"
 
@@ -33,6 +37,6 @@ void open_functions(sandbox *S, const library *library, int number, int globals)
         lua_pushcclosure(L, call_host, 3);
         lua_setfield(L, -2, library->functions[i].name);
     }
-    shelter(L);
+    replace_by_proxy(L);
     lua_setfield(L, globals, library->name);
 }

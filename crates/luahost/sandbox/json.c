@@ -1,7 +1,7 @@
 /*
  * The library `cjson`: JSON in and out, with the options, limits and messages of lua-cjson 2.1.0.
  *
- * Options last for one script. Numbers are written with 14 digits.
+ * Options last for one run. Numbers are written with 14 digits unless encode_number_precision says otherwise.
  */
 #include "json.h"
 
@@ -545,7 +545,7 @@ const luaL_Reg json_functions[] = {
     {NULL, NULL},
 };
 
-/* The same functions in a table of their own; options are the script's in any case. */
+/* cjson.new(): a table with these functions; their options are those of the script, whichever table it uses. */
 static int json_new(lua_State *L)
 {
     lua_newtable(L);

@@ -1,8 +1,8 @@
 -- JSON of trees of nodes, for scripts (nodes.lua) and for functions that programs send (documents.lua).
 --
--- The text is the one of tojson and fromjson in bindings/lua. The host writes single values and reads numbers, so
--- that no digit is lost. Invariants
--- - It is Lua, so that what it does for long can be stopped, and what it takes is counted.
+-- The text is what tojson writes and fromjson reads in bindings/lua. The host writes single values and reads
+-- numbers, so that no digit is lost. Invariants
+-- - It is Lua and not C, so that a long run of it can be stopped, and its memory is counted.
 -- - Nothing is stored before the whole text has been read.
 local query, with, fault = ... -- fault(text) raises
 local find, sub, byte, char, concat = string.find, string.sub, string.byte, string.char, table.concat

@@ -1,7 +1,7 @@
--- Whether compiled text has a constant that is no value of scripts: LuaJIT makes `1LL`, `1ULL` and `1i` C data of FFI's,
--- which come with a metatable and arithmetic of their own, and need no `ffi`.
+-- Whether compiled text has a constant that scripts must not have. LuaJIT reads `1LL`, `1ULL` and `1i` as C data
+-- of its FFI, which have a metatable and arithmetic of their own, and needs no `ffi` for that.
 --
--- Such a literal is a constant of the function that it stands in; a table of constants may have some, too.
+-- Such a literal is a constant of the function in which it stands, or lies in a table that is a constant.
 
 local funck = ...
 local type, next = type, next

@@ -1,13 +1,20 @@
 /*
- * The memory of scripts: each sandbox has a limit, and all that share a pool have one together.
+ * The memory of scripts: each sandbox has a limit, and all sandboxes of a pool have one together.
+ *
+ * Lua's blocks pass `counted`, the allocator of its state; buffers in C ask count_in() first; the host is told
+ * room_left() with each question, and what it then takes is counted. A sandbox takes memory from its pool in
+ * portions of 256 KiB, so that for most blocks one comparison is enough, and gives back after each run what it
+ * does not use. Example: with 300 KiB in use 512 KiB are taken from the pool; when 100 KiB are left after the run,
+ * 256 KiB go back.
+ *
+ * Blocks of up to 256 bytes that Lua frees are kept by size for the next script: most live for one script.
  *
  * Invariants
- * - What is counted is counted before it is taken; the host is told beforehand what it may take. What is used is never more
- *   than the limit, but for what was there before that was lowered.
- * - Bytes of the pool are taken in portions, so that most blocks cost one comparison; what is not used goes back behind
- *   each run.
+ * - Memory is counted before it is allocated; that of the host, which was told how much it may take, when it has
+ *   answered.
+ * - A sandbox uses no more than its limit, except what it used already when its limit was lowered.
  *
- * Killed: all of it is the process's own.
+ * Not shared: all of it is memory of one process, so that a process that is killed leaves nothing behind.
  */
 #include "memory.h"
 

@@ -1,10 +1,10 @@
 /*
- * The library `perilune`: nodes inside scripts, and functions that programs send. Loads nodes.lua with json.lua, and
- * carries their questions to the host.
+ * The library `perilune` of scripts: nodes (nodes.lua with json.lua), and what runs functions that programs send
+ * (shipped.c). Both ask the host by function 0 of this library, whose first argument names the operation.
  */
 #include "nodes.h"
 
-#include "parts.h"
+#include "node_parts.h"
 #include "proxy.h"
 #include "shipped.h"
 
@@ -20,7 +20,7 @@ static void open_nodes(sandbox *S, int number, int globals)
     lua_pushcfunction(L, ask_node);
     load_json(L);
     lua_call(L, 2, 1);
-    shelter(L);
+    replace_by_proxy(L);
     lua_setfield(L, globals, node_library.name);
     open_shipped(S, globals);
 }

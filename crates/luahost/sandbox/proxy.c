@@ -1,8 +1,10 @@
 /*
- * Proxies of tables that scripts see and cannot change.
+ * Proxies: scripts can read a table through one, and cannot change it.
  *
- * A proxy is empty; its metatable has the table as __index and refuses __newindex, and is itself hidden by
- * __metatable.
+ * Scripts share the tables of libraries, such as `string`. If one could write into them, it would change what
+ * others run. A proxy is an empty table whose metatable has the real one as __index and raises an error in
+ * __newindex. `string.rep = nil` in a script raises "Attempt to modify a readonly table". __metatable hides the
+ * metatable itself.
  */
 #include "proxy.h"
 
@@ -23,7 +25,7 @@ int is_proxy(lua_State *L, int index)
 }
 
 /* Replaces the table at the top by a proxy of it. */
-void shelter(lua_State *L)
+void replace_by_proxy(lua_State *L)
 {
     lua_newtable(L);
     lua_createtable(L, 0, 3);

@@ -5,7 +5,7 @@
 #include "sandbox.h"
 
 /* Replaces the table at the top by a proxy of it. */
-void shelter(lua_State *L);
+void replace_by_proxy(lua_State *L);
 int is_proxy(lua_State *L, int index);
 
 #endif

@@ -1,12 +1,14 @@
 /*
- * Compiles scripts and runs them; what a script returns, or the error that ends it, becomes the reply.
+ * Compiles scripts and runs them, in protected mode: whatever a script raises ends its run and nothing else. What
+ * it returns, or the error that ends it, becomes the reply, in the form that the host has chosen (`struct
+ * format`).
  */
 #include "run.h"
 
 #include "ask.h"
 #include "buffer.h"
-#include "chance.h"
-#include "direct.h"
+#include "random.h"
+#include "script_globals.h"
 #include "failure.h"
 #include "json.h"
 #include "memory.h"
@@ -118,7 +120,7 @@ static void begin(sandbox *S, const sandbox_run *run)
     S->line = 0;
     S->out.length = 0;
     reset_json(S);
-    seed_chance(S, run->seed);
+    seed_random(S, run->seed);
     S->offer->format->begin(S);
     begin_stoppable(S, run->number);
 }

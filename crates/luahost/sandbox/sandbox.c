@@ -1,5 +1,6 @@
 /*
- * What each part of a sandbox finds it by.
+ * How each part finds the sandbox: it is the user data of its Lua state's allocator, so no upvalue and no lookup
+ * is needed. Also pushes the strings that each run needs.
  */
 #include "sandbox.h"
 

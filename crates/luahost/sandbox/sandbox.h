@@ -3,8 +3,8 @@
  *
  * Invariants
  * - A script reaches the outside only by the host's function `ask`.
- * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (shelter.c), or parts that
- *   they take out of them (direct.c).
+ * - Tables that outlive a script cannot be changed by one: what scripts see of them are proxies (environment.c), or parts that
+ *   they take out of them (script_globals.c).
  * - All memory that a script causes is counted before it is taken (memory.c): Lua's by the allocator, ours by buffer_room(),
  *   what the host answers and keeps by ask(). Not counted: SMALL_KEPT bytes that are free, machine code, which LuaJIT
  *   bounds, and answers of up to SCRATCH_KEPT bytes.
@@ -50,17 +50,17 @@ enum { ANSWERED = 0, MUST_END = 1 };
 typedef size_t span[2];
 
 /* What a question may take and has taken. */
-typedef struct means {
+typedef struct allowance {
     size_t room; /* bytes that the answer, and what the host keeps more, may take */
     size_t kept; /* bytes that the host keeps for the run until its end; it says so */
-} means;
+} allowance;
 
 /* A function of a library, by their numbers. */
 typedef struct question {
     int library, function;
 } question;
 
-typedef int (*ask_function)(void *host, question asked, text words, const span *spans, size_t count, means *means,
+typedef int (*ask_function)(void *host, question asked, text words, const span *spans, size_t count, allowance *allowed,
                             text *answer);
 
 /* One run of a script. */
@@ -137,16 +137,16 @@ enum {
     NAMES
 };
 
-/* What scripts are given, as globals. */
+/* The lists that scripts are given as globals. */
 enum { LIST_KEYS, LIST_ARGUMENTS, LISTS };
 
-/* One that all scripts are given that take but its parts. */
+/* A list that is given to all scripts which only take its parts (script_globals.c). */
 typedef struct shared_list {
     int reference;
-    size_t filled; /* so many are there */
+    size_t filled; /* how many strings it holds */
 } shared_list;
 
-/* What direct.c knows of a script. */
+/* What script_globals.c knows of a script. */
 typedef struct script_traits {
     unsigned char reach;
     unsigned char lists[LISTS];
@@ -198,18 +198,19 @@ struct sandbox {
     span *spans;
     size_t span_room;
     json_options json;
-    uint64_t chance;      /* of math.random */
+    uint64_t random;      /* of math.random */
     uint64_t modules_run; /* the run that the loaded modules belong to */
     int nodes; /* the number of the library of nodes, if there is one */
     /* References in the registry: what scripts see as _G, what is behind it, functions of run.c, the metatable of
      * globals that may be set, modules by their names, what runs functions of programs (or LUA_NOREF). */
     int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped;
     int names[NAMES];     /* references too */
-    int survey, literals; /* and these: of direct.lua, and what looks for literals that there are none of */
+    int traits_function, literals; /* and these: the functions that script_globals.lua and literals.lua return */
     shared_list lists[LISTS];
     script_traits *traits; /* by the reference of a script */
     size_t traits_room;
     const char *stack;    /* where the C stack was when the run began */
+    struct sandbox *outer; /* whose run asked the host for what this one does, on the same thread */
     /* By other threads: */
     pthread_mutex_t mutex;
     pthread_t thread;

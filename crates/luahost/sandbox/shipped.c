@@ -1,11 +1,13 @@
 /*
- * Functions that programs send: loads surroundings.lua and shipped.lua, and gives them what they need.
+ * Functions that programs send, to run here as a transaction: loads shipped.lua with shipped_environment.lua and
+ * documents.lua, and gives them what Lua alone has not: a compiler, the place of an error, the numbers of
+ * statuses.
  *
- * Invariant: compiled text sees nothing until shipped.lua has given it surroundings.
+ * Invariant: text that is compiled here sees an empty table as its globals until shipped.lua gives it others.
  */
 #include "shipped.h"
 
-#include "parts.h"
+#include "node_parts.h"
 #include "source.h"
 
 #include <perilune.h>
@@ -15,8 +17,8 @@
 static const char shipped[] = {
 #include "shipped.inc"
 };
-static const char surroundings[] = {
-#include "surroundings.inc"
+static const char shipped_environment[] = {
+#include "shipped_environment.inc"
 };
 static const char documents[] = {
 #include "documents.inc"
@@ -105,7 +107,7 @@ void open_shipped(sandbox *S, int globals)
     lua_getglobal(L, "setfenv");
     lua_pushvalue(L, globals);
     lua_newtable(L); /* the state of the run under way */
-    load_part(L, surroundings, sizeof surroundings);
+    load_part(L, shipped_environment, sizeof shipped_environment);
     lua_pushcfunction(L, ask_node);
     lua_pushvalue(L, globals);
     lua_pushvalue(L, -4);

@@ -1,13 +1,13 @@
--- Functions that a program sends to run here as a transaction (bindings/lua/perilune/ship.lua sends them).
+-- Runs functions that a program sends, here as a transaction (bindings/lua/perilune/ship.lua sends them).
 --
--- A request holds values, tables, functions as text with their upvalues, nodes. They are built anew, the
--- function runs, and what has become of the program's tables and upvalues goes back with the results.
+-- A request holds values, tables, nodes, and functions as text with their upvalues. They are rebuilt, the function
+-- runs, and the reply holds its results and the program's tables and upvalues as the function has left them.
 --
 -- Invariants
--- - A request is not trusted: one that is none is answered so.
--- - Nothing of a run is kept but compiled text, which sees the globals of its own run only.
+-- - A request is not trusted: a malformed one gets an answer that says so.
+-- - Only compiled text is kept after a run. Its globals are set anew for each function that is made of it.
 --
--- It does not do: locks, watches, messages: these are left to the program (surroundings.lua, documents.lua).
+-- It does not do: locks, watches, messages. A function that uses them runs in the program.
 local compile, setfenv, globals, run, seen = ...
 local type, pairs, next, select, error, pcall, setmetatable = type, pairs, next, select, error, pcall, setmetatable
 local rawget, rawset, rawequal, tonumber, tostring, unpack = rawget, rawset, rawequal, tonumber, tostring, unpack
@@ -22,7 +22,7 @@ local chunks, chunk_count = {}, 0
 local NOTHING = {}
 
 -- What a function sees outside itself: its upvalues, by their names, then globals.
-local function surroundings(cells)
+local function environment(cells)
   return setmetatable({}, {
     __index = function(_, name)
       local cell = cells[name]
@@ -48,7 +48,7 @@ local function function_of(name, line, source, cells)
     if chunk_count >= COMPILED_MAX then chunks, chunk_count = {}, 0 end
     chunks[key], chunk_count = chunk, chunk_count + 1
   end
-  setfenv(chunk, surroundings(cells))
+  setfenv(chunk, environment(cells))
   local f = chunk()
   setfenv(chunk, NOTHING)
   return f

@@ -1,5 +1,6 @@
 /*
- * Text that becomes a function, and what it must not have.
+ * Compiles text, of scripts and modules and functions, and refuses what none may have: more than 1 MiB, bytecode,
+ * and literals such as 1LL (literals.lua).
  */
 #include "source.h"
 

@@ -1,20 +1,20 @@
 /*
- * Sandboxes are made here, and end here.
+ * Makes a sandbox, with its Lua state and all that scripts see in it, and frees it.
  */
 #include "state.h"
 
-#include "direct.h"
+#include "script_globals.h"
 #include "memory.h"
 #include "run.h"
-#include "shelter.h"
+#include "environment.h"
 #include "stop.h"
 
 #include <stdlib.h>
 
-static int furnish(lua_State *L)
+static int open_globals(lua_State *L)
 {
     sandbox *S = sandbox_of(L);
-    open_shelter(S);
+    open_environment(S);
     open_runs(S);
     static const char *const names[NAMES] = {[NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV"};
     for (size_t i = 0; i < NAMES; i++) {
@@ -50,7 +50,7 @@ sandbox *sandbox_new(size_t limit, pool *pool, const offer *offer)
     }
     S->L = L;
     pthread_mutex_init(&S->mutex, NULL);
-    lua_pushcfunction(L, furnish);
+    lua_pushcfunction(L, open_globals);
     if (lua_pcall(L, 0, 0, 0) != 0) {
         sandbox_free(S);
         return NULL;

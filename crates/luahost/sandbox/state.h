@@ -1,4 +1,4 @@
-/* Sandboxes are made and end. */
+/* Makes sandboxes and frees them. */
 #ifndef PERILUNE_SANDBOX_STATE_H
 #define PERILUNE_SANDBOX_STATE_H
 

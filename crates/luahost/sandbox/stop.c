@@ -1,10 +1,11 @@
 /*
  * How a run is stopped from another thread, and how deep its C stack may become.
  *
- * To stop a run, another thread stores its number and sends the thread that runs it a signal, whose handler
- * sets a hook; the hook raises an error at the next instruction, again and again until the script has
- * ended, whatever it catches. LuaJIT is built so that compiled loops look at the hook too. Our own C
- * functions look at the number. The signal is SIGURG, which nobody is hurt by.
+ * To stop a run, another thread stores its number and sends a signal to the thread that runs it. The handler sets
+ * a hook, which raises an error at the next instruction, and again and again until the script has ended, whatever
+ * it catches. LuaJIT is built so that compiled loops look at the hook too; our own C functions look at the number.
+ * The signal is SIGURG: its default is to be ignored, and system calls are restarted (SA_RESTART), so that one that
+ * comes late does no harm.
  */
 #include "stop.h"
 
@@ -84,12 +85,13 @@ void begin_stoppable(sandbox *S, uint64_t number)
     S->thread = pthread_self();
     S->running = number;
     pthread_mutex_unlock(&S->mutex);
+    S->outer = on_this_thread;
     on_this_thread = S;
 }
 
 void end_stoppable(sandbox *S)
 {
-    on_this_thread = NULL;
+    on_this_thread = S->outer;
     atomic_signal_fence(memory_order_seq_cst);
     pthread_mutex_lock(&S->mutex);
     S->running = 0;

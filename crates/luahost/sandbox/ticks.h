@@ -1,4 +1,4 @@
-/* A counter of the processor, for times that are shorter than a clock is quick. */
+/* The processor's counter of time, for spans too short for clock_gettime. */
 #ifndef PERILUNE_SANDBOX_TICKS_H
 #define PERILUNE_SANDBOX_TICKS_H
 

@@ -1,13 +1,15 @@
 /*
- * Lua values as bytes.
+ * Lua values as bytes: the arguments and answers of questions to the host, and results of scripts in the format
+ * `values`.
  *
- * A value is a letter and what follows it, numbers as the machine has them:
+ * A value is a letter and what follows it, with numbers in the machine's byte order:
  *
  *   n  nothing        i  an integer of 8 bytes   s  a length of 8 bytes, bytes
  *   t  true           d  a double                l  a count of 8 bytes, so many values
  *   f  false          e  an error, as s          m  a count of 8 bytes, so many keys, each before its value
  *
- * The host is trusted, so that only lengths are checked. A whole number of up to 2^53 is an integer.
+ * Both sides are one program and trust each other, so that only lengths are checked. A whole number of up to 2^53
+ * is an integer.
  */
 #include "values.h"
 
@@ -251,7 +253,5 @@ static void nothing(sandbox *S)
     (void)S;
 }
 
-#define NO_MEMORY "e\x11\0\0\0\0\0\0\0not enough memory"
-
-/* NB: the length is written for machines whose lowest byte comes first; Perilune runs on no others. */
-const format values_format = {nothing, nothing, write_result, write_failure, {NO_MEMORY, sizeof NO_MEMORY - 1}};
+const format values_format = {
+    nothing, nothing, write_result, write_failure, {NO_MEMORY_VALUE, sizeof NO_MEMORY_VALUE - 1}};

@@ -11,5 +11,8 @@ int collect_values(sandbox *S, lua_State *L, int first, int last);
 void push_answer(sandbox *S, lua_State *L, text answer);
 /* What a script returns as such a value, of tables those that are lists, and others by their keys. */
 extern const format values_format;
+/* The reply of such a format where there is no memory even for the error. NB: the length is written for machines whose lowest
+ * byte comes first; Perilune runs on no others. */
+#define NO_MEMORY_VALUE "e\x11\0\0\0\0\0\0\0not enough memory"
 
 #endif

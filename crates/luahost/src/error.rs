@@ -1,4 +1,9 @@
 //! What running Lua code can answer instead of its results.
+//!
+//! Example: a script that cannot open its database ends with [`HostError::Raised`], whose code is `CANNOT_OPEN`; the
+//! program `perilune` chooses its exit code by that.
+//!
+//! Invariant: an error has a text for people, with the place in the script where there is one.
 
 use std::path::PathBuf;
 use std::{fmt, io};

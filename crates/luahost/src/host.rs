@@ -1,4 +1,14 @@
 //! A Lua state that has the Perilune module, and runs files and text.
+//!
+//! The module is compiled into this program, its C files and its Lua files, so that a script needs nothing installed.
+//!
+//! Example: `Host::new()?.run_code(...)` of a text that begins with `local perilune = require 'perilune'`.
+//!
+//! Invariants
+//! - `require 'perilune'` finds the module that belongs to this program, whatever `LUA_PATH` says.
+//! - An error comes back with a traceback, and does not end the state.
+//!
+//! Deliberately absent: keeping scripts from anything. That is what [`crate::sandbox`] is for.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -35,6 +45,8 @@ impl Host {
             host.embed(name, source)?;
         }
         host.search_debian()?;
+        // Before a program of the user's: what the module needs of Lua it takes now, whatever names mean later.
+        host.lua.load("require 'perilune'").set_name("=(perilune)").exec()?;
         Ok(host)
     }
 

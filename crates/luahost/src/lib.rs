@@ -3,20 +3,23 @@
 //! Invariants
 //! - `require 'perilune'` finds the module of `bindings/lua` compiled into this program, wherever it is
 //!   installed and whatever `LUA_PATH` says.
-//! - Scripts are trusted: they have `ffi`, `io`, `os` and C modules, as with `luajit`. What the server
-//!   runs for its clients is fenced in by the server.
+//! - Scripts of a [`Host`] are trusted: they have `ffi`, `io`, `os` and C modules, as with `luajit`. What a server
+//!   runs for its clients runs in a [`sandbox`].
 //! - An error of a script comes back as a [`HostError`] with its traceback, and with its code if it
 //!   is one of Perilune's.
 //!
-//! The only unsafe lines are those of `registration.rs`, which create the state and give it the C module, and
-//! those of `sandbox/edge.rs`, which call the sandboxes.
+//! Unsafe lines are in four files only: `registration.rs` creates the state and gives it the C modules, `interrupt.rs`
+//! listens to Ctrl-C, `sandbox/edge.rs` calls the sandboxes, `sandbox/offer.rs` names constants of C.
 
 #![deny(unsafe_code)]
 
 mod error;
 mod host;
+pub mod interrupt;
+pub mod nodes;
 mod registration;
 pub mod sandbox;
+pub mod sql;
 
 pub use mlua;
 

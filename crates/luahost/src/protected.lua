@@ -1,7 +1,11 @@
 -- Calls f(...) so that an error comes back as its text with a traceback, and its code if it has one.
 
+-- Taken before any program runs: one of its globals may be called so.
+local getmetatable, traceback = debug.getmetatable, debug.traceback
+local pcall, rawget, tostring, type, xpcall = pcall, rawget, tostring, type, xpcall
+
 local function describe(e)
-  local metatable = debug.getmetatable(e)
+  local metatable = getmetatable(e)
   local code = type(e) == 'table' and rawget(e, 'code') or nil
   local text
   if type(e) == 'string' or type(e) == 'number' then
@@ -12,7 +16,7 @@ local function describe(e)
   else
     text = '(error object is a ' .. type(e) .. ' value)'
   end
-  return {message = debug.traceback(text, 2), code = type(code) == 'string' and code or nil}
+  return {message = traceback(text, 2), code = type(code) == 'string' and code or nil}
 end
 
 return function(f, ...)

@@ -1,8 +1,8 @@
-//! Creates the Lua state and gives it the C modules: with `sandbox/edge.rs` the only unsafe lines of this crate.
+//! Creates the Lua state of a [`crate::Host`] and gives it the C modules, which only unsafe code can do.
 //!
 //! Invariants
-//! - The functions `luaopen_*` are those of `bindings/lua/src`, compiled by `build.rs` against the headers
-//!   of the LuaJIT that the state belongs to.
+//! - The functions `luaopen_*` are those of `bindings/lua/src`, compiled by `build.rs` against the headers of the
+//!   LuaJIT that the state belongs to.
 #![allow(unsafe_code)]
 
 use mlua::{lua_State, Function, Lua};

@@ -248,7 +248,7 @@ const RUNAWAYS: &[&str] = &[
     "while true do local t = {} for i = 1, 100 do t[i] = {i} end end",
 ];
 
-/// As the threads of a server that run scripts.
+/// Runs `test` on a thread with the stack that scripts need (`SCRIPT_STACK`).
 fn on_a_large_stack(test: fn()) {
     let thread = thread::Builder::new().stack_size(SCRIPT_STACK).spawn(test).expect("a thread");
     if let Err(panic) = thread.join() {

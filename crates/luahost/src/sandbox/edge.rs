@@ -1,10 +1,10 @@
-//! The edge to `sandbox/*.c`: the only unsafe lines of sandboxes.
+//! The edge to `sandbox/*.c`: the calls into C, and the functions that C calls.
 //!
 //! Invariants
 //! - The functions in C that touch the Lua state are called with `&mut Sandbox` in the callers' hands;
 //!   `sandbox_stop`, which is not among them, locks.
-//! - No Lua error and no panic crosses a frame of the other side: C runs Lua protected and leaves our
-//!   functions before it raises; ours catch panics.
+//! - No Lua error and no panic crosses a frame of the other side: C runs Lua protected and leaves our functions
+//!   before it raises; ours catch panics.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -58,7 +58,7 @@ pub struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// How many.
+    /// How many arguments there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
@@ -98,9 +98,9 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// `means` of sandbox.h: what an answer may take, and what the host keeps.
+/// `allowance` of sandbox.h: what an answer may take, and what the host keeps.
 #[repr(C)]
-struct Means {
+struct Allowance {
     room: usize,
     kept: usize,
 }
@@ -130,7 +130,7 @@ type Ask = unsafe extern "C" fn(
     Text<'_>,
     *const [usize; 2],
     usize,
-    *mut Means,
+    *mut Allowance,
     *mut Text<'_>,
 ) -> c_int;
 
@@ -224,7 +224,7 @@ unsafe extern "C" fn ask_host(
     words: Text<'_>,
     spans: *const [usize; 2],
     count: usize,
-    means: *mut Means,
+    allowed: *mut Allowance,
     answer: *mut Text<'_>,
 ) -> c_int {
     // SAFETY: `host` is the bridge that `Raw::run` has on its stack, and lends to nobody else during the run.
@@ -241,9 +241,9 @@ unsafe extern "C" fn ask_host(
     }
     bridge.answer.clear();
     // SAFETY: C gives a place for both, which nobody else uses meanwhile.
-    let means = unsafe { &mut *means };
+    let allowed = unsafe { &mut *allowed };
     // NB: answers as long as this are not counted.
-    let room = means.room.max(ANSWER_KEPT);
+    let room = allowed.room.max(ANSWER_KEPT);
     let (library, function) = (asked.library, asked.function);
     let flow = catch_unwind(AssertUnwindSafe(|| match (usize::try_from(library), function) {
         (Ok(library), function) => {
@@ -256,7 +256,7 @@ unsafe extern "C" fn ask_host(
         // ASK_NOTHING.
         _ => ControlFlow::Continue(()),
     }));
-    means.kept = bridge.host.kept();
+    allowed.kept = bridge.host.kept();
     // SAFETY: C gives the place for the answer, and uses it before it asks again or the run ends.
     unsafe { *answer = Text::from(&bridge.answer[..]) };
     match flow {

@@ -71,24 +71,24 @@ pub enum Form {
     Script,
     /// Keys and arguments are the function's.
     Function,
-    /// It defines functions.
+    /// The code defines functions; it gets neither keys nor arguments.
     Library,
-    /// The arguments are its own.
+    /// The arguments are those of the function.
     Positional,
-    /// The arguments are its own, and it may set globals, which go with it.
+    /// The arguments are those of the function, which may set globals; these are gone after the run.
     Open,
 }
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What runs.
+    /// The compiled code to run.
     pub code: Code,
-    /// How.
+    /// How it gets its keys and arguments.
     pub form: Form,
     /// Its number, by which it can be stopped: positive, and not given before in this sandbox.
     pub number: u64,
-    /// Of the reply: its [`Format`] knows what that is.
+    /// Which variant of the reply is wanted, as the host's [`Format`] numbers them: Redis's has the version of RESP.
     pub variant: u8,
     /// What errors call it.
     pub name: &'a str,
@@ -101,7 +101,7 @@ pub struct Run<'a> {
 /// How a run has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome<'s> {
-    /// With a reply in the form that the host offers, of an error too.
+    /// With a result or an error; the reply has it in the format that the host offers.
     Replied(&'s [u8]),
     /// By its host's `Break`.
     Ended,
@@ -114,13 +114,13 @@ pub enum Outcome<'s> {
 pub struct Pool(Arc<RawPool>);
 
 impl Pool {
-    /// One of so many bytes.
+    /// A pool of so many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Pool {
         Pool(Arc::new(RawPool { used: AtomicUsize::new(0), limit: AtomicUsize::new(bytes) }))
     }
 
-    /// It has so many bytes from now on. What is used already stays.
+    /// Changes its size to so many bytes. What is in use already stays.
     pub fn limit(&self, bytes: usize) {
         self.0.limit.store(bytes, Ordering::Relaxed);
     }
@@ -133,17 +133,17 @@ impl Pool {
 }
 
 impl Default for Pool {
-    /// One without a bound.
+    /// A pool without a bound.
     fn default() -> Pool {
         Pool::new(usize::MAX)
     }
 }
 
-/// A state.
+/// A LuaJIT state of its own for scripts, with its limits.
 #[derive(Debug)]
 pub struct Sandbox {
     raw: Arc<Raw>,
-    /// What a host answers; its memory is kept for the next.
+    /// Room for the host's answers, kept from run to run.
     answer: Vec<u8>,
 }
 
@@ -205,7 +205,7 @@ impl Sandbox {
         self.raw.compile(source, name)
     }
 
-    /// Lets go of compiled code.
+    /// Frees compiled code, which is then not run any more.
     pub fn forget(&mut self, code: Code) {
         self.raw.forget(code);
     }

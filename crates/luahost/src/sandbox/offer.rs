@@ -1,13 +1,14 @@
-//! What a sandbox gives its scripts besides Lua's own libraries: libraries, each a global, and the form that what a script
-//! returns takes.
+//! What a sandbox gives its scripts besides Lua's own libraries: libraries, each a global, and the format in which
+//! the host gets what a script returns.
 //!
-//! A library is a table of functions that the host answers ([`Library::new`]), or C that adds what it likes to the globals
-//! (`struct library` of sandbox.h; such a one is declared as an extern static). The host makes one [`Offer`] for all of its
-//! sandboxes; the libraries are numbered in its order, and questions bear these numbers.
+//! A library is a table of functions that the host answers ([`Library::new`]), or C code that adds what it likes to
+//! the globals (`struct library` of sandbox.h; declared in Rust as an extern static). The host makes one [`Offer`]
+//! for all of its sandboxes; a question to the host names a library by its place there, from 0.
 //!
 //! Invariants
-//! - A function is called by scripts, and by what defines functions only if it says so; which user may call it, the host
-//!   decides when it is asked.
+//! - Any script may call a function; one that is just defining functions ([`Form::Library`](super::Form::Library)),
+//!   only if the function is marked so ([`HostFunction::while_loading`]). Whether this user may call it, the host
+//!   decides when asked.
 //! - What C reads here lives as long as the program.
 #![allow(unsafe_code)]
 
@@ -111,7 +112,7 @@ pub struct Offer {
 
 // SAFETY: it points to what it owns, and to constants; nobody changes either.
 unsafe impl Send for Offer {}
-// SAFETY: as above: all of it is only read.
+// SAFETY: it points to what it owns, and to constants; all of it is only read.
 unsafe impl Sync for Offer {}
 
 impl Offer {

@@ -1,8 +1,10 @@
--- What a script may be given for its globals without the proxies that keep it from changing them: see direct.c.
+-- Decides from a script's bytecode whether it may have its globals without proxies: script_globals.c says why, and when it
+-- may.
 --
--- It is read from the bytecode, whose instructions are known by what the compiler makes of lines of which we know what it makes.
+-- LuaJIT numbers its instructions anew in each version. So their numbers are learned here: lines whose bytecode we
+-- know, such as `return x.y`, are compiled, and the instruction is read at its place.
 
-local funcbc, funck, globals, behind = ...
+local funcbc, funck, globals, proxied = ...
 local band, rshift = bit.band, bit.rshift
 
 -- Longer scripts go by proxies.
@@ -57,7 +59,7 @@ local function read(code, uses, left)
     return left
 end
 
--- As direct.c has them.
+-- As script_globals.c has them.
 local function list_use(taken)
     return taken == nil and 0 or taken and 1 or 2
 end
@@ -74,7 +76,7 @@ return function(script)
             return nil
         elseif name ~= 'KEYS' and name ~= 'ARGV' then
             local value = rawget(globals, name)
-            environment[name] = taken and behind(value) or value
+            environment[name] = taken and proxied(value) or value
         end
     end
     return setmetatable(environment, getmetatable(globals)), list_use(uses.KEYS), list_use(uses.ARGV)

@@ -1,22 +1,23 @@
 /*
- * What scripts see: proxies of tables that they cannot change, and no function that leads out.
+ * What scripts see as globals: Lua's libraries without the functions that lead out, and what the host offers, all
+ * behind proxies (proxy.c). Functions of Lua that could run long, or need care, are replaced by ours: patterns.c,
+ * sorting.c, load.
  *
  * Invariants
- * - The tables behind the proxies are reachable by no script. A proxy is empty; its metatable has them as
- *   __index and refuses __newindex, and is itself hidden by __metatable.
+ * - No script reaches the tables behind the proxies, except for the one instruction that script_globals.c allows.
  * - rawset and the functions of `table` that write refuse proxies.
- * - getfenv, setfenv, newproxy (whose __gc runs without hooks), string.dump, io, os, debug, ffi and jit are
- *   not there; load and loadstring take text only.
+ * - getfenv, setfenv, newproxy (whose __gc runs without hooks), string.dump, io, os, debug, ffi and jit are not
+ *   there; load and loadstring take text only.
  */
-#include "shelter.h"
+#include "environment.h"
 
 #include "ask.h"
-#include "chance.h"
-#include "direct.h"
+#include "random.h"
+#include "script_globals.h"
 #include "functions.h"
 #include "json.h"
 #include "msgpack.h"
-#include "packing.h"
+#include "structs.h"
 #include "patterns.h"
 #include "proxy.h"
 #include "sorting.h"
@@ -336,7 +337,7 @@ static void standard(lua_State *L, int all, int to, const char *name, const char
         lua_pushvalue(L, -3);
         lua_setfield(L, -2, "__index");
         lua_newtable(L);
-        shelter(L);
+        replace_by_proxy(L);
         lua_setfield(L, -2, "__metatable");
         lua_setmetatable(L, -2);
         lua_pop(L, 1);
@@ -358,12 +359,12 @@ static void standard(lua_State *L, int all, int to, const char *name, const char
         lua_pushliteral(L, "lua-cmsgpack 0.4.0");
         lua_setfield(L, -2, "_VERSION");
     }
-    shelter(L);
+    replace_by_proxy(L);
     lua_setfield(L, to, name);
     lua_pop(L, 1);
 }
 
-void open_shelter(sandbox *S)
+void open_environment(sandbox *S)
 {
     lua_State *L = S->L;
     lua_settop(L, 0);
@@ -384,12 +385,12 @@ void open_shelter(sandbox *S)
     standard(L, 1, 2, "math",
             "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min modf pi pow "
             "rad sin sinh sqrt tan tanh",
-            chance_functions);
+            random_functions);
     standard(L, 1, 2, "bit", "arshift band bnot bor bswap bxor lshift rol ror rshift tobit tohex", NULL);
     standard(L, 1, 2, "coroutine", "create running status yield", coroutine_functions);
     standard(L, 1, 2, "cjson", "", json_functions);
     standard(L, 1, 2, "cmsgpack", "", msgpack_functions);
-    standard(L, 1, 2, "struct", "", packing_functions);
+    standard(L, 1, 2, "struct", "", struct_functions);
     S->shipped = LUA_NOREF;
     for (size_t i = 0; i < S->offer->count; i++) {
         const library *offered = S->offer->libraries[i];
@@ -404,9 +405,9 @@ void open_shelter(sandbox *S)
     lua_setmetatable(L, 2);
     lua_pushvalue(L, 2);
     S->globals = luaL_ref(L, LUA_REGISTRYINDEX);
-    open_direct(S, 2);
+    open_script_globals(S, 2);
     lua_pushvalue(L, 2);
-    shelter(L);
+    replace_by_proxy(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, 2, "_G");
     lua_pushvalue(L, -1);

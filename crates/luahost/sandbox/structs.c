@@ -4,7 +4,7 @@
  * `>` `<` `=` order of bytes; `!n` alignment; x padding; b B h H l L T, in In integers; f d floats;
  * s string up to a zero byte, cn n bytes (c0: as many as the number before says); blanks.
  */
-#include "packing.h"
+#include "structs.h"
 
 #include "buffer.h"
 #include "stop.h"
@@ -270,7 +270,7 @@ static int size(lua_State *L)
     return 1;
 }
 
-const luaL_Reg packing_functions[] = {
+const luaL_Reg struct_functions[] = {
     {"pack", pack},
     {"size", size},
     {"unpack", unpack},

@@ -1,7 +1,10 @@
--- What functions that programs send see here (shipped.lua runs them): nodes, transactions, libraries.
+-- What a function that a program has sent finds here (shipped.lua runs it): nodes, transactions, libraries. Each
+-- behaves as in the program (bindings/lua), or ends the run.
 --
--- It is what they would see in the program (bindings/lua), as far as it goes. Invariants
--- - A run that cannot be as it would be in the program is given up, whatever the function catches: `leave`.
+-- Ending a run is `leave`: nothing of it is stored, and the program, which is told why, may run the function
+-- itself.
+-- Invariants
+-- - A run that would differ from one in the program is ended, whatever the function catches.
 -- - Tables that a function can write into are made anew for each run.
 local ask, globals, run, marks, where, open_documents, open_json, status_of = ... -- `run` is the state of the run under way
 local type, pairs, select, error, pcall, setmetatable = type, pairs, select, error, pcall, setmetatable

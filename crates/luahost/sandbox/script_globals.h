@@ -1,10 +1,10 @@
-/* Globals of scripts without a proxy between. */
-#ifndef PERILUNE_SANDBOX_DIRECT_H
-#define PERILUNE_SANDBOX_DIRECT_H
+/* Globals of a script without proxies in between. */
+#ifndef PERILUNE_SANDBOX_SCRIPT_GLOBALS_H
+#define PERILUNE_SANDBOX_SCRIPT_GLOBALS_H
 
 #include "sandbox.h"
 
-void open_direct(sandbox *S, int globals);
+void open_script_globals(sandbox *S, int globals);
 /* Gives the script at the top its globals for the run. */
 void hand_globals(sandbox *S, lua_State *L);
 /* Pushes the keys and the other arguments. */

@@ -1,26 +1,37 @@
 /*
- * Globals of scripts without a proxy between.
+ * Globals of a script without proxies in between, where that is safe.
  *
- * A global that is found by way of proxies costs a hundred instructions, and a call with `KEYS[1]` names three. Most
- * scripts set no globals and hold none of the tables behind the proxies in their hands: what they get they take a field out of
- * with their very next instruction. direct.lua reads from a script's bytecode whether it is one. Then its globals are a
- * table of its own, which has what it names and what is behind the proxies, and KEYS and ARGV are tables that are filled
- * anew for each run of any script.
+ * The problem: scripts see shared tables such as `string` through proxies only, so that none can change them
+ * (proxy.c). A lookup through proxies costs about a hundred instructions, and `redis.call('GET', KEYS[1])` makes
+ * three.
+ *
+ * The idea: most scripts set no globals, and take a field of such a table with the very instruction that follows;
+ * the table itself they never hold. script_globals.lua reads this from the bytecode, once for each compiled script. Such a
+ * script gets a small table of its own as its globals: the names that it uses, with the tables themselves where
+ * others have proxies.
+ *
+ * Examples
+ *   return redis.call('GET', KEYS[1])   `redis` is the table itself; KEYS a list that scripts share, filled for each run
+ *   local r = redis; return r.call()    `redis` is the proxy, since `r` could be written into
+ *   local k = KEYS; return k[1]         KEYS is a new list in each run, and taken away after it
+ *   x = 1, or a use of _G or load       all globals by the proxy
  *
  * Invariants
- * - A table that outlives a script is never in a register of a script's when another of its instructions runs but the
- *   one that takes a part of it and puts that in its place.
- * - A script that sets a global, or gets hold of all of them, has the proxy.
- * - Behind a run no globals have a list but those that scripts share, which hold what the last one got.
+ * - A shared table lies in a script's register only until the next instruction, which replaces it by a field of it
+ *   or by its length.
+ * - A script that sets a global, or names what gives it all of them (WHOLE in script_globals.lua), or is long, has the
+ *   proxy.
+ * - Between two runs no globals refer to a list that was made for one script. The shared lists then still hold the
+ *   strings of the last run; a run whose script uses a list fills it before the script begins.
  */
-#include "direct.h"
+#include "script_globals.h"
 
 #include "proxy.h"
 
 #include <stdlib.h>
 
-static const char direct[] = {
-#include "direct.inc"
+static const char script_globals[] = {
+#include "script_globals.inc"
 };
 static const char literals[] = {
 #include "literals.inc"
@@ -36,8 +47,8 @@ enum { UNUSED = 0, PARTS = 1, WHOLE = 2 };
 
 static const int list_names[LISTS] = {NAME_KEYS, NAME_ARGV};
 
-/* behind(value): the table behind a proxy, or nothing. */
-static int behind(lua_State *L)
+/* proxied(value): the table behind a proxy, or nothing. */
+static int proxied(lua_State *L)
 {
     lua_settop(L, 1);
     if (!lua_istable(L, 1) || !is_proxy(L, 1))
@@ -45,10 +56,10 @@ static int behind(lua_State *L)
     return luaL_getmetafield(L, 1, "__index");
 }
 
-void open_direct(sandbox *S, int globals)
+void open_script_globals(sandbox *S, int globals)
 {
     lua_State *L = S->L;
-    if (luaL_loadbufferx(L, direct, sizeof direct, "=direct", "t") != 0)
+    if (luaL_loadbufferx(L, script_globals, sizeof script_globals, "=script_globals", "t") != 0)
         lua_error(L);
     lua_getfield(L, LUA_REGISTRYINDEX, "_PRELOAD");
     lua_getfield(L, -1, LUA_JITLIBNAME ".util");
@@ -63,9 +74,9 @@ void open_direct(sandbox *S, int globals)
     lua_getfield(L, -2, "funck");
     lua_remove(L, -3);
     lua_pushvalue(L, globals);
-    lua_pushcfunction(L, behind);
+    lua_pushcfunction(L, proxied);
     lua_call(L, 4, 1);
-    S->survey = luaL_ref(L, LUA_REGISTRYINDEX);
+    S->traits_function = luaL_ref(L, LUA_REGISTRYINDEX);
     for (int i = 0; i < LISTS; i++) {
         lua_createtable(L, LIST_KEPT, 0);
         S->lists[i].reference = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -109,10 +120,10 @@ static void share_list(sandbox *S, lua_State *L, int list)
 }
 
 /* Learns what the script at the top does with its globals, and gives it those that it may have. */
-static void survey(sandbox *S, lua_State *L, script_traits *traits)
+static void learn_traits(sandbox *S, lua_State *L, script_traits *traits)
 {
     int script = lua_gettop(L);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, S->survey);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->traits_function);
     lua_pushvalue(L, script);
     lua_call(L, 1, 3);
     script_traits found = {BY_PROXY, {WHOLE, WHOLE}, 0};
@@ -165,7 +176,8 @@ static void fill(sandbox *S, lua_State *L, int list, const text *texts, size_t c
     lua_pop(L, 1);
 }
 
-/* The same for the script whose globals are at the top, which gets a list of its own where it must or that is long. */
+/* Fills a list for the script whose globals are at the top: the shared one, or a new one if the script keeps the list or
+ * the list is long. */
 static void give_list(sandbox *S, lua_State *L, script_traits *traits, int list, const text *texts, size_t count)
 {
     if (traits->lists[list] == UNUSED)
@@ -184,7 +196,7 @@ void hand_globals(sandbox *S, lua_State *L)
     const sandbox_run *run = S->run;
     script_traits *traits = traits_of(S, L, run->reference);
     if (traits->reach == UNKNOWN)
-        survey(S, L, traits);
+        learn_traits(S, L, traits);
     if (traits->reach == DIRECT) {
         lua_getfenv(L, -1);
         give_list(S, L, traits, LIST_KEYS, run->keys, run->key_count);

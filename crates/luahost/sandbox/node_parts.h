@@ -1,6 +1,6 @@
-/* Parts of the library of nodes that are written in Lua, and what they ask with. */
-#ifndef PERILUNE_SANDBOX_PARTS_H
-#define PERILUNE_SANDBOX_PARTS_H
+/* The Lua parts of the library of nodes, and the function by which they ask the host. */
+#ifndef PERILUNE_SANDBOX_NODE_PARTS_H
+#define PERILUNE_SANDBOX_NODE_PARTS_H
 
 #include "sandbox.h"
 

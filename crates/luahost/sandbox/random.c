@@ -1,20 +1,20 @@
 /*
- * math.random and math.randomseed: the generator of lrand48, so that a seed gives the same
- * numbers (the linear congruence of lrand48, of which 31 bits are used).
+ * math.random and math.randomseed, with the generator that Redis has: the linear congruence of lrand48, of which
+ * 31 bits are used. So a seed gives the same numbers as there, and on each machine.
  */
-#include "chance.h"
+#include "random.h"
 
 #include <math.h>
 
-void seed_chance(sandbox *S, uint32_t seed)
+void seed_random(sandbox *S, uint32_t seed)
 {
-    S->chance = (uint64_t)seed << 16 | 0x330E;
+    S->random = (uint64_t)seed << 16 | 0x330E;
 }
 
 static double next_number(sandbox *S)
 {
-    S->chance = (S->chance * UINT64_C(0x5DEECE66D) + 0xB) & ((UINT64_C(1) << 48) - 1);
-    return (double)((S->chance >> 17) % 0x7FFFFFFF) / 0x7FFFFFFF;
+    S->random = (S->random * UINT64_C(0x5DEECE66D) + 0xB) & ((UINT64_C(1) << 48) - 1);
+    return (double)((S->random >> 17) % 0x7FFFFFFF) / 0x7FFFFFFF;
 }
 
 static int random_number(lua_State *L)
@@ -44,11 +44,11 @@ static int random_number(lua_State *L)
 
 static int random_seed(lua_State *L)
 {
-    seed_chance(sandbox_of(L), (uint32_t)luaL_checkint(L, 1));
+    seed_random(sandbox_of(L), (uint32_t)luaL_checkint(L, 1));
     return 0;
 }
 
-const luaL_Reg chance_functions[] = {
+const luaL_Reg random_functions[] = {
     {"random", random_number},
     {"randomseed", random_seed},
     {NULL, NULL},

@@ -1,7 +1,9 @@
 /*
- * Parts of the library of nodes that are written in Lua, and the function that carries their questions to the host.
+ * The parts of the library `perilune` that are written in Lua (nodes.lua, json.lua, shipped.lua and others): their
+ * text is compiled into the program and loaded here. ask_node() is the function by which they ask the host about a
+ * node.
  */
-#include "parts.h"
+#include "node_parts.h"
 
 #include "ask.h"
 #include "values.h"

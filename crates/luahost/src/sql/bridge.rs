@@ -1,0 +1,143 @@
+//! What a running function asks for, and who answers that.
+//!
+//! Invariants
+//! - What asks for the transaction to be run again ends the function, whatever it catches.
+//! - A DETERMINISTIC function is told nothing but what it was called with.
+//! - Rows that a function has given count as its memory.
+
+use std::ops::ControlFlow;
+use std::slice::Chunks;
+
+use perilune_sql::{Asks, Change, Error, Function, Result, Shape, Value};
+
+use super::convert::{parameters, tell, tell_change, tell_rows, values};
+use super::surroundings::{asked, Surroundings};
+use crate::sandbox::{Answers, Question, Values};
+
+/// What a function is called with besides its arguments.
+pub(super) enum Feed<'a> {
+    Nothing,
+    /// Rows of a group in batches, their values one behind the other.
+    Group(Chunks<'a, Value>),
+    /// The change of a row that a trigger is called for.
+    Change(&'a Change<'a>),
+}
+
+/// What answers a run.
+pub(super) struct Bridge<'a> {
+    asks: &'a mut dyn Asks,
+    around: &'a dyn Surroundings,
+    is_deterministic: bool,
+    feed: Feed<'a>,
+    /// How many values a row has that the function gives.
+    width: usize,
+    /// Rows that it has given, and their bytes.
+    pub(super) given: Vec<Vec<Value>>,
+    bytes: usize,
+    /// Why it was ended.
+    pub(super) failure: Option<Error>,
+}
+
+impl<'a> Bridge<'a> {
+    pub(super) fn new(
+        asks: &'a mut dyn Asks,
+        around: &'a dyn Surroundings,
+        function: &Function,
+        feed: Feed<'a>,
+    ) -> Bridge<'a> {
+        let width = match &function.shape {
+            Shape::Rows(columns) => columns.len(),
+            Shape::Value | Shape::Aggregate | Shape::Change => 0,
+        };
+        let is_deterministic = function.is_deterministic;
+        Bridge { asks, around, is_deterministic, feed, width, given: Vec::new(), bytes: 0, failure: None }
+    }
+
+    /// Runs a statement.
+    fn run(&mut self, question: &Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
+        let start = answer.len();
+        let Some((text, parameters)) = parameters(question) else {
+            Values::new(answer)
+                .error(b"SQL takes a statement, then its parameters: strings, numbers, booleans, nil");
+            return Ok(());
+        };
+        match self.asks.query(&text, &parameters) {
+            Ok((rows, outcome)) => {
+                tell_rows(&rows, outcome, &mut Values::new(answer));
+                if answer.len() - start > question.room {
+                    answer.truncate(start);
+                    Values::new(answer)
+                        .error(b"the rows take more memory than a function has: ask for fewer");
+                }
+            }
+            // The engine's errors are not for functions: they may have the statement run again.
+            Err(error) if error.engine().is_some() => return Err(error),
+            Err(error) => {
+                Values::new(answer).error(format!("{} {}", error.state(), error.message()).as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the next batch: how many values there are, and those.
+    fn take(&mut self, answer: &mut Vec<u8>) {
+        let batches = match &mut self.feed {
+            Feed::Nothing => return,
+            Feed::Change(change) => return tell_change(change, &mut Values::new(answer)),
+            Feed::Group(batches) => batches,
+        };
+        let Some(batch) = batches.next() else { return };
+        let mut values = Values::new(answer);
+        values.list(batch.len() + 1);
+        values.integer(batch.len() as i64);
+        batch.iter().for_each(|value| tell(value, &mut values));
+    }
+
+    /// Keeps a row.
+    fn give(&mut self, question: &Question<'_>) {
+        let mut row = values(question, 0);
+        row.resize(self.width, Value::Null);
+        let long = |value: &Value| match value {
+            Value::Text(bytes) | Value::Blob(bytes) => bytes.len(),
+            _ => 0,
+        };
+        self.bytes += size_of::<Vec<Value>>() + row.len() * size_of::<Value>();
+        self.bytes += row.iter().map(long).sum::<usize>();
+        self.given.push(row);
+    }
+}
+
+impl Answers for Bridge<'_> {
+    fn answer(&mut self, question: Question<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let is_own = question.library == self.around.place();
+        let done = match question.function {
+            asked::TAKE if is_own => {
+                self.take(answer);
+                Ok(())
+            }
+            asked::GIVE if is_own => {
+                self.give(&question);
+                Ok(())
+            }
+            _ if self.is_deterministic => {
+                // What it is given decides alone what it answers: the planner relies on it.
+                let what = b"a DETERMINISTIC function asks for nothing: neither SQL nor nodes nor commands";
+                Values::new(answer).error(what);
+                Ok(())
+            }
+            asked::RUN if is_own => self.run(&question, answer),
+            _ => self.around.answer(self.asks, question, answer),
+        };
+        match done {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn kept(&self) -> usize {
+        self.bytes
+    }
+}

@@ -1,0 +1,103 @@
+//! The chunk that a function is, around its body.
+//!
+//! Invariant: all that stands before the body is on its first line, so that errors name the lines of the body.
+
+use perilune_sql::{Function, Shape};
+
+/// Takes the rows of a group, and answers for them.
+const FOLD: &str = "
+local agg = made()
+if type(agg) ~= 'table' or type(agg.step) ~= 'function' or type(agg.final) ~= 'function' then
+  error('an aggregate returns {step = function, final = function}', 0)
+end
+local step, take, unpack, batch = agg.step, sql.take, unpack, sql.take()
+while batch do
+  for at = 2, batch[1] + 1, width do step(unpack(batch, at, at + width - 1)) end
+  batch = take()
+end
+return agg.final()";
+
+/// Gives the rows that an iterator or a list has.
+const YIELD: &str = "
+local give, unpack, type, width = sql.give, unpack, type, #columns
+local function put(first, ...)
+  if type(first) ~= 'table' then return give(first, ...) end
+  local row = {}
+  for i = 1, width do
+    local value = first[i]
+    if value == nil then value = first[columns[i]] end
+    row[i] = value
+  end
+  return give(unpack(row, 1, width))
+end
+local each, state, at = made()
+local function step(first, ...)
+  if first == nil then return false end
+  at = first
+  put(first, ...)
+  return true
+end
+if type(each) == 'function' then
+  while step(each(state, at)) do end
+elseif type(each) == 'table' then
+  for i = 1, #each do put(each[i]) end
+elseif each ~= nil then
+  error('a function of rows returns an iterator, or a list of rows', 0)
+end";
+
+/// Calls a trigger for a change of a row, and answers the row where it may have changed it.
+const CHANGE: &str = "
+local rows = sql.take()
+local new, old = rows.new, rows.old
+if made(new, old) == false then return false end
+if rows.may_change then return new end";
+
+/// The chunk: parameters come as strings, and those that are numbers (`i` in the signature) or nil (`n`) become that.
+pub(super) fn source(function: &Function, names: &str, signature: &[u8]) -> String {
+    let mut source = format!("local SQL = sql.run {names}");
+    if !signature.is_empty() {
+        source += &format!("local {} = ... ", function.parameters.join(", "));
+    }
+    for (name, kind) in function.parameters.iter().zip(signature) {
+        match kind {
+            b'i' => source += &format!("{name} = {name} + 0 "),
+            b'n' => source += &format!("{name} = nil "),
+            _ => {}
+        }
+    }
+    let body = &function.body;
+    match &function.shape {
+        Shape::Value => source + body,
+        Shape::Aggregate => {
+            let width = function.parameters.len().max(1);
+            format!("{source}local width = {width} local function made() {body}\nend{FOLD}")
+        }
+        Shape::Change => format!("{source}local function made(new, old) {body}\nend{CHANGE}"),
+        Shape::Rows(columns) => {
+            let columns = columns.join("', '");
+            format!("{source}local columns = {{'{columns}'}} local function made() {body}\nend{YIELD}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_begins_on_its_first_line() {
+        let function = Function {
+            name: "f".into(),
+            parameters: vec!["a".into(), "b".into(), "c".into()],
+            shape: Shape::Value,
+            is_deterministic: false,
+            body: "return a".into(),
+        };
+        let wanted = "local SQL = sql.run local a, b, c = ... a = a + 0 c = nil return a";
+        assert_eq!(source(&function, "", b"isn"), wanted);
+        for shape in [Shape::Aggregate, Shape::Rows(vec!["x".into()])] {
+            let chunk = source(&Function { shape, ..function.clone() }, "", b"");
+            assert!(chunk.lines().next().is_some_and(|line| line.ends_with("return a")), "{chunk}");
+        }
+    }
+}

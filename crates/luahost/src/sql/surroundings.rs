@@ -1,0 +1,82 @@
+//! What functions of SQL reach besides statements: by default nodes; a server adds its commands.
+//!
+//! Invariants
+//! - What is reached is in the transaction of the statement that calls the function.
+//! - What its caller's user may not do is refused here: a function has no rights of its own.
+
+use std::sync::LazyLock;
+
+use perilune_sql::{Asks, Error, Result};
+
+use crate::nodes::{self, Failure, Terms};
+use crate::sandbox::{Format, HostFunction, Library, Offer, Question, Values};
+
+/// The functions of [`library`], by their places.
+pub(super) mod asked {
+    /// Runs a statement.
+    pub(crate) const RUN: usize = 0;
+    /// Answers the next rows of what a function is called with, if there are any.
+    pub(crate) const TAKE: usize = 1;
+    /// Takes a row of what it answers.
+    pub(crate) const GIVE: usize = 2;
+}
+
+static LIBRARY: Library = Library::new(
+    c"sql",
+    &[HostFunction::new(c"run"), HostFunction::new(c"take"), HostFunction::new(c"give")],
+);
+static OFFER: LazyLock<Offer> = LazyLock::new(|| Offer::new(&[&LIBRARY, Library::nodes()], Format::values()));
+
+/// The library of statements, which each [`Surroundings`] offers.
+#[must_use]
+pub fn library() -> &'static Library {
+    &LIBRARY
+}
+
+/// What functions reach besides statements.
+pub trait Surroundings {
+    /// What sandboxes give functions: [`library`] among it, and a format of values.
+    fn offer(&self) -> &'static Offer;
+
+    /// Where [`library`] stands in the offer.
+    fn place(&self) -> usize;
+
+    /// Names that functions find besides `SQL`: statements of Lua, on one line.
+    fn names(&self) -> &'static str {
+        ""
+    }
+
+    /// Answers a question to another library; what the function is to be told as an error is an answer, too.
+    ///
+    /// # Errors
+    /// What ends the function, whatever it catches, and the statement with it.
+    fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()>;
+}
+
+/// Nodes of the database, for who may do everything.
+#[derive(Debug)]
+pub(super) struct Nodes;
+
+impl Surroundings for Nodes {
+    fn offer(&self) -> &'static Offer {
+        &OFFER
+    }
+
+    fn place(&self) -> usize {
+        0
+    }
+
+    fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
+        let terms = Terms { writes: !asks.is_read_only(), fence: None, room: question.room, shipped: false };
+        let start = answer.len();
+        let told = match nodes::answer(asks.session(), question.arguments, &terms, answer) {
+            Ok(()) => return Ok(()),
+            Err(Failure::Database(error)) if error.is_retry() => return Err(Error::from(error)),
+            Err(Failure::Database(error)) => error.to_string(),
+            Err(Failure::Refused(text)) => text.into_owned(),
+        };
+        answer.truncate(start);
+        Values::new(answer).error(told.as_bytes());
+        Ok(())
+    }
+}
