@@ -1,0 +1,272 @@
+//! Functions of the schema as SQLite knows them, and how one is called.
+//!
+//! A statement that names a function has it looked up in the catalog, once; SQLite is then given a callback that hands the call to
+//! the connection's interpreter.
+//!
+//! Invariants
+//! - A function never runs in a one-shot transaction, which may show halves of two states: there it is a conflict, and the
+//!   statement runs as a whole transaction.
+//! - What SQLite knows of a function is what the catalog had at the schema's version.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use perilune::Session;
+use perilune_sqlite::{Arguments, Connection, FunctionKind};
+
+use super::aggregates::Folding;
+use super::prepared::Prepared;
+use super::yielding::Yielding;
+use super::Engine;
+use crate::answer::{Outcome, Rows, Sink};
+use crate::catalog;
+use crate::error::{Error, Result, SqlState};
+use crate::function::{Asks, Function, Interpreter, OwnFunction, Shape};
+use crate::limits::PARAMETERS;
+use crate::token::{fold, Kind, Token};
+use crate::value::Value;
+
+/// The functions that SQLite was told of, by their names. What is none is looked up for each statement that is prepared: names
+/// that a client makes up take no memory.
+pub(super) type Functions = HashMap<String, Rc<Function>>;
+
+/// What a function asks for while it runs.
+pub(super) struct Running<'a> {
+    engine: &'a Engine,
+    session: &'a mut Session,
+}
+
+impl Asks for Running<'_> {
+    fn query(&mut self, sql: &str, parameters: &[Value]) -> Result<(Rows, Outcome)> {
+        if self.engine.stage.computes() {
+            let what = "a function of an index depends on its arguments alone: it runs no statement";
+            return Err(Error::new(SqlState::REFUSED, what));
+        }
+        self.engine.run_for_function(self.session, sql, parameters)
+    }
+
+    fn until(&self) -> Option<Instant> {
+        self.engine.until.get()
+    }
+
+    fn session(&mut self) -> &mut Session {
+        self.session
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.engine.terms.borrow().read_only
+    }
+
+    fn statement(&self) -> u64 {
+        self.engine.statements.get()
+    }
+}
+
+impl Engine {
+    /// Has functions run by `interpreter` from now on.
+    pub(crate) fn set_interpreter(&self, interpreter: Rc<dyn Interpreter>) {
+        self.interpreter.replace(Some(interpreter));
+    }
+
+    /// The interpreter.
+    pub(crate) fn interpreter(&self) -> Result<Rc<dyn Interpreter>> {
+        self.interpreter.borrow().clone().ok_or_else(|| {
+            let what = "there is no Lua here for functions: run this by `perilune sql`, or at a server";
+            Error::new(SqlState::REFUSED, what)
+        })
+    }
+
+    /// Whether a statement may call functions of the schema, which may write.
+    pub(super) fn has_functions(&self) -> bool {
+        !self.functions.borrow().is_empty()
+    }
+
+    /// Tells SQLite of the functions of the schema that the tokens name.
+    pub(super) fn declare_functions(&self, session: &mut Session, tokens: &[Token<'_>]) -> Result<()> {
+        for (token, behind) in tokens.iter().zip(tokens.iter().skip(1)) {
+            let may_be = matches!(token.kind, Kind::Word | Kind::Name)
+                && behind.is_sign("(")
+                && token.text.len() <= 300;
+            if !may_be {
+                continue;
+            }
+            let Some(name) = token.name().map(|name| fold(&name)) else { continue };
+            if self.functions.borrow().contains_key(&name) || self.own_functions.borrow().contains_key(&name)
+            {
+                continue;
+            }
+            let Some(function) = catalog::function(session, &name)?.map(Rc::new) else { continue };
+            self.add_function(Rc::clone(&function))?;
+            self.functions.borrow_mut().insert(name, function);
+        }
+        Ok(())
+    }
+
+    /// Looks all functions up again that SQLite knows, and has it forget those that have changed.
+    pub(super) fn refresh_functions(&self, session: &mut Session) -> Result<()> {
+        let known: Vec<(String, Rc<Function>)> =
+            self.functions.borrow().iter().map(|(name, it)| (name.clone(), Rc::clone(it))).collect();
+        for (name, function) in known {
+            if catalog::function(session, &name)?.as_ref() != Some(&*function) {
+                self.remove_function(&function)?;
+                self.functions.borrow_mut().remove(&name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the connection a function of the program's, which stands before one of the schema; none takes it back.
+    pub(crate) fn set_own_function(
+        &self,
+        name: &str,
+        count: Option<usize>,
+        is_deterministic: bool,
+        run: Option<Box<OwnFunction>>,
+    ) -> Result<()> {
+        let name = fold(name);
+        let count = match count {
+            Some(count) if count > PARAMETERS => {
+                let what = format!("a function has {PARAMETERS} parameters at most");
+                return Err(Error::new(SqlState::LIMIT, what));
+            }
+            Some(count) => count as i32,
+            None => -1,
+        };
+        if self.stage.is_running() {
+            let what = "a statement runs: functions are given and taken back between statements";
+            return Err(Error::new(SqlState::REFUSED, what));
+        }
+        if let Some(function) = self.functions.borrow_mut().remove(&name) {
+            self.remove_function(&function)?;
+        }
+        if let Some(count) = self.own_functions.borrow_mut().remove(&name) {
+            self.sqlite.remove_function(&name, count)?;
+        }
+        // What was prepared may have meant another one.
+        self.cache.borrow_mut().clear();
+        let Some(run) = run else { return Ok(()) };
+        if is_of_sqlite(&name)? || name.starts_with("perilune_") {
+            let what = format!("{name} is a function that every database has: choose another name");
+            return Err(Error::new(SqlState::EXISTS, what));
+        }
+        let kind = FunctionKind { deterministic: is_deterministic, direct_only: false };
+        let (stage, called) = (Rc::clone(&self.stage), name.clone());
+        self.sqlite.add_function(&name, count, kind, move |_, arguments, output| {
+            let host = stage.host().map_err(|error| stage.fail(error))?;
+            if stage.computes() {
+                let what = format!(
+                    "an index is on {called} of the schema, and the program has one of that name: take it back to write the table"
+                );
+                return Err(stage.fail(Error::new(SqlState::REFUSED, what)));
+            }
+            host.needs_whole().map_err(|error| stage.fail(error))?;
+            let value = run(&values_of(arguments)).map_err(|error| stage.fail(error))?;
+            output.set(value.as_ref());
+            Ok(())
+        })?;
+        self.own_functions.borrow_mut().insert(name, count);
+        Ok(())
+    }
+
+    /// Whether the tokens call a function of the program's.
+    pub(super) fn call_own_functions(&self, tokens: &[Token<'_>]) -> bool {
+        let own = self.own_functions.borrow();
+        let is_call = |pair: &[Token<'_>]| {
+            pair[1].is_sign("(") && pair[0].name().is_some_and(|name| own.contains_key(&fold(&name)))
+        };
+        !own.is_empty() && tokens.windows(2).any(is_call)
+    }
+
+    /// Whether statements may call functions of the program's.
+    pub(crate) fn has_own_functions(&self) -> bool {
+        !self.own_functions.borrow().is_empty()
+    }
+
+    fn add_function(&self, function: Rc<Function>) -> Result<()> {
+        let kind = FunctionKind { deterministic: function.is_deterministic, direct_only: false };
+        let stage = Rc::clone(&self.stage);
+        let (name, count) = (function.name.clone(), function.parameters.len() as i32);
+        match &function.shape {
+            // NB: triggers are in no list of functions.
+            Shape::Value | Shape::Change => {
+                self.sqlite.add_function(&name, count, kind, move |session, arguments, output| {
+                    let values = values_of(arguments);
+                    let host = stage.host().map_err(|error| stage.fail(error))?;
+                    let value = host.call(session, &function, &values).map_err(|error| stage.fail(error))?;
+                    output.set(value.as_ref());
+                    Ok(())
+                })?
+            }
+            Shape::Aggregate => self.sqlite.add_aggregate(&name, count, kind, Folding { stage, function })?,
+            Shape::Rows(_) => self.sqlite.add_module(&name, Yielding { stage, function })?,
+        }
+        Ok(())
+    }
+
+    fn remove_function(&self, function: &Function) -> Result<()> {
+        match function.shape {
+            Shape::Rows(_) => self.sqlite.remove_module(&function.name)?,
+            _ => self.sqlite.remove_function(&function.name, function.parameters.len() as i32)?,
+        }
+        Ok(())
+    }
+
+    /// What a function may ask for.
+    pub(super) fn running<'a>(&'a self, session: &'a mut Session) -> Running<'a> {
+        Running { engine: self, session }
+    }
+
+    /// Runs a statement of a function inside the one that has called it, with the rights of who runs that.
+    fn run_for_function(
+        &self,
+        session: &mut Session,
+        sql: &str,
+        parameters: &[Value],
+    ) -> Result<(Rows, Outcome)> {
+        let rowid = self.sqlite.last_rowid();
+        let mut prepared = self.take(session, sql)?;
+        self.check_terms(&prepared)?;
+        prepared.bind(parameters)?;
+        let mut rows = Rows::default();
+        rows.start(&prepared.columns)?;
+        // The function may catch its error and go on: then nothing of it may be left. One that reads may call functions.
+        let result = if prepared.reads && !self.has_functions() {
+            self.step(session, &mut prepared, |row| rows.row(row))
+        } else {
+            let whole =
+                session.transaction(|session| Ok(self.step_whole(session, &mut prepared, &mut rows)?));
+            whole.map_err(Error::from)
+        };
+        let changes = if prepared.reads { 0 } else { self.sqlite.changes() };
+        let outcome = Outcome { changes, last_rowid: self.sqlite.last_rowid() };
+        self.put(prepared);
+        self.sqlite.set_last_rowid(rowid);
+        result?;
+        Ok((rows, outcome))
+    }
+
+    /// Runs a statement to its end, with what it returns.
+    fn step_whole(&self, session: &mut Session, prepared: &mut Prepared, rows: &mut Rows) -> Result<()> {
+        if prepared.returning.is_some() {
+            self.step_returning(session, prepared, rows)
+        } else {
+            self.step(session, prepared, |row| rows.row(row))
+        }
+    }
+}
+
+/// Whether every database has a function, or a table, of this name.
+pub(crate) fn is_of_sqlite(name: &str) -> Result<bool> {
+    let scratch = Connection::<()>::open()?;
+    let lists = "SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list";
+    let sql = format!("SELECT 1 FROM ({lists}) WHERE name = '{}'", name.replace('\'', "''"));
+    let (statement, _) = scratch.prepare(&mut (), &sql)?;
+    let Some(mut statement) = statement else { return Ok(false) };
+    Ok(statement.step(&mut ())? || crate::graphs::has(name))
+}
+
+/// The arguments of a call.
+pub(super) fn values_of(arguments: Arguments<'_>) -> Vec<Value> {
+    (0..arguments.len()).map(|at| Value::of(arguments.at(at).get())).collect()
+}

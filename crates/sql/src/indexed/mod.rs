@@ -1,0 +1,396 @@
+//! Statements that can use a partial index, or one on an expression: hidden columns of the table come into the text, which the
+//! planner sees.
+//!
+//! ```text
+//! CREATE INDEX i ON t(lower(name)) WHERE age > 17
+//! SELECT id FROM t WHERE lower(name) = ?1 AND age > 17
+//! SELECT id FROM t WHERE "t"."%lower ( name )" = ?1 AND age > 17 AND "t"."%where i" = 1
+//! ```
+//!
+//! A partial index serves a WHERE of which terms, joined by AND, are those of the index's condition; `x IS NOT NULL` in that also
+//! follows from a comparison of x. These are SQLite's rules.
+//!
+//! Invariants
+//! - The column of an expression stands only beside values, parameters and calls, of which SQLite converts neither; and in ORDER BY.
+//! - Where an outer join, a USING or a name of WITH might mean other rows or columns, nothing is changed.
+
+mod implied;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use self::implied::{compares, is_plain, not_null};
+use crate::definition::without_parentheses;
+use crate::error::Result;
+use crate::rewrite::outermost;
+use crate::schema::{Computed, Table};
+use crate::token::{fold, is_keyword, normal, quote, tokens as cut, Kind, Token};
+
+/// A statement with columns of indexes.
+pub(crate) struct Indexed {
+    pub(crate) sql: String,
+    /// Tables of which expressions may have to be computed.
+    pub(crate) computing: Vec<String>,
+}
+
+/// A table of a SELECT, an UPDATE or a DELETE.
+struct Scoped {
+    table: Rc<Table>,
+    /// What it is called there.
+    name: String,
+}
+
+/// A place in the text, and what comes there.
+type Edit = (Range<usize>, String);
+
+struct Text<'a> {
+    tokens: &'a [Token<'a>],
+    tables: &'a HashMap<String, Rc<Table>>,
+    edits: Vec<Edit>,
+    computing: Vec<String>,
+}
+
+/// The statement with columns of indexes; none: it can use none of these.
+pub(crate) fn with_indexes(
+    sql: &str,
+    tokens: &[Token<'_>],
+    tables: &HashMap<String, Rc<Table>>,
+) -> Result<Option<Indexed>> {
+    let mut text = Text { tokens, tables, edits: Vec::new(), computing: Vec::new() };
+    text.look(0..tokens.len())?;
+    let Text { mut edits, computing, .. } = text;
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    edits.sort_by_key(|(place, _)| (place.start, place.end));
+    let (mut out, mut end) = (String::new(), 0);
+    for (place, what) in edits {
+        out.push_str(&sql[end..place.start]);
+        out.push_str(&what);
+        end = place.end;
+    }
+    out.push_str(&sql[end..]);
+    Ok(Some(Indexed { sql: out, computing }))
+}
+
+fn is_any(token: &Token<'_>, words: &[&str]) -> bool {
+    words.iter().any(|word| token.is(word))
+}
+
+const COMPOUND: [&str; 3] = ["union", "except", "intersect"];
+const COMPARISONS: [&str; 8] = ["=", "==", "<", ">", "<=", ">=", "<>", "!="];
+
+impl Text<'_> {
+    /// Looks at the tokens inside some parentheses, or at all.
+    fn look(&mut self, range: Range<usize>) -> Result<()> {
+        let start = range.start;
+        let outer: Vec<usize> =
+            outermost(&self.tokens[range.clone()]).into_iter().map(|at| start + at).collect();
+        for (number, at) in outer.iter().enumerate() {
+            if let (true, Some(close)) = (self.tokens[*at].is_sign("("), outer.get(number + 1)) {
+                self.look(at + 1..*close)?;
+            }
+        }
+        let begins = |at: &usize| is_any(&self.tokens[*at], &["select", "update", "delete"]);
+        let starts: Vec<usize> = (0..outer.len()).filter(|at| begins(&outer[*at])).collect();
+        let is_compound = outer.iter().any(|at| is_any(&self.tokens[*at], &COMPOUND));
+        for (number, first) in starts.iter().enumerate() {
+            let next = starts.get(number + 1).copied().unwrap_or(outer.len());
+            let ends = |at: &usize| is_any(&self.tokens[outer[*at]], &COMPOUND);
+            let last = (*first..next).find(ends).unwrap_or(next);
+            self.look_at_one(&outer[*first..last], range.end, is_compound)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at a SELECT, an UPDATE or a DELETE, whose tokens outside of parentheses these are.
+    fn look_at_one(&mut self, outer: &[usize], end: usize, is_compound: bool) -> Result<()> {
+        let has = |words: &[&str]| outer.iter().any(|at| is_any(&self.tokens[*at], words));
+        if has(&["left", "right", "full", "outer", "natural", "using"]) {
+            return Ok(());
+        }
+        let scope = self.scope(outer);
+        if !scope.iter().any(|scoped| scoped.table.has_computed()) {
+            return Ok(());
+        }
+        let ends = [
+            "group",
+            "order",
+            "limit",
+            "having",
+            "window",
+            "returning",
+            "on",
+            "union",
+            "except",
+            "intersect",
+        ];
+        let find = |word: &str| outer.iter().position(|at| self.tokens[*at].is(word));
+        let stop = |from: usize| {
+            let at = outer[from..].iter().find(|at| {
+                let token = &self.tokens[**at];
+                is_any(token, &ends) || token.is_sign(";")
+            });
+            at.copied().unwrap_or_else(|| outer.last().map_or(end, |last| last + 1))
+        };
+        let filter = find("where").map(|at| (outer[at] + 1, stop(at + 1)));
+        let filter = filter.filter(|(from, to)| from < to);
+        let (terms, is_one) = filter.map_or((Vec::new(), true), |(from, to)| self.terms(from, to));
+        for scoped in &scope {
+            self.use_indexes(scoped, filter, &terms, is_one)?;
+        }
+        let is_plain = !is_compound && !has(&["group", "having", "distinct"]);
+        if let Some(order) = find("order").filter(|_| is_plain) {
+            let from = outer[order] + 2;
+            self.order(&scope, &terms, from, stop(order + 1))?;
+        }
+        Ok(())
+    }
+
+    /// The tables that a statement names, under their names there.
+    fn scope(&self, outer: &[usize]) -> Vec<Scoped> {
+        let mut scope = Vec::new();
+        let has_with = self.tokens.iter().any(|token| token.is("with"));
+        let mut is_in_from = false;
+        for at in outer {
+            let token = &self.tokens[*at];
+            // IS DISTINCT FROM
+            if *at > 0 && token.is("from") && self.tokens[at - 1].is("distinct") {
+                continue;
+            }
+            is_in_from |= token.is("from");
+            is_in_from &= !token.is("where") && !token.is("set");
+            let is_before_table = token.is("from")
+                || token.is("join")
+                || token.is("update")
+                || is_in_from && token.is_sign(",");
+            if !is_before_table {
+                continue;
+            }
+            let mut at = at + 1;
+            if token.is("update") && self.tokens.get(at).is_some_and(|token| token.is("or")) {
+                at += 2;
+            }
+            if self.tokens.get(at + 1).is_some_and(|token| token.is_sign(".")) {
+                at += 2;
+            }
+            let Some(name) = self.tokens.get(at).and_then(Token::name) else { continue };
+            let Some(table) = self.tables.get(&fold(&name)) else { continue };
+            if has_with && self.is_of_with(&name) {
+                continue;
+            }
+            let has_as = self.tokens.get(at + 1).is_some_and(|next| next.is("as"));
+            let alias = self.tokens.get(at + 1 + usize::from(has_as));
+            let is_alias = |token: &&Token<'_>| {
+                matches!(token.kind, Kind::Word | Kind::Name) && (has_as || !is_keyword(token))
+            };
+            let alias = alias.filter(is_alias).and_then(Token::name);
+            scope.push(Scoped { table: Rc::clone(table), name: alias.unwrap_or(name) });
+        }
+        scope
+    }
+
+    /// Whether WITH may give this name to something else.
+    fn is_of_with(&self, name: &str) -> bool {
+        self.tokens.windows(2).any(|two| {
+            let is_it = two[0].name().is_some_and(|other| other.eq_ignore_ascii_case(name));
+            is_it && (two[1].is("as") || two[1].is_sign("("))
+        })
+    }
+
+    /// The terms that AND joins, and whether they are one, as OR joins it.
+    fn terms(&self, from: usize, to: usize) -> (Vec<Range<usize>>, bool) {
+        let (from, to) = self.inside(from, to);
+        let (mut terms, mut start, mut depth, mut is_between) = (Vec::new(), from, 0_i32, false);
+        for at in from..to {
+            let token = &self.tokens[at];
+            depth += i32::from(token.is_sign("(") || token.is("case"));
+            depth -= i32::from(token.is_sign(")") || token.is("end"));
+            if depth != 0 {
+                continue;
+            }
+            if token.is("or") {
+                return (std::iter::once(from..to).collect(), true);
+            }
+            is_between |= token.is("between");
+            if token.is("and") && !std::mem::take(&mut is_between) {
+                terms.push(start..at);
+                start = at + 1;
+            }
+        }
+        terms.push(start..to);
+        if terms.len() == 1 {
+            return (terms, false);
+        }
+        let all = terms.into_iter().flat_map(|term| self.terms(term.start, term.end).0).collect();
+        (all, false)
+    }
+
+    /// The tokens without parentheses around all of them.
+    fn inside(&self, from: usize, to: usize) -> (usize, usize) {
+        let within = without_parentheses(&self.tokens[from..to]);
+        let outside = (to - from - within.len()) / 2;
+        (from + outside, to - outside)
+    }
+
+    fn normal(&self, range: &Range<usize>, scoped: &Scoped) -> Vec<String> {
+        let (from, to) = self.inside(range.start, range.end);
+        normal(&self.tokens[from..to], &[&fold(&scoped.name)])
+    }
+
+    /// Names the columns of the indexes of a table that a WHERE can use.
+    fn use_indexes(
+        &mut self,
+        scoped: &Scoped,
+        filter: Option<(usize, usize)>,
+        terms: &[Range<usize>],
+        is_one: bool,
+    ) -> Result<()> {
+        let Some((from, to)) = filter else { return Ok(()) };
+        let known: Vec<Vec<String>> = terms.iter().map(|term| self.normal(term, scoped)).collect();
+        let mut markers = String::new();
+        for index in scoped.table.indexes.iter().filter(|index| index.ready) {
+            let Some(condition) = index.condition else { continue };
+            if implies(&scoped.table, condition, &known)? {
+                let name = quote(&scoped.table.columns[condition].name);
+                markers.push_str(&format!(" AND {}.{name} = 1", quote(&scoped.name)));
+            }
+        }
+        if !markers.is_empty() {
+            let (first, last) = (self.tokens[from].at, self.tokens[to - 1].end());
+            let is_or = is_one && terms.len() == 1;
+            if is_or {
+                self.edits.push((first..first, "(".into()));
+                markers.insert(0, ')');
+            }
+            self.edits.push((last..last, markers));
+        }
+        for term in terms {
+            for side in self.searched(term) {
+                self.replace(scoped, &side, &known)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sides of a comparison that may be an expression of an index: the other one is nothing that SQLite converts by.
+    fn searched(&self, term: &Range<usize>) -> Vec<Range<usize>> {
+        let outer: Vec<usize> =
+            outermost(&self.tokens[term.clone()]).into_iter().map(|at| term.start + at).collect();
+        let is_comparison = |at: &&usize| COMPARISONS.iter().any(|sign| self.tokens[**at].is_sign(sign));
+        let mut comparisons = outer.iter().filter(is_comparison);
+        if let (Some(sign), None) = (comparisons.next(), comparisons.next()) {
+            let (left, right) = (term.start..*sign, sign + 1..term.end);
+            let sides = [(left.clone(), right.clone()), (right, left)];
+            return sides
+                .into_iter()
+                .filter(|(_, other)| self.is_value(other))
+                .map(|(side, _)| side)
+                .collect();
+        }
+        self.listed(term, &outer).into_iter().collect()
+    }
+
+    /// The left side of a BETWEEN or IN with values.
+    fn listed(&self, term: &Range<usize>, outer: &[usize]) -> Option<Range<usize>> {
+        let word = outer.iter().position(|at| is_any(&self.tokens[*at], &["between", "in"]))?;
+        let (at, left) = (outer[word], term.start..outer[word]);
+        if self.tokens[at].is("between") {
+            let and = outer[word..].iter().copied().find(|at| self.tokens[*at].is("and"))?;
+            let both = self.is_value(&(at + 1..and)) && self.is_value(&(and + 1..term.end));
+            return both.then_some(left);
+        }
+        let is_list = self.tokens.get(at + 1)?.is_sign("(") && self.tokens[term.end - 1].is_sign(")");
+        let inside = at + 2..term.end - 1;
+        if !is_list || inside.is_empty() {
+            return None;
+        }
+        let commas = outermost(&self.tokens[inside.clone()]).into_iter().map(|at| inside.start + at);
+        let commas: Vec<usize> = commas.filter(|at| self.tokens[*at].is_sign(",")).collect();
+        let starts = std::iter::once(inside.start).chain(commas.iter().map(|at| at + 1));
+        let stops = commas.iter().copied().chain([inside.end]);
+        let all = starts.zip(stops).all(|(from, to)| self.is_value(&(from..to)));
+        all.then_some(left)
+    }
+
+    /// Whether it is a value, a parameter or a call.
+    fn is_value(&self, range: &Range<usize>) -> bool {
+        let signs = usize::from(self.tokens.get(range.start).is_some_and(|token| token.is_sign("-")));
+        let tokens = &self.tokens[range.start + signs..range.end.max(range.start + signs)];
+        match tokens {
+            [one] => {
+                matches!(one.kind, Kind::Number | Kind::Parameter)
+                    || signs == 0 && matches!(one.kind, Kind::Text | Kind::Blob)
+            }
+            [name, open, .., close] if signs == 0 => {
+                name.kind == Kind::Word
+                    && !is_any(name, &["cast", "not", "exists", "case", "in", "select"])
+                    && open.is_sign("(")
+                    && close.is_sign(")")
+                    && without_parentheses(&tokens[1..]).len() == tokens.len() - 3
+            }
+            _ => false,
+        }
+    }
+
+    /// Puts the column of an index in the place of the expression that it is on.
+    fn replace(&mut self, scoped: &Scoped, range: &Range<usize>, known: &[Vec<String>]) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let wanted = format!("%{}", self.normal(range, scoped).join(" "));
+        let table = &scoped.table;
+        let Some(at) = table.columns.iter().position(|column| column.name == wanted) else { return Ok(()) };
+        let mut is_held = false;
+        for index in table.indexes.iter().filter(|index| index.ready) {
+            let has_it = index.columns.iter().any(|(column, _)| *column == at);
+            let is_meant = match index.condition {
+                Some(condition) => implies(table, condition, known)?,
+                None => true,
+            };
+            is_held |= has_it && is_meant;
+        }
+        if !is_held || !is_plain(table, &table.columns[at])? {
+            return Ok(());
+        }
+        let place = self.tokens[range.start].at..self.tokens[range.end - 1].end();
+        self.edits.push((place, format!("{}.{}", quote(&scoped.name), quote(&wanted))));
+        self.computing.push(fold(&table.name));
+        Ok(())
+    }
+
+    /// Puts columns of indexes into an ORDER BY.
+    fn order(&mut self, scope: &[Scoped], terms: &[Range<usize>], from: usize, to: usize) -> Result<()> {
+        if from >= to {
+            return Ok(());
+        }
+        let commas = outermost(&self.tokens[from..to]).into_iter().map(|at| from + at);
+        let commas: Vec<usize> = commas.filter(|at| self.tokens[*at].is_sign(",")).collect();
+        let starts: Vec<usize> = std::iter::once(from).chain(commas.iter().map(|at| at + 1)).collect();
+        for (from, to) in starts.into_iter().zip(commas.into_iter().chain([to])) {
+            let has_way = to > from && is_any(&self.tokens[to - 1], &["asc", "desc"]);
+            let term = from..to - usize::from(has_way);
+            for scoped in scope {
+                let known: Vec<Vec<String>> = terms.iter().map(|term| self.normal(term, scoped)).collect();
+                self.replace(scoped, &term, &known)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether rows for which all terms hold are rows of the condition.
+fn implies(table: &Table, condition: usize, known: &[Vec<String>]) -> Result<bool> {
+    let Some(Computed::Condition(text)) = &table.columns[condition].computed else { return Ok(false) };
+    let tokens = cut(text)?;
+    let none = HashMap::new();
+    let own = Text { tokens: &tokens, tables: &none, edits: Vec::new(), computing: Vec::new() };
+    let scoped = Scoped { table: Rc::new(table.clone()), name: table.name.clone() };
+    let follows = |term: &Range<usize>| {
+        let term = own.normal(term, &scoped);
+        known.contains(&term)
+            || not_null(&term).is_some_and(|it| known.iter().any(|other| compares(other, it)))
+    };
+    Ok(own.terms(0, tokens.len()).0.iter().all(follows))
+}

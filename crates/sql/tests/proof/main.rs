@@ -1,0 +1,9 @@
+//! SQL held against plain SQLite, and against processes that are killed.
+
+#[path = "../scratch/mod.rs"]
+mod scratch;
+
+mod chance;
+mod compared;
+mod isolation;
+mod killed;
