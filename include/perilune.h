@@ -10,7 +10,7 @@
  *   perilune_node     the address of a node: a flat block of memory that the caller owns. Never
  *                     changed except by the functions that take it as not const; may be copied
  *                     with memcpy, shared by threads, and used with every session and database.
- *   perilune_cursor   a position in an iteration; belongs to its session and so to its thread.
+ *   perilune_cursor   a position in an iteration; a call with it counts as one with its session.
  *   perilune_value    a typed value or a subscript: a number, or a view of bytes.
  *
  * What functions return
@@ -18,20 +18,20 @@
  *   PERILUNE_TIMED_OUT, PERILUNE_DIFFERENT), or a negative error of `enum perilune_status`.
  *   perilune_message() gives the text of the last error, with what to do about it. After an error
  *   the outputs are unspecified and nothing was written, unless it is PERILUNE_NOT_DURABLE or
- *   PERILUNE_COMMIT_UNKNOWN, or the function says otherwise. No function aborts the process or calls
- *   longjmp, and only perilune_install_sigbus installs a signal handler; a fault inside Perilune is
+ *   PERILUNE_COMMIT_UNKNOWN, or the function says otherwise. No function calls longjmp; none aborts the process,
+ *   unless it finds no memory; only perilune_install_sigbus installs a signal handler. A fault inside Perilune is
  *   PERILUNE_INTERNAL.
  *
  * What every function may return, so that it is not repeated below
  *   PERILUNE_INVALID   a NULL where none is allowed, an unknown type, flag or option
  *   PERILUNE_CLOSED    the cursor's session was closed
- *   PERILUNE_FORKED    the open transaction was begun before fork(): roll it back, begin one in the child
+ *   PERILUNE_FORKED    the transaction or snapshot was begun before fork(): leave it, begin one in the child
  *   PERILUNE_BUSY      a stopped process holds a page for longer than `wait_limit`
- *   PERILUNE_INTERNAL, PERILUNE_CORRUPT, PERILUNE_IO, and behind a server PERILUNE_CANNOT_OPEN
+ *   PERILUNE_INTERNAL, PERILUNE_CORRUPT, PERILUNE_IO, and behind a server PERILUNE_UNAVAILABLE
  *   and, inside a transaction, PERILUNE_CONFLICT: return it from the body, which is then run again.
- * Writing functions besides: PERILUNE_READ_ONLY, PERILUNE_NO_SPACE, PERILUNE_WRITES_STOPPED,
- *   PERILUNE_KEY_TOO_LONG, PERILUNE_VALUE_TOO_LONG, PERILUNE_NOT_DURABLE, and behind a server
- *   PERILUNE_COMMIT_UNKNOWN.
+ * Writing functions besides: PERILUNE_READ_ONLY, PERILUNE_NO_SPACE, PERILUNE_LIMIT_REACHED (the file has `max_size`),
+ *   PERILUNE_WRITES_STOPPED, PERILUNE_KEY_TOO_LONG, PERILUNE_VALUE_TOO_LONG, PERILUNE_NOT_DURABLE, and behind a
+ *   server PERILUNE_COMMIT_UNKNOWN.
  *
  * Who frees
  *   What a function named *_open gives is ended by the function named *_close. Bytes that a value
@@ -115,12 +115,16 @@ enum perilune_status {
     PERILUNE_IO = -24,
     PERILUNE_WRITES_STOPPED = -25, /* nothing was written: an I/O error, or it was replaced; reads go on */
     PERILUNE_CORRUPT = -26,
-    PERILUNE_OUT_OF_MEMORY = -27,
+    PERILUNE_OUT_OF_MEMORY = -27, /* of bindings; in the library itself it ends the process */
     PERILUNE_INTERNAL = -28, /* an invariant of Perilune failed: please report the message */
     PERILUNE_OVERLAP = -29,  /* copy, merge: one tree contains the other */
     PERILUNE_PRIVATE = -30,  /* not possible for a name without ^ */
     PERILUNE_NOT_DURABLE = -31, /* it has happened, all see it, but it is not on disk: do not do it again */
     PERILUNE_BUSY = -32,        /* another process holds a page and is stopped: the message names it; nothing was done */
+    PERILUNE_UNAVAILABLE = -33, /* its server is not to be reached now: nothing has happened, try later */
+    PERILUNE_SQL = -34,         /* a statement of SQL: the message begins with its SQLSTATE, "23505: ..." */
+    PERILUNE_GRAPH = -35,       /* what a graph refuses: the message begins with what it is, "NO_VERTEX: ..." */
+    PERILUNE_DOM = -36,         /* a document: the message begins with the DOM's name, "NotFoundError: ..." */
 
     /* A transaction's body may return codes of its own from here downwards. */
     PERILUNE_USER = -1000
@@ -154,7 +158,8 @@ enum perilune_type {
     PERILUNE_BOOL = 5,       /* as.i: 0 or 1 */
     PERILUNE_NULL = 6,
     PERILUNE_EMPTY_LIST = 7,
-    PERILUNE_EMPTY_MAP = 8
+    PERILUNE_EMPTY_MAP = 8,
+    PERILUNE_BLOB = 9        /* as.s: bytes that are no text; of perilune_sql_* alone */
 };
 
 /*
@@ -261,7 +266,7 @@ PERILUNE_API int perilune_number_is_canonical(const char *text, size_t size);
 
 /*
  * Writes the canonical text of the number in `text` ("1.50" -> "1.5", "1E3" -> "1000").
- * Otherwise as perilune_number_parse; PERILUNE_BUFFER_TOO_SMALL at fewer than 96 bytes, perhaps.
+ * Otherwise as perilune_number_parse. Errors besides: PERILUNE_BUFFER_TOO_SMALL; 96 bytes are always enough.
  */
 PERILUNE_API int perilune_number_canonical(const char *text, size_t size, char *buffer,
                                            size_t capacity, size_t *written);
@@ -269,15 +274,15 @@ PERILUNE_API int perilune_number_canonical(const char *text, size_t size, char *
 /*
  * Reads the number that M's unary plus sees in any bytes: signs, digits, a point, an upper-case
  * exponent, until the first byte that does not fit; digits after the 18th are dropped ("12abc" -> 12,
- * "abc" -> 0). Any thread; does not block; a decimal's text stays as above.
+ * "abc" -> 0). Any thread; does not block; a decimal's text stays until the thread's next such call.
  * Errors: PERILUNE_NUMBER_OVERFLOW from 1E47 on.
  */
 PERILUNE_API int perilune_number_lenient(const char *text, size_t size, perilune_value *number);
 
 /*
  * Adds two numbers (PERILUNE_INT, _DECIMAL, _DOUBLE). The sum is exact, or with `truncating` 1 its
- * digits after the 18th are dropped, as in M. Any thread; does not block; a decimal's text stays as
- * above. Errors: PERILUNE_NOT_A_NUMBER, PERILUNE_NUMBER_OVERFLOW.
+ * digits after the 18th are dropped, as in M. Any thread; does not block; a decimal's text stays until
+ * the thread's next such call. Errors: PERILUNE_NOT_A_NUMBER, PERILUNE_NUMBER_OVERFLOW.
  */
 PERILUNE_API int perilune_number_add(const perilune_value *a, const perilune_value *b,
                                      int truncating, perilune_value *sum);
@@ -300,12 +305,13 @@ typedef struct perilune_options {
     int32_t create;      /* 1: create it when missing */
     int32_t read_only;   /* 1: refuse writes */
     int32_t durability;  /* enum perilune_durability */
-    uint64_t max_size;   /* bytes the file may take; 0: $PERILUNE_MAX_SIZE or 1 TiB */
-    double timeout;      /* seconds to wait for processes that open or close it; 0: the default */
+    uint64_t max_size;   /* bytes the file may take; 0: $PERILUNE_MAX_SIZE or 1 TiB; while others have the
+                            database open, what the first of them allowed */
+    double timeout;      /* seconds to wait for processes that open or close it; 0: 10 s */
     uint32_t file_mode;  /* permissions of created files; 0: 0600 */
     int32_t any_filesystem; /* 1: also on btrfs and zfs, which are slow here */
     const char *shm_dir; /* where the shared memory file lies; NULL: beside the database */
-    int32_t accept_lost_commits; /* 1: after a crash also without what a damaged or lost log held: given up */
+    int32_t accept_lost_commits; /* 1: open it even if commits in a damaged or lost log must be given up */
     int32_t reserved;    /* 0 */
     double wait_limit;   /* seconds to wait for a page that another process holds, then PERILUNE_BUSY; 0: 10 s */
 } perilune_options;
@@ -313,8 +319,9 @@ typedef struct perilune_options {
 #define PERILUNE_OPTIONS_INIT {sizeof(perilune_options), 1, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0.0}
 
 /*
- * Opens the database at `path` - a file, or the address of a server: tcp://host:port, tls://..., unix:/path
- * (docs/guide/remote.md) -, or with NULL the default one ($PERILUNE_DB, else
+ * Opens the database at `path` - a file; the address of a server: tcp://host:port, tls://..., unix:/path
+ * (docs/guide/remote.md); memory:, a new one in the memory of this process, or memory:NAME, one for all in the
+ * process that name it so -, or with NULL the default one ($PERILUNE_DB, else
  * $XDG_DATA_HOME/perilune/default.db), and stores it in `*db`. `options` may be NULL.
  * Any thread. Waits, up to `timeout`, while another process opens, closes or upgrades it.
  * Errors: PERILUNE_NOT_A_DATABASE, PERILUNE_CANNOT_OPEN, PERILUNE_NO_SPACE, PERILUNE_LIMIT_REACHED;
@@ -335,7 +342,7 @@ PERILUNE_API void perilune_close(perilune_db *db);
  */
 PERILUNE_API const char *perilune_path(const perilune_db *db);
 
-/* 1 if `db` is behind a server (its path was tcp://, tls:// or unix:), 0 if it is in a file. Any thread. */
+/* 1 if `db` is behind a server (its path was tcp://, tls:// or unix:), else 0. Any thread. */
 PERILUNE_API int perilune_is_remote(const perilune_db *db);
 
 typedef struct perilune_limits {
@@ -365,7 +372,8 @@ PERILUNE_API int perilune_session_open(perilune_db *db, perilune_session **sessi
  * watches and channels, answers PERILUNE_READ_ONLY; private names work. The space it needs is kept until
  * it is closed or the process ends; in a forked child it answers PERILUNE_FORKED. Any thread; waits
  * for writes under way, which take microseconds.
- * Errors: PERILUNE_LIMIT_REACHED (255 at once); PERILUNE_READ_ONLY if `db` was opened for reading only.
+ * Errors: PERILUNE_LIMIT_REACHED (255 at once); PERILUNE_READ_ONLY if `db` was opened for reading only;
+ * PERILUNE_INVALID for a database that is not in a file.
  */
 PERILUNE_API int perilune_snapshot_open(perilune_db *db, perilune_session **session);
 
@@ -443,7 +451,7 @@ PERILUNE_API int perilune_node_from_key(void *buffer, size_t capacity, const voi
 
 /*
  * Replaces the last subscript of `node`, in its block of `capacity` bytes.
- * Errors: as above (PERILUNE_INVALID for a name without subscripts); `node` is then unchanged.
+ * Errors: those of building a node, and PERILUNE_INVALID for a name without subscripts; `node` is then unchanged.
  */
 PERILUNE_API int perilune_node_set_last(perilune_node *node, size_t capacity,
                                         const perilune_value *subscript);
@@ -544,7 +552,7 @@ PERILUNE_API int perilune_incr_child_str(perilune_session *session, const perilu
                                          const char *subscript, size_t subscript_size,
                                          const perilune_value *by, perilune_value *result);
 
-/* The same for a descendant of `parent` with `count` subscripts more (0: the node itself). */
+/* Operations on the descendant of `parent` with `count` subscripts more (0: on `parent` itself). */
 PERILUNE_API int perilune_get_child(perilune_session *session, const perilune_node *parent,
                                     const perilune_value *subscripts, size_t count,
                                     perilune_value *value);
@@ -556,6 +564,12 @@ PERILUNE_API int perilune_incr_child(perilune_session *session, const perilune_n
                                      const perilune_value *by, perilune_value *result);
 PERILUNE_API int perilune_data_child(perilune_session *session, const perilune_node *parent,
                                      const perilune_value *subscripts, size_t count, int32_t *data);
+/* Adds to that descendant as perilune_incr_truncating does. */
+PERILUNE_API int perilune_incr_truncating_child(perilune_session *session, const perilune_node *parent,
+                                                const perilune_value *subscripts, size_t count,
+                                                const perilune_value *by, perilune_value *result);
+PERILUNE_API int perilune_kill_child(perilune_session *session, const perilune_node *parent,
+                                     const perilune_value *subscripts, size_t count);
 
 /*
  * Stores the values of `count` nodes, as of one moment, in `values` (PERILUNE_ABSENT: none). The
@@ -627,6 +641,15 @@ PERILUNE_API int perilune_next(perilune_session *session, const perilune_node *n
 PERILUNE_API int perilune_previous(perilune_session *session, const perilune_node *node,
                                    perilune_value *subscript);
 
+/* Stores the subscript of the next (previous) sibling of the descendant of `parent` with `count` subscripts more,
+ * without building that node. With `count` 0: the next (previous) sibling of `parent` itself. */
+PERILUNE_API int perilune_next_child(perilune_session *session, const perilune_node *parent,
+                                     const perilune_value *subscripts, size_t count,
+                                     perilune_value *subscript);
+PERILUNE_API int perilune_previous_child(perilune_session *session, const perilune_node *parent,
+                                         const perilune_value *subscripts, size_t count,
+                                         perilune_value *subscript);
+
 /* Stores the subscript of the first child of `parent` after `after` (NULL: of all), or the last
  * child before `before`. Here "" is a subscript as others, and the first of all. */
 PERILUNE_API int perilune_child_next(perilune_session *session, const perilune_node *parent,
@@ -634,8 +657,9 @@ PERILUNE_API int perilune_child_next(perilune_session *session, const perilune_n
 PERILUNE_API int perilune_child_previous(perilune_session *session, const perilune_node *parent,
                                          const perilune_value *before, perilune_value *subscript);
 
-/* Moves `node`, in its block of `capacity` bytes, to its next (previous) sibling, as above. At the end, and
- * after an error (PERILUNE_BUFFER_TOO_SMALL: `*size` is the size needed), it is unchanged. */
+/* Moves `node`, in its block of `capacity` bytes, to its next (previous) sibling, which is that of
+ * perilune_next. At the end, and after an error (PERILUNE_BUFFER_TOO_SMALL: `*size` is the size needed), it is
+ * unchanged. */
 PERILUNE_API int perilune_node_next(perilune_session *session, perilune_node *node, size_t capacity,
                                     size_t *size);
 PERILUNE_API int perilune_node_previous(perilune_session *session, perilune_node *node,
@@ -746,10 +770,24 @@ typedef struct perilune_transaction_options {
     uint32_t size;      /* sizeof(perilune_transaction_options) */
     int32_t read_only;  /* 1: refuse writes */
     int32_t durability; /* enum perilune_durability */
-    uint32_t reserved;  /* 0 */
+    int32_t exclusive;  /* 1: alone from the first try on; -1: never alone; as below */
     double timeout;     /* seconds for all tries and waits together; 0: 10 s */
 } perilune_transaction_options;
 
+/*
+ * Transactions run beside each other, and one that fails to commit three times, or reads more than about 8 MiB of
+ * pages, gets the right to publish alone for a moment. With `exclusive` it asks for that at once: for programs that
+ * cannot run a transaction again. The right lasts for some milliseconds once others wait for it, so keep such
+ * transactions short: a long one may still end in PERILUNE_CONFLICT. Waits for the right. Behind a server there is no
+ * such right: PERILUNE_INVALID, unless the transaction is read_only.
+ *
+ * With -1 it never asks for that right, so that nobody has to wait for it: after three failures it ends in
+ * PERILUNE_CONFLICT, which perilune_transaction and perilune_retry then return, and where it reads or writes more pages
+ * than it can beside others, in PERILUNE_LIMIT_REACHED. Behind a server it limits the tries.
+ *
+ * With 0 and -1 the first try is a cheap one as long as it reads and writes little; then it is run again also
+ * for a write of others to a neighbour of what it read.
+ */
 #define PERILUNE_TRANSACTION_OPTIONS_INIT {sizeof(perilune_transaction_options), 0, 0, 0, 0.0}
 
 /*
@@ -774,7 +812,7 @@ PERILUNE_API int perilune_transaction(perilune_session *session,
                                       perilune_body body, void *context);
 
 /*
- * The pieces of perilune_transaction, for languages whose bodies may leave by longjmp or exception:
+ * The steps of perilune_transaction, for languages whose bodies may leave by longjmp or exception:
  *
  *     for (;;) {
  *         if ((status = perilune_begin(session, &options)) != PERILUNE_OK)
@@ -841,6 +879,281 @@ PERILUNE_API uint32_t perilune_depth(const perilune_session *session);
 /* How often the open transaction has been run again (0 in its first run). Never fails. */
 PERILUNE_API uint32_t perilune_restarts(const perilune_session *session);
 
+/* ---------------------------------------------------------------------------------- SQL --- */
+
+/* What a statement has answered; belongs to nobody's session. */
+typedef struct perilune_sql_rows perilune_sql_rows;
+
+/*
+ * Runs one statement of SQL, UTF-8 of up to 1 MiB: by itself a transaction, run again when it conflicts; inside an
+ * open transaction a part of that. `parameters` are those of its marks (?, ?1, :name), in order: PERILUNE_ABSENT and
+ * _NULL are NULL, _INT and _BOOL an integer, _DOUBLE and _DECIMAL a double, _STRING a text, _BLOB a blob; lists and maps
+ * are PERILUNE_INVALID. `*rows` (NULL: nobody wants them) is what it answers, up to 64 MiB, to be ended by
+ * perilune_sql_close; after an error it is NULL. BEGIN and its kin open and end a transaction of the session, its nodes
+ * as well. A session keeps its last statements prepared. Blocks as long as the statement takes.
+ * Errors: PERILUNE_SQL for what SQL refuses, its limits included; what the database refuses has its own status, such as
+ * PERILUNE_CONFLICT in a transaction, PERILUNE_NO_SPACE or PERILUNE_READ_ONLY. The statement has then done nothing.
+ */
+PERILUNE_API int perilune_sql_run(perilune_session *session, const char *text, size_t text_size,
+                                  const perilune_value *parameters, size_t count,
+                                  perilune_sql_rows **rows);
+
+/* How many rows there are, and columns; 0 columns: the statement answers none. 0 for NULL. */
+PERILUNE_API size_t perilune_sql_count(const perilune_sql_rows *rows);
+PERILUNE_API size_t perilune_sql_columns(const perilune_sql_rows *rows);
+
+/* How many rows the statement has inserted, updated and deleted; the number of the row inserted last. 0 for NULL. */
+PERILUNE_API uint64_t perilune_sql_changes(const perilune_sql_rows *rows);
+PERILUNE_API int64_t perilune_sql_last_row(const perilune_sql_rows *rows);
+
+/* The name of a column, counted from 0. Its bytes stay as long as the rows. PERILUNE_NOT_FOUND: there is none. */
+PERILUNE_API int perilune_sql_column(const perilune_sql_rows *rows, size_t column, perilune_value *name);
+
+/*
+ * A value, its row and column counted from 0: PERILUNE_NULL, _INT, _DOUBLE (which may be infinite), _STRING or
+ * _BLOB. Its bytes stay as long as the rows. PERILUNE_NOT_FOUND: there is none.
+ */
+PERILUNE_API int perilune_sql_value(const perilune_sql_rows *rows, size_t row, size_t column,
+                                    perilune_value *value);
+
+/* A function of the program's that a statement calls. */
+typedef struct perilune_sql_call perilune_sql_call;
+
+/*
+ * Answers for `count` arguments, which stay until it returns: PERILUNE_NULL, _INT, _DOUBLE, _STRING or _BLOB. What it gives
+ * to perilune_sql_result is its value, without that NULL; a status below 0, or perilune_sql_raise, fails the statement. It runs
+ * on the caller's thread and may use other sessions, but not this one, which answers PERILUNE_INVALID meanwhile. It must return:
+ * neither longjmp nor an exception may leave it. It may run several times for one answer.
+ */
+typedef int (*perilune_sql_callback)(void *context, const perilune_value *arguments, size_t count,
+                                     perilune_sql_call *call);
+
+/*
+ * Gives the statements of a session the function `name` with `count` arguments (-1: any number), in place of one of the
+ * schema of that name; a NULL callback takes it back. `deterministic`, not 0: equal arguments always give equal answers. No other
+ * session has it. `release` (NULL: nothing) is called with `context` once, when the function is replaced or taken back, when the
+ * session is closed, or at once if this fails. Errors: PERILUNE_SQL for the name of a function that every database has.
+ */
+PERILUNE_API int perilune_sql_function(perilune_session *session, const char *name, int count, int deterministic,
+                                       perilune_sql_callback callback, void *context,
+                                       void (*release)(void *context));
+
+/* Sets the value of a call to a copy of `value`, as a parameter of perilune_sql_run is taken. */
+PERILUNE_API int perilune_sql_result(perilune_sql_call *call, const perilune_value *value);
+
+/* Sets what the statement fails with, as 38000 and the function's name before it: UTF-8 of `size` bytes. */
+PERILUNE_API int perilune_sql_raise(perilune_sql_call *call, const char *text, size_t size);
+
+/* Frees rows; NULL is fine. */
+PERILUNE_API void perilune_sql_close(perilune_sql_rows *rows);
+
+/* ------------------------------------------------------------------------------- graphs --- */
+
+/*
+ * A graph below a node: vertices with labels and properties, edges of types between them. docs/format/graph.md has its
+ * nodes, docs/reference/graph.md its questions and options. An id of a vertex is a PERILUNE_INT or _STRING of up to 500
+ * bytes (the text of a number is the number); an edge is a number from 1 on; labels, types and names are UTF-8 of 1 to 255
+ * bytes. Each change is a transaction, or a level of the open one. What a graph refuses is PERILUNE_GRAPH, and its
+ * message begins with NOT_A_GRAPH, NOT_EMPTY, NO_VERTEX, VERTEX_EXISTS, NO_EDGE, HAS_EDGES or COST.
+ *
+ * The handle of a graph is good for all sessions of its database, for one thread at a time. It keeps numbers of edges
+ * taken ahead.
+ */
+typedef struct perilune_graph perilune_graph;
+
+/*
+ * Makes a graph below `node`, which has no children. `weight`, if not NULL, is the property of edges that is their weight,
+ * which walks then have without reading it. To be ended by perilune_graph_close. Errors: PERILUNE_GRAPH.
+ */
+PERILUNE_API int perilune_graph_create(perilune_session *session, const perilune_node *node,
+                                       const char *weight, size_t weight_size, perilune_graph **graph);
+
+/* Opens the graph below `node`. Errors: PERILUNE_GRAPH, NOT_A_GRAPH. */
+PERILUNE_API int perilune_graph_open(perilune_session *session, const perilune_node *node,
+                                     perilune_graph **graph);
+
+/* Frees a handle; the graph stays. NULL is fine. */
+PERILUNE_API void perilune_graph_close(perilune_graph *graph);
+
+/* Adds a vertex with `count` labels, which are PERILUNE_STRINGs. Errors: PERILUNE_GRAPH, VERTEX_EXISTS. */
+PERILUNE_API int perilune_graph_add_vertex(perilune_session *session, perilune_graph *graph,
+                                           const perilune_value *vertex, const perilune_value *labels,
+                                           size_t count);
+
+/* Deletes a vertex; with_edges 0: only if it has none. Errors: PERILUNE_GRAPH, NO_VERTEX or HAS_EDGES. */
+PERILUNE_API int perilune_graph_delete_vertex(perilune_session *session, perilune_graph *graph,
+                                              const perilune_value *vertex, int with_edges);
+
+/* PERILUNE_OK if there is the vertex, else PERILUNE_NOT_FOUND. */
+PERILUNE_API int perilune_graph_has_vertex(perilune_session *session, perilune_graph *graph,
+                                           const perilune_value *vertex);
+
+/* Gives a vertex a label, or with is_set 0 takes it away. Errors: PERILUNE_GRAPH, NO_VERTEX. */
+PERILUNE_API int perilune_graph_set_label(perilune_session *session, perilune_graph *graph,
+                                          const perilune_value *vertex, const char *label, size_t label_size,
+                                          int is_set);
+
+/* Keeps an index of a property of the vertices with a label, or with is_kept 0 drops it. Reads all of them. */
+PERILUNE_API int perilune_graph_index(perilune_session *session, perilune_graph *graph, const char *label,
+                                      size_t label_size, const char *property, size_t property_size,
+                                      int is_kept);
+
+/*
+ * A property of a vertex, of an edge: stored in `*value`, where it stays until the session's next call (PERILUNE_NOT_FOUND:
+ * there is none), and set, PERILUNE_ABSENT to delete it. Errors: PERILUNE_GRAPH, NO_VERTEX or NO_EDGE, of setting.
+ */
+PERILUNE_API int perilune_graph_get(perilune_session *session, perilune_graph *graph,
+                                    const perilune_value *vertex, const char *name, size_t name_size,
+                                    perilune_value *value);
+PERILUNE_API int perilune_graph_set(perilune_session *session, perilune_graph *graph,
+                                    const perilune_value *vertex, const char *name, size_t name_size,
+                                    const perilune_value *value);
+PERILUNE_API int perilune_graph_get_edge(perilune_session *session, perilune_graph *graph, int64_t edge,
+                                         const char *name, size_t name_size, perilune_value *value);
+PERILUNE_API int perilune_graph_set_edge(perilune_session *session, perilune_graph *graph, int64_t edge,
+                                         const char *name, size_t name_size, const perilune_value *value);
+
+/* Adds an edge and stores its number, if `edge` is not NULL. Errors: PERILUNE_GRAPH, NO_VERTEX. */
+PERILUNE_API int perilune_graph_add_edge(perilune_session *session, perilune_graph *graph,
+                                         const perilune_value *source, const char *type, size_t type_size,
+                                         const perilune_value *target, int64_t *edge);
+
+/* Deletes an edge with its properties. Errors: PERILUNE_GRAPH, NO_EDGE. */
+PERILUNE_API int perilune_graph_delete_edge(perilune_session *session, perilune_graph *graph, int64_t edge);
+
+enum perilune_direction {
+    PERILUNE_OUT = 0, /* from source to target */
+    PERILUNE_IN = 1,
+    PERILUNE_BOTH = 2
+};
+
+/* Stores how many edges a vertex has, of a type or with NULL of all, as counted at the vertex: nothing is walked. */
+PERILUNE_API int perilune_graph_degree(perilune_session *session, perilune_graph *graph,
+                                       const perilune_value *vertex, int32_t direction, const char *type,
+                                       size_t type_size, uint64_t *degree);
+
+/*
+ * Answers a question by name, as "find", "edges", "shortest_path", "page_rank" or "check", with its arguments and options
+ * (JSON, may be empty). `*rows` are like those of SQL, to be ended by perilune_sql_close; their values have all types.
+ * All of it is one state: of the snapshot that `session` is, of the open transaction, or of one of its own. What takes
+ * seconds is for a snapshot. Errors: PERILUNE_GRAPH, PERILUNE_LIMIT_REACHED for a limit of the options.
+ */
+PERILUNE_API int perilune_graph_ask(perilune_session *session, perilune_graph *graph, const char *question,
+                                    size_t question_size, const perilune_value *arguments, size_t count,
+                                    const char *options, size_t options_size, perilune_sql_rows **rows);
+
+/* A walk from vertices along edges, a path at a time. Counts with its session as a cursor does. */
+typedef struct perilune_graph_walk perilune_graph_walk;
+
+/* The end of a path. Bytes stay until the walk's next path. Of a path without edges the edge's values are PERILUNE_ABSENT. */
+typedef struct perilune_graph_step {
+    perilune_value vertex; /* the path's end */
+    perilune_value source; /* of its last edge */
+    perilune_value target;
+    perilune_value type;
+    perilune_value weight; /* PERILUNE_ABSENT: it has none */
+    int64_t edge;          /* its number; 0: the path has no edge */
+    uint64_t depth;        /* how many edges the path has */
+    double cost;           /* what they cost together */
+} perilune_graph_step;
+
+/*
+ * Begins a walk. It belongs to the open transaction, or to `session` if that is a snapshot, and goes on in no other; close it
+ * at any time. Errors: PERILUNE_TRANSACTION_STATE without either; PERILUNE_GRAPH, NO_VERTEX.
+ */
+PERILUNE_API int perilune_graph_walk_open(perilune_session *session, perilune_graph *graph,
+                                          const perilune_value *starts, size_t count, const char *options,
+                                          size_t options_size, perilune_graph_walk **walk);
+
+/*
+ * Goes to the next path and stores its end, if `step` is not NULL. Returns PERILUNE_NOT_FOUND when there is none. Only what
+ * paths before it need has been read. Errors: PERILUNE_LIMIT_REACHED, PERILUNE_TRANSACTION_STATE in another transaction; a
+ * walk ends after an error.
+ */
+PERILUNE_API int perilune_graph_walk_next(perilune_session *session, perilune_graph_walk *walk,
+                                          perilune_graph_step *step);
+
+/* Stores the beginning of the last path that has `depth` edges, 0 for the start. PERILUNE_NOT_FOUND: it has fewer. */
+PERILUNE_API int perilune_graph_walk_step(perilune_graph_walk *walk, uint64_t depth, perilune_graph_step *step);
+
+/* Does not follow the last path: what lies behind it is left out, unless it is reached otherwise. */
+PERILUNE_API int perilune_graph_walk_prune(perilune_graph_walk *walk);
+
+/* An edge by which a path is to go on. */
+typedef struct perilune_graph_lead {
+    int64_t edge; /* one end is the path's */
+    double cost;  /* from 0 on */
+    double rank;  /* in the order "cheapest" the lowest comes first */
+} perilune_graph_lead;
+
+/*
+ * Follows the last path by these edges instead of those of the options. Returns PERILUNE_NOT_FOUND if it is not to be
+ * followed: pruned, or of "max_depth" edges. Errors: PERILUNE_GRAPH, NO_EDGE or COST.
+ */
+PERILUNE_API int perilune_graph_walk_lead(perilune_session *session, perilune_graph_walk *walk,
+                                          const perilune_graph_lead *leads, size_t count);
+
+/* Ends a walk; NULL is fine. */
+PERILUNE_API void perilune_graph_walk_close(perilune_graph_walk *walk);
+
+/* ------------------------------------------------------------------------------ documents --- */
+
+/* What a call on a document has answered; belongs to nobody's session. */
+typedef struct perilune_dom_answer perilune_dom_answer;
+
+enum perilune_dom_kind {
+    PERILUNE_DOM_NOTHING = 0, /* a change is made, or what was asked for does not exist */
+    PERILUNE_DOM_VALUE = 1,   /* a text, number or truth value */
+    PERILUNE_DOM_NODE = 2,    /* a node of the document: its number */
+    PERILUNE_DOM_VALUES = 3,
+    PERILUNE_DOM_NODES = 4
+};
+
+/*
+ * Makes a call on the document of XML below the node `document`, whether or not there is one yet: a call is a name of
+ * the DOM, such as "appendChild", and `arguments`, which docs/reference/dom.md lists. Nodes of the document are given and
+ * answered as their numbers, PERILUNE_INT; a call on a node takes it first. PERILUNE_ABSENT and _NULL are an argument
+ * that is left out. Each call is a transaction by itself, run again when it conflicts; inside an open transaction a part
+ * of that. `*answer` (NULL: nobody wants it) is to be ended by perilune_dom_close; after an error it is NULL. Blocks as
+ * long as the call takes.
+ * Errors: PERILUNE_DOM for what the document refuses; PERILUNE_INVALID for an unknown name and wrong arguments; what the
+ * database refuses has its own status, such as PERILUNE_CONFLICT in a transaction. The call has then done nothing.
+ */
+PERILUNE_API int perilune_dom_call(perilune_session *session, const perilune_node *document,
+                                   const char *name, size_t name_size,
+                                   const perilune_value *arguments, size_t count,
+                                   perilune_dom_answer **answer);
+
+/* Which of `enum perilune_dom_kind` it is, and how many values or nodes it has. 0 for NULL. */
+PERILUNE_API int32_t perilune_dom_kind(const perilune_dom_answer *answer);
+PERILUNE_API size_t perilune_dom_count(const perilune_dom_answer *answer);
+
+/*
+ * A value of an answer, counted from 0: PERILUNE_NULL, _INT, _DOUBLE (which may be infinite or NaN), _BOOL or _STRING. Its
+ * bytes stay as long as the answer. PERILUNE_NOT_FOUND: there is none.
+ */
+PERILUNE_API int perilune_dom_value(const perilune_dom_answer *answer, size_t index,
+                                    perilune_value *value);
+
+/* Frees an answer; NULL is fine. */
+PERILUNE_API void perilune_dom_close(perilune_dom_answer *answer);
+
+/* -------------------------------------------------------------- documents, lists, key/value --- */
+
+/*
+ * Makes a call on the document, list or key/value store below `node`: a name such as "document.put" and `arguments`, which
+ * docs/reference/models.md lists. Documents are given and answered as texts of JSON, PERILUNE_STRING. PERILUNE_ABSENT and
+ * _NULL are an argument that is left out. Each call is a transaction by itself, run again when it conflicts; inside an open
+ * transaction a part of that. `*answer` (NULL: nobody wants it) is PERILUNE_ABSENT where there is none; its bytes stay until
+ * the session's next call. Blocks as perilune_set does.
+ * Errors: PERILUNE_INVALID for an unknown name, wrong arguments, what is no JSON, and a node that holds something else; what
+ * the database refuses has its own code. Nothing of the call has happened then.
+ */
+PERILUNE_API int perilune_models_call(perilune_session *session, const perilune_node *node,
+                                      const char *name, size_t name_size,
+                                      const perilune_value *arguments, size_t count,
+                                      perilune_value *answer);
+
 /* -------------------------------------------------------------------------------- locks --- */
 
 /*
@@ -848,11 +1161,18 @@ PERILUNE_API uint32_t perilune_restarts(const perilune_session *session);
  * L and ^L name different locks, both shared by all processes of the database.
  * One excludes others on its ancestors and its descendants. They are counted, and belong to an owner:
  * PERILUNE_OWNER_SESSION or a number from perilune_lock_owner. Locks of one owner never exclude each
- * other, whatever session of the process uses it. All are released when the process ends, however
- * it does. A lock taken in a transaction is released when that level is rolled back.
+ * other, whatever session of the process uses it; behind a server only the session that made an owner may use it,
+ * others are answered PERILUNE_INVALID. All are released when the process ends, however it does. A lock taken in a
+ * transaction is released when that level is rolled back.
  */
 #define PERILUNE_OWNER_SESSION UINT64_C(0) /* the session itself */
-#define PERILUNE_FOREVER (-1.0)            /* as a timeout: no limit; 0 is one attempt */
+
+/*
+ * A timeout is a number of seconds. 0 is one attempt. PERILUNE_FOREVER is no limit, and so are all numbers below 0
+ * and above 1e9; NaN is PERILUNE_INVALID. (The time limits in option structs differ: there 0 is the default, and a
+ * number below 0 is PERILUNE_INVALID.)
+ */
+#define PERILUNE_FOREVER (-1.0)
 
 enum perilune_lock_mode {
     PERILUNE_LOCK_EXCLUSIVE = 0,
@@ -922,8 +1242,9 @@ PERILUNE_API int perilune_wait(perilune_session *session, uint64_t watch, double
 
 /*
  * Stores a file descriptor that becomes readable when perilune_wait would return PERILUNE_OK, for
- * poll(). It belongs to the watch: do not close it. perilune_wait with timeout 0 clears it.
- * Errors: PERILUNE_INVALID for a database behind a server.
+ * poll(). It belongs to the watch: do not close it. perilune_wait with timeout 0 clears it. Of a database behind
+ * a server the first call for a watch makes a second connection, by which the server rings.
+ * Errors: PERILUNE_INVALID for a watch that was ended or is another session's.
  */
 PERILUNE_API int perilune_watch_descriptor(perilune_session *session, uint64_t watch,
                                            int32_t *descriptor);
@@ -939,7 +1260,7 @@ enum perilune_when_full {
 typedef struct perilune_channel_options {
     uint32_t size;     /* sizeof(perilune_channel_options) */
     int32_t when_full; /* enum perilune_when_full */
-    uint64_t messages; /* at most; 0: 10,000 */
+    uint64_t messages; /* at most; 0: 10,000; 1,000,000 is the most */
     uint64_t bytes;    /* of all messages together at most; 0: 16 MiB */
 } perilune_channel_options;
 
@@ -973,7 +1294,7 @@ PERILUNE_API int perilune_post(perilune_session *session, const char *name, size
 /*
  * Takes the oldest message away. Waits, asleep, up to `timeout` seconds for one.
  * Returns PERILUNE_TIMED_OUT. Errors: PERILUNE_TRANSACTION_STATE when it would have to wait inside a
- * transaction; behind a server inside any.
+ * transaction.
  */
 PERILUNE_API int perilune_receive(perilune_session *session, const char *name, size_t name_size,
                                   double timeout, perilune_received *message);
@@ -989,22 +1310,25 @@ PERILUNE_API int perilune_follow(perilune_session *session, const char *name, si
  * of the machine. Stores in `taken`, if not NULL, whether anything had changed since the last one.
  * Blocks for as long as the disk takes.
  * Errors: PERILUNE_WRITES_STOPPED, PERILUNE_NO_SPACE, PERILUNE_IO; the checkpoint before still counts.
+ * PERILUNE_INVALID for a database that is not in a file.
  */
 PERILUNE_API int perilune_checkpoint(perilune_session *session, int *taken);
 
 /*
  * Stores what an operator wants to know (sizes, processes, counters of all processes since the
  * database was opened first in this boot) as a JSON object of numbers, and "version"; it stays until
- * the session's next call. Reads no values. docs/reference/cli.md lists the figures.
+ * the session's next call. Reads no values. docs/reference/cli.md lists the figures, of which there are none behind a
+ * server. Besides there are "names" (how many), "key_bytes_max", "value_bytes_max" and "transaction_depth_max".
+ * Errors: PERILUNE_INVALID for a database in memory.
  */
 PERILUNE_API int perilune_stat(perilune_session *session, perilune_value *json);
 
 /*
  * Lets this process say on the standard error which database it was when the kernel cannot give it a page
- * of one (SIGBUS: the disk failed, or somebody cut the file). Then, and for faults elsewhere without a
- * word, what was to be done about the signal before is done: a handler of the program is called, or the
- * signal ends the process. The library installs no handler unless a program asks by this; calls after the
- * first do nothing; a handler that is installed later may chain to this one. Any thread.
+ * of one (SIGBUS: the disk failed, or somebody cut the file). Then the signal does what it did before: a
+ * handler of the program is called, or the process ends. A SIGBUS outside of databases does so at once.
+ * The library installs no handler unless a program asks by this; calls after the first do nothing; a handler
+ * that is installed later may chain to this one. Any thread.
  * Errors: PERILUNE_IO.
  */
 PERILUNE_API int perilune_install_sigbus(void);
@@ -1013,6 +1337,7 @@ PERILUNE_API int perilune_install_sigbus(void);
  * Checks every invariant of the tree and stores the number of faults found and, as text with one
  * fault a line, what the first 1,000 of them are (stays until the session's next call; `faults` and `report` may be
  * NULL). Reads the whole database, for as long as that takes; others go on meanwhile.
+ * Errors: PERILUNE_INVALID for a database that is not in a file.
  */
 PERILUNE_API int perilune_verify(perilune_session *session, uint64_t *faults, perilune_value *report);
 

@@ -59,6 +59,8 @@ static void values(perilune_session *session)
     int32_t data = -1;
 
     build(session, &person, "^person(21)");
+    /* What an earlier run has left. */
+    CHECK(perilune_kill(session, &person.node));
     CHECK(perilune_node_child_str(&name, sizeof name, &person.node, "name", 4, NULL));
 
     value = perilune_string("Ada", 3);
@@ -96,6 +98,7 @@ static void iteration(perilune_session *session)
     int status;
 
     build(session, &square, "^square");
+    CHECK(perilune_kill(session, &square.node));
     for (int64_t i = 5; i >= 1; i--) {
         value = perilune_int(squares[i - 1]);
         CHECK(perilune_set_child_int(session, &square.node, i, &value));

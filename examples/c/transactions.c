@@ -145,6 +145,38 @@ static void in_pieces(perilune_session *session, perilune_session *rival)
     EXPECT(perilune_rollback(session) == PERILUNE_TRANSACTION_STATE);
 }
 
+/* For programs that cannot run a transaction again. */
+static void alone(perilune_session *session)
+{
+    perilune_transaction_options options = PERILUNE_TRANSACTION_OPTIONS_INIT;
+    place node;
+    perilune_value sum;
+
+    options.exclusive = 1;
+    CHECK(session, perilune_begin(session, &options));
+    CHECK(session, perilune_incr(session, at(&node, "^alone"), NULL, &sum));
+    CHECK(session, perilune_commit(session));
+    EXPECT(sum.type == PERILUNE_INT && sum.as.i >= 1);
+}
+
+static int never_done(perilune_session *session, void *runs)
+{
+    (void)session;
+    ++*(int *)runs;
+    return PERILUNE_RESTART;
+}
+
+/* For programs that would rather do it later than have others wait. */
+static void never_alone(perilune_session *session)
+{
+    perilune_transaction_options options = PERILUNE_TRANSACTION_OPTIONS_INIT;
+    int runs = 0;
+
+    options.exclusive = -1;
+    EXPECT(perilune_transaction(session, &options, never_done, &runs) == PERILUNE_CONFLICT);
+    EXPECT(runs == 3 && perilune_depth(session) == 0);
+}
+
 static void locks(perilune_session *session, perilune_session *rival)
 {
     place parent;
@@ -183,6 +215,8 @@ int main(int argc, char **argv)
     perilune_close(db);
     with_a_body(session);
     in_pieces(session, rival);
+    alone(session);
+    never_alone(session);
     locks(session, rival);
     perilune_session_close(rival);
     perilune_session_close(session);

@@ -47,6 +47,14 @@ static void siblings(perilune_session *session)
     EXPECT(same_text(&subscript, PERILUNE_DECIMAL, "-1.5"));
     EXPECT(perilune_previous(session, at(&node, "^w(-1.5)"), &subscript) == PERILUNE_NOT_FOUND);
 
+    /* The same from the parent and the last subscript, without building the node; then what lies there. */
+    CHECK(session, perilune_next_child(session, &top.node, &empty, 1, &subscript));
+    EXPECT(same_text(&subscript, PERILUNE_DECIMAL, "-1.5"));
+    CHECK(session, perilune_previous_child(session, &top.node, &empty, 1, &subscript));
+    EXPECT(same_text(&subscript, PERILUNE_STRING, "z"));
+    EXPECT(perilune_next_child(session, &top.node, &subscript, 1, &subscript) == PERILUNE_NOT_FOUND);
+    EXPECT(perilune_next_child(session, &top.node, NULL, 0, &subscript) == PERILUNE_NOT_FOUND);
+
     /* In place. */
     at(&node, "^w(\"\")");
     while (perilune_node_next(session, &node.node, sizeof node, NULL) == PERILUNE_OK)
@@ -254,6 +262,25 @@ static void trees(perilune_session *session)
     EXPECT(perilune_delete(session, nodes[1]) == PERILUNE_NOT_FOUND);
 }
 
+/* Counting as M does, and deleting a subtree, of a descendant that is not built. */
+static void below(perilune_session *session)
+{
+    place top;
+    perilune_value path[2] = {perilune_string("m", 1), perilune_int(1)};
+    perilune_value text = perilune_string("7 dwarfs", 8);
+    perilune_value half = perilune_double(0.5);
+    perilune_value sum;
+    int32_t data = 0;
+
+    at(&top, "^below");
+    CHECK(session, perilune_set_child(session, &top.node, path, 2, &text));
+    CHECK(session, perilune_incr_truncating_child(session, &top.node, path, 2, &half, &sum));
+    EXPECT(same_text(&sum, PERILUNE_DECIMAL, "7.5"));
+    CHECK(session, perilune_kill_child(session, &top.node, path, 1));
+    CHECK(session, perilune_data_child(session, &top.node, NULL, 0, &data));
+    EXPECT(data == 0);
+}
+
 static void types(perilune_session *session)
 {
     static const int plain[] = {PERILUNE_NULL, PERILUNE_EMPTY_LIST, PERILUNE_EMPTY_MAP};
@@ -327,6 +354,7 @@ int main(int argc, char **argv)
     skipping(session);
     many_at_once(session);
     trees(session);
+    below(session);
     types(session);
     ends(session);
     perilune_close(db);

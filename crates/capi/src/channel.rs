@@ -1,6 +1,6 @@
-//! Channels: bounded, ordered messages by name.
+//! Channels: creating and removing them, posting, receiving, following.
 //!
-//! Invariant: the body of a message given to C lies in the session's text until its next call.
+//! Invariant: the body of a message that is given to C lies in memory of the session until the session's next call.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn perilune_channel_create(
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe {
         call(session, |open| {
-            open.inner.create_channel(bytes(name, name_size)?, options_of(options)?)?;
+            open.inner.channel(bytes(name, name_size)?).create(options_of(options)?)?;
             Ok(OK)
         })
     }
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn perilune_channel_remove(
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe {
         call(session, |open| {
-            open.inner.remove_channel(bytes(name, name_size)?)?;
+            open.inner.channel(bytes(name, name_size)?).remove()?;
             Ok(OK)
         })
     }
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn perilune_post(
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe {
         call(session, |open| {
-            let posted = open.inner.post(bytes(name, name_size)?, bytes(body.cast(), body_size)?)?;
+            let posted = open.inner.channel(bytes(name, name_size)?).post(bytes(body.cast(), body_size)?)?;
             store(number, posted);
             Ok(OK)
         })
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn perilune_receive(
     unsafe {
         call(session, |open| {
             let message = place(message)?;
-            let taken = open.inner.receive(bytes(name, name_size)?, timeout(seconds)?)?;
+            let taken = open.inner.channel(bytes(name, name_size)?).receive(timeout(seconds)?)?;
             received(taken, open.text, message)
         })
     }
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn perilune_follow(
     unsafe {
         call(session, |open| {
             let message = place(message)?;
-            let read = open.inner.follow(bytes(name, name_size)?, after, timeout(seconds)?)?;
+            let read = open.inner.channel(bytes(name, name_size)?).follow(after, timeout(seconds)?)?;
             received(read, open.text, message)
         })
     }

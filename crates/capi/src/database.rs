@@ -44,7 +44,7 @@ pub struct Options {
     pub shm_dir: *const c_char,
     /// 1: also without commits that a damaged log held.
     pub accept_lost_commits: i32,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: i32,
     /// Seconds; 0: the default.
     pub wait_limit: f64,
@@ -68,7 +68,7 @@ pub struct Limits {
     pub value_bytes: u64,
     /// Nested levels.
     pub transaction_depth: u32,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: u32,
 }
 

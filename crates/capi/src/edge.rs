@@ -1,4 +1,5 @@
-//! The edge to C: pointers become references here, panics become codes, and texts are kept.
+//! The edge to C: pointers become references here, panics become codes, and the text of a thread's last failure is
+//! kept for `perilune_message(NULL)`.
 //!
 //! Invariants
 //! - No panic crosses the edge: [`thread_call`] and `session::call` catch it.
@@ -38,11 +39,29 @@ pub(crate) fn thread_message() -> *const c_char {
 /// Runs `function` and makes a panic a failure.
 #[inline]
 pub(crate) fn caught(function: impl FnOnce() -> Answer) -> Answer {
-    match catch_unwind(AssertUnwindSafe(function)) {
-        Ok(answer) => answer,
+    // What comes out of `catch_unwind` goes through memory, and a whole `Answer` would be stored in parts and loaded at once:
+    // the processor waits for that, longer than a step of a cursor takes. So a code alone goes that way.
+    let mut failed = None;
+    let run = || match function() {
+        Ok(code) => code,
+        Err(failure) => {
+            failed = Some(failure);
+            FAILED
+        }
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(FAILED) => Err(failed.unwrap_or(UNTOLD)),
+        Ok(code) => Ok(code),
         Err(panic) => Err(panicked(&*panic)),
     }
 }
+
+/// No code that a function answers: a failure is told beside it.
+const FAILED: c_int = c_int::MIN;
+
+/// A function has answered that code by itself.
+const UNTOLD: Failure =
+    Failure::fixed(INTERNAL, c"internal error, please report it: a failure without a text");
 
 #[cold]
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
@@ -180,7 +199,7 @@ mod tests {
         let copied = unsafe { copy_out(b"abc", buffer.as_mut_ptr(), buffer.len(), &mut size) };
         assert!(copied.is_err_and(|failure| failure.status == BUFFER_TOO_SMALL));
         assert_eq!((buffer, size), ([7; 2], 3));
-        // SAFETY: as above.
+        // SAFETY: the buffer and the size are there.
         let copied = unsafe { copy_out(b"ab", buffer.as_mut_ptr(), buffer.len(), &mut size) };
         assert!(copied.is_ok_and(|status| status == OK));
         assert_eq!((buffer.map(|byte| byte as u8), size), (*b"ab", 2));

@@ -1,4 +1,5 @@
-//! For operators: figures, a checkpoint, the handler of SIGBUS, and whether the database is sound.
+//! For operators: figures as JSON, a checkpoint, a check of the whole database, and a handler of SIGBUS that says
+//! which database it was.
 
 use std::ffi::c_int;
 use std::fmt::Write;
@@ -7,6 +8,7 @@ use crate::edge::{place, store, thread_call};
 use crate::session::{answer, call, Session};
 use crate::status::{Failure, IO, OK};
 use crate::value::Value;
+use perilune::Steps;
 
 /// `perilune_stat`.
 ///

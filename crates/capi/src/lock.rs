@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use perilune::{LockMode, LockOwner};
+use perilune::{LockMode, LockOwner, LockOwners};
 
 use crate::edge::{array, place};
 use crate::node::{Head, View};
@@ -18,7 +18,7 @@ pub struct Request {
     pub node: *const Head,
     /// `enum perilune_lock_mode`.
     pub mode: i32,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: u32,
 }
 

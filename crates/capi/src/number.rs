@@ -1,4 +1,7 @@
-//! Numbers and values without a session: reading, canonical text, addition.
+//! Numbers and values without a session: parsing, canonical text, M's lenient reading ("12abc" is 12), addition.
+//!
+//! Bindings need these without a database: whether the string "1.50" is the subscript 1.5, say. The text of a
+//! decimal lies in memory of the thread until its next such call.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int};

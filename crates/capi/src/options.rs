@@ -1,7 +1,7 @@
-//! What the option structs of several functions share: sizes, durations, durability.
+//! What the option structs of several functions share: reading a struct, timeouts, durability.
 //!
-//! A struct begins with its size, so that a later version can add fields at its end: a caller who
-//! knows fewer gets their defaults.
+//! A struct begins with its size, so that a later version can add fields at its end. Example: a program that was
+//! compiled when `perilune_options` had 56 bytes says 56; the fields behind them get their defaults.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ mod tests {
         let read_back = unsafe { read(&older, defaults) }.unwrap();
         assert_eq!((read_back.first, read_back.second), (9, 2));
         let newer = Three { size: 24, first: 9, second: 9 };
-        // SAFETY: as above; the size is refused before anything is read.
+        // SAFETY: the struct is there; its size is refused before more is read.
         assert!(unsafe { read(&newer, defaults) }.is_err());
     }
 }

@@ -24,6 +24,8 @@ pub struct Session {
     db: perilune::Database,
     /// `None` once closed.
     pub(crate) inner: Option<perilune::Session>,
+    /// Made with the first statement of SQL.
+    pub(crate) sql: Option<perilune_sql::Connection>,
     message: Cow<'static, CStr>,
     /// The key of a child being asked for.
     key: Vec<u8>,
@@ -34,6 +36,12 @@ pub struct Session {
     texts: Vec<Text>,
     /// A nested level asked for another run of the outermost, which no body may overrule.
     pub(crate) rerun: bool,
+    /// It sees the database as it was when it was opened.
+    is_snapshot: bool,
+    /// How many transactions have been begun, nested levels aside.
+    begun: u64,
+    /// A statement runs that may call functions of the program's: `inner` is with it.
+    pub(crate) lent: bool,
     /// Cursors that still point here.
     pub(crate) cursors: usize,
 }
@@ -42,32 +50,42 @@ pub struct Session {
 pub(crate) struct Open<'s> {
     pub(crate) db: &'s perilune::Database,
     pub(crate) inner: &'s mut perilune::Session,
+    pub(crate) sql: &'s mut Option<perilune_sql::Connection>,
     pub(crate) key: &'s mut Vec<u8>,
     pub(crate) text: &'s mut Text,
     pub(crate) batch: &'s mut Vec<Option<perilune::Value>>,
     pub(crate) texts: &'s mut Vec<Text>,
+    pub(crate) is_snapshot: bool,
+    pub(crate) begun: &'s mut u64,
 }
 
 impl Session {
-    fn new(db: perilune::Database, inner: perilune::Session) -> Session {
+    fn new(db: perilune::Database, inner: perilune::Session, is_snapshot: bool) -> Session {
         Session {
             db,
             inner: Some(inner),
+            sql: None,
             message: Cow::Borrowed(c""),
             key: Vec::with_capacity(256),
             text: Text::new(),
             batch: Vec::new(),
             texts: Vec::new(),
             rerun: false,
+            is_snapshot,
+            begun: 0,
+            lent: false,
             cursors: 0,
         }
     }
 
     #[inline]
     pub(crate) fn open(&mut self) -> Result<Open<'_>, Failure> {
-        let Session { db, inner, key, text, batch, texts, .. } = self;
+        let lent = self.lent;
+        let Session { db, inner, sql, key, text, batch, texts, is_snapshot, begun, .. } = self;
+        let is_snapshot = *is_snapshot;
         match inner {
-            Some(inner) => Ok(Open { db, inner, key, text, batch, texts }),
+            Some(inner) => Ok(Open { db, inner, sql, key, text, batch, texts, is_snapshot, begun }),
+            None if lent => Err(SESSION_LENT),
             None => Err(SESSION_CLOSED),
         }
     }
@@ -78,6 +96,9 @@ impl Session {
         failure.status
     }
 }
+
+const SESSION_LENT: Failure =
+    Failure::fixed(INVALID, c"the session runs a statement: its functions use another session");
 
 const SESSION_CLOSED: Failure = Failure::fixed(CLOSED, c"the session was closed: open another");
 
@@ -201,7 +222,7 @@ pub unsafe extern "C" fn perilune_session_open(db: *mut Database, session: *mut 
             session.write(std::ptr::null_mut());
             let db = given(db)?.inner.clone();
             let inner = db.session()?;
-            session.write(Box::into_raw(Box::new(Session::new(db, inner))));
+            session.write(Box::into_raw(Box::new(Session::new(db, inner, false))));
         }
         Ok(OK)
     })
@@ -220,7 +241,7 @@ pub unsafe extern "C" fn perilune_snapshot_open(db: *mut Database, session: *mut
             session.write(std::ptr::null_mut());
             let db = given(db)?.inner.clone();
             let inner = db.snapshot()?;
-            session.write(Box::into_raw(Box::new(Session::new(db, inner))));
+            session.write(Box::into_raw(Box::new(Session::new(db, inner, true))));
         }
         Ok(OK)
     })
@@ -235,7 +256,8 @@ pub unsafe extern "C" fn perilune_session_close(session: *mut Session) {
     thread_call(|| {
         // SAFETY: the caller's pointers are good or NULL, as the header asks.
         unsafe {
-            if let Some(open) = session.as_mut() {
+            if let Some(open) = session.as_mut().filter(|open| !open.lent) {
+                drop(open.sql.take());
                 drop(open.inner.take());
                 free_if_done(session);
             }
@@ -250,8 +272,8 @@ pub unsafe extern "C" fn perilune_session_close(session: *mut Session) {
 /// `session` came from `perilune_session_open` and is used no more if this frees it.
 pub(crate) unsafe fn free_if_done(session: *mut Session) {
     // SAFETY: the caller's promise; the reference ends before the box is made.
-    let done =
-        unsafe { session.as_ref() }.is_some_and(|session| session.inner.is_none() && session.cursors == 0);
+    let done = unsafe { session.as_ref() }
+        .is_some_and(|session| session.inner.is_none() && !session.lent && session.cursors == 0);
     if done {
         // SAFETY: made by `Box::into_raw`, and nobody uses it any more.
         drop(unsafe { Box::from_raw(session) });

@@ -45,6 +45,10 @@ pub(crate) const OUT_OF_MEMORY: c_int = -27;
 pub(crate) const INTERNAL: c_int = -28;
 pub(crate) const NOT_DURABLE: c_int = -31;
 pub(crate) const BUSY: c_int = -32;
+pub(crate) const UNAVAILABLE: c_int = -33;
+pub(crate) const SQL: c_int = -34;
+pub(crate) const GRAPH: c_int = -35;
+pub(crate) const DOM: c_int = -36;
 pub(crate) const OVERLAP: c_int = -29;
 pub(crate) const PRIVATE: c_int = -30;
 pub(crate) const USER: c_int = -1000;
@@ -85,6 +89,10 @@ pub(crate) const NAMES: &[(c_int, &CStr)] = &[
     (INTERNAL, c"PERILUNE_INTERNAL"),
     (NOT_DURABLE, c"PERILUNE_NOT_DURABLE"),
     (BUSY, c"PERILUNE_BUSY"),
+    (UNAVAILABLE, c"PERILUNE_UNAVAILABLE"),
+    (SQL, c"PERILUNE_SQL"),
+    (GRAPH, c"PERILUNE_GRAPH"),
+    (DOM, c"PERILUNE_DOM"),
     (OVERLAP, c"PERILUNE_OVERLAP"),
     (PRIVATE, c"PERILUNE_PRIVATE"),
     (USER, c"PERILUNE_USER"),
@@ -199,6 +207,7 @@ fn status_of(code: ErrorCode) -> c_int {
         ErrorCode::WritesStopped => WRITES_STOPPED,
         ErrorCode::NotDurable => NOT_DURABLE,
         ErrorCode::Busy => BUSY,
+        ErrorCode::Unavailable => UNAVAILABLE,
         ErrorCode::Corrupt => CORRUPT,
         _ => INTERNAL,
     }

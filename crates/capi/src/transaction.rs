@@ -1,16 +1,16 @@
-//! Transactions: with a body, and in pieces.
+//! Transactions: with a body that is run again as often as needed, and by single steps (begin, commit, rollback,
+//! retry) for languages whose functions may leave by longjmp or an exception.
 //!
 //! Invariants
-//! - While a body runs, no Rust reference to the session is alive: the body uses it by the pointer
-//!   that it gets.
+//! - While a body runs, no Rust reference to the session is alive: the body uses it by the pointer that it gets.
 //! - A restart always reaches the outermost level, also when a body in between swallows it.
-//! - A level that this file opened is closed by it, also when the body has closed or opened levels of
-//!   its own by mistake.
+//! - A level that this file opened is closed by it, also when the body has closed or opened levels of its own by
+//!   mistake.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
-use perilune::TransactionOptions;
+use perilune::{FirstTry, Levels, TransactionOptions};
 
 use crate::edge::{bytes, place};
 use crate::options::{durability, limit, read};
@@ -28,8 +28,8 @@ pub struct Options {
     pub read_only: i32,
     /// `enum perilune_durability`.
     pub durability: i32,
-    /// 0.
-    pub reserved: u32,
+    /// 1: exclusive mode from the first try on; -1: never.
+    pub exclusive: i32,
     /// Seconds; 0: the default.
     pub timeout: f64,
 }
@@ -44,14 +44,22 @@ pub type Body = unsafe extern "C" fn(session: *mut Session, context: *mut c_void
 unsafe fn options_of(options: *const Options) -> Result<TransactionOptions, Failure> {
     // Ten seconds is the documented limit of a transaction that asks for none.
     const TIMEOUT: Duration = Duration::from_secs(10);
-    let defaults =
-        Options { size: size_of::<Options>() as u32, read_only: 0, durability: 0, reserved: 0, timeout: 0.0 };
+    let defaults = Options {
+        size: size_of::<Options>() as u32,
+        read_only: 0,
+        durability: 0,
+        exclusive: 0,
+        timeout: 0.0,
+    };
     // SAFETY: the caller's promise; any bytes make these options.
     let options = unsafe { read(options, defaults) }?;
     Ok(TransactionOptions {
         read_only: options.read_only != 0,
         timeout: limit(options.timeout, TIMEOUT)?,
         durability: durability(options.durability)?,
+        exclusive: options.exclusive > 0,
+        never_exclusive: options.exclusive < 0,
+        first_try: if options.exclusive > 0 { FirstTry::Whole } else { FirstTry::OneShot },
     })
 }
 
@@ -73,7 +81,7 @@ pub unsafe extern "C" fn perilune_transaction(
         // SAFETY: the caller's pointers are good or NULL, as the header asks.
         return unsafe { call(session, |_| Err(Failure::invalid(c"a transaction needs a body"))) };
     };
-    // SAFETY: as above.
+    // SAFETY: the caller's pointers are good or NULL, as the header asks; `session` is not NULL.
     unsafe {
         let outer = perilune_depth(session);
         loop {
@@ -168,6 +176,7 @@ pub unsafe extern "C" fn perilune_begin(session: *mut Session, options: *const O
     unsafe {
         call(session, |open| {
             open.inner.begin(&options_of(options)?)?;
+            *open.begun += u64::from(open.inner.depth() == 1);
             Ok(OK)
         })
     }

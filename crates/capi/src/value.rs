@@ -24,6 +24,8 @@ pub(crate) const BOOL: i32 = 5;
 pub(crate) const NULL: i32 = 6;
 pub(crate) const EMPTY_LIST: i32 = 7;
 pub(crate) const EMPTY_MAP: i32 = 8;
+/// Of SQL alone: no node has such a value.
+pub(crate) const BLOB: i32 = 9;
 
 /// A view of bytes.
 #[repr(C)]
@@ -53,9 +55,9 @@ pub union Content {
 pub struct Value {
     /// `enum perilune_type`.
     pub kind: i32,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: u32,
-    /// By `kind`.
+    /// What is in it, as `kind` says.
     pub content: Content,
 }
 
@@ -119,6 +121,18 @@ impl Value {
         Value { kind: INT, reserved: 0, content: Content { i: int } }
     }
 
+    pub(crate) const fn null() -> Value {
+        Value::of(NULL)
+    }
+
+    pub(crate) const fn double(double: f64) -> Value {
+        Value { kind: DOUBLE, reserved: 0, content: Content { d: double } }
+    }
+
+    pub(crate) const fn bool(truth: bool) -> Value {
+        Value { kind: BOOL, reserved: 0, content: Content { i: truth as i64 } }
+    }
+
     pub(crate) fn string(s: Bytes) -> Value {
         Value { kind: STRING, reserved: 0, content: Content { s } }
     }
@@ -136,12 +150,12 @@ impl Value {
             ValueRef::String(bytes) => Value::string(view(bytes)),
             ValueRef::Double(d) => Value { kind: DOUBLE, reserved: 0, content: Content { d } },
             ValueRef::Decimal(decimal) => Value::number(Number::from(decimal), text),
-            ValueRef::Bool(truth) => {
-                Value { kind: BOOL, reserved: 0, content: Content { i: i64::from(truth) } }
-            }
+            ValueRef::Bool(truth) => Value::bool(truth),
             ValueRef::Null => Value::of(NULL),
             ValueRef::EmptyList => Value::of(EMPTY_LIST),
             ValueRef::EmptyMap => Value::of(EMPTY_MAP),
+            // C has no type for it: its text.
+            ValueRef::Record(_) => Value::string(text.keep(value.to_string().into_bytes())),
         }
     }
 
@@ -271,6 +285,7 @@ pub(crate) fn text_of(value: Option<ValueRef<'_>>) -> Vec<u8> {
         Some(ValueRef::Null) => b"null".to_vec(),
         Some(ValueRef::EmptyList) => b"[]".to_vec(),
         Some(ValueRef::EmptyMap) => b"{}".to_vec(),
+        Some(record @ ValueRef::Record(_)) => record.to_string().into_bytes(),
         Some(number) => match (number.as_number(), number) {
             (Ok(number), _) => number.to_string().into_bytes(),
             (Err(_), ValueRef::Double(double)) => double.to_string().into_bytes(),

@@ -1,15 +1,16 @@
-//! Single steps: siblings, children, nodes with a value, names.
+//! Single steps through the tree: to a sibling, a child, a node with a value, a name. Each is a search of its own;
+//! a cursor is for many.
 //!
-//! Invariant: a subscript given to C lies in the session until its next call.
+//! Invariant: a subscript that is given to C lies in memory of the session until the session's next call.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use perilune::key::is_name;
-use perilune::{Neighbour, NodeRef};
+use perilune::{Neighbour, NodeRef, Steps};
 
-use crate::edge::{bytes, place, store};
+use crate::edge::{array, bytes, place, store};
 use crate::node::{Block, Head, View};
-use crate::session::{answer, call, child, node_of, Open, Session};
+use crate::session::{answer, call, child, descendant, node_of, Open, Session};
 use crate::status::{Answer, Failure, INVALID_NAME, NOT_FOUND, OK};
 use crate::value::{Text, Value};
 
@@ -75,6 +76,58 @@ pub unsafe extern "C" fn perilune_previous(
 ) -> c_int {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe { sibling(session, Neighbour::Previous, node, subscript) }
+}
+
+/// # Safety
+/// As the header asks of the pointers of `perilune_next_child`.
+unsafe fn sibling_below(
+    session: *mut Session,
+    which: Neighbour,
+    parent: *const Head,
+    (subscripts, count): (*const Value, usize),
+    subscript: *mut Value,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        call(session, |open| {
+            let subscript = place(subscript)?;
+            let node = descendant(open.key, &View::of(parent)?, array(subscripts, count)?)?;
+            let found = open.inner.neighbour(which, node)?;
+            found_out(found, open.text, subscript)
+        })
+    }
+}
+
+/// `perilune_next_child`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_next_child(
+    session: *mut Session,
+    parent: *const Head,
+    subscripts: *const Value,
+    count: usize,
+    subscript: *mut Value,
+) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe { sibling_below(session, Neighbour::Next, parent, (subscripts, count), subscript) }
+}
+
+/// `perilune_previous_child`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_previous_child(
+    session: *mut Session,
+    parent: *const Head,
+    subscripts: *const Value,
+    count: usize,
+    subscript: *mut Value,
+) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe { sibling_below(session, Neighbour::Previous, parent, (subscripts, count), subscript) }
 }
 
 /// # Safety

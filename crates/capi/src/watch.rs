@@ -18,7 +18,7 @@ pub struct Request {
     pub node: *const Head,
     /// `enum perilune_watch_scope`.
     pub scope: i32,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: u32,
 }
 

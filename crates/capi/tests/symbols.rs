@@ -8,6 +8,7 @@ use std::fs;
 use std::mem::offset_of;
 use std::process::Command;
 
+use perilune_capi::graph::walk as graph_walk;
 use perilune_capi::{channel, cursor, database, lock, node, transaction, watch};
 use support::{artefact, compiler, root, run, Directory};
 
@@ -71,6 +72,8 @@ fn the_numbers_of_the_header_are_those_of_the_code() {
         format!("locks, at most {}, or none", thousands(limits::LOCKS_PER_CALL)),
         format!("places, at most {}, and", thousands(limits::WATCH_PLACES)),
         format!("what the first {} of them are", thousands(limits::FAULTS_REPORTED)),
+        format!("UTF-8 of up to {} MiB", perilune_sql::limits::STATEMENT_BYTES >> 20),
+        format!("what it answers, up to {} MiB", perilune_sql::limits::BUFFER_BYTES >> 20),
     ] {
         assert!(text.contains(&sentence), "the header does not say: {sentence}");
     }
@@ -130,11 +133,13 @@ fn layouts() -> String {
             subscripts key_bytes private_key_bytes value_bytes transaction_depth),
         layout!("perilune_cursor_options", cursor::Options, kind flags from to from_node to_node),
         layout!("perilune_entry", cursor::entries::Entry, subscript value data depth shared node),
-        layout!("perilune_transaction_options", transaction::Options, read_only durability timeout),
+        layout!("perilune_transaction_options", transaction::Options, read_only durability exclusive timeout),
         layout!("perilune_lock_request", lock::Request, node mode),
         layout!("perilune_watch_request", watch::Request, node scope),
         layout!("perilune_channel_options", channel::Options, when_full messages bytes),
         layout!("perilune_received", channel::Received, number missed body body_size),
+        layout!("perilune_graph_step", graph_walk::Step, vertex source target weight edge depth cost),
+        layout!("perilune_graph_lead", graph_walk::GivenLead, edge cost rank),
         assertion("sizeof(perilune_value) == 24".to_owned()),
         assertion("offsetof(perilune_value, as) == 8".to_owned()),
     ]

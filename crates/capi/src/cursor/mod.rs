@@ -42,7 +42,7 @@ pub struct Options {
     pub kind: i32,
     /// `PERILUNE_CURSOR_*`.
     pub flags: u32,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: u32,
     /// Where a walk over children begins.
     pub from: *const Value,
@@ -201,17 +201,15 @@ pub unsafe extern "C" fn perilune_cursor_open(
     options: *const Options,
     cursor: *mut *mut Cursor,
 ) -> c_int {
-    const NO_BOUND: *const Value = std::ptr::null();
-    const NO_NODE: *const Head = std::ptr::null();
     let plain = Options {
         size: size_of::<Options>() as u32,
         kind: CHILDREN,
         flags: 0,
         reserved: 0,
-        from: NO_BOUND,
-        to: NO_BOUND,
-        from_node: NO_NODE,
-        to_node: NO_NODE,
+        from: std::ptr::null(),
+        to: std::ptr::null(),
+        from_node: std::ptr::null(),
+        to_node: std::ptr::null(),
     };
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     let opened = unsafe {
@@ -286,14 +284,19 @@ pub unsafe extern "C" fn perilune_cursor_next(
                 store(data, 0);
                 return Ok(NOT_FOUND);
             }
+            // NB: integers go where they belong at once; what goes through a `Result` in memory is waited for.
             if !subscript.is_null() {
-                subscript.write(entries::subscript(&cursor.walk, &mut cursor.subscript)?);
+                match cursor.walk.integer() {
+                    Some(int) => subscript.write(Value::int(int)),
+                    None => subscript.write(entries::subscript(&cursor.walk, &mut cursor.subscript)?),
+                }
             }
             if !value.is_null() {
-                value.write(match cursor.flags & VALUES {
-                    0 => Value::absent(),
-                    _ => entries::value(&cursor.walk, &mut cursor.value)?,
-                });
+                match cursor.walk.integer_value() {
+                    Some(int) => value.write(Value::int(int)),
+                    None if cursor.flags & VALUES == 0 => value.write(Value::absent()),
+                    None => value.write(entries::value(&cursor.walk, &mut cursor.value)?),
+                }
             }
             if !data.is_null() {
                 let wanted = cursor.wants(DATA);
@@ -323,8 +326,8 @@ pub unsafe extern "C" fn perilune_cursor_fetch(
             cursor.batch.clear();
             while cursor.batch.takes_more(capacity) && cursor.step(inner)? {
                 let data = if cursor.wants(DATA) { i32::from(cursor.walk.data(inner)?.number()) } else { 0 };
-                let wanted = (cursor.wants(VALUES), cursor.wants(NODES));
-                cursor.batch.add(&cursor.walk, cursor.children, wanted, data)?;
+                let (values, nodes) = (cursor.wants(VALUES), cursor.wants(NODES));
+                cursor.batch.add(&cursor.walk, cursor.children, values, nodes, data)?;
             }
             count.write(cursor.batch.write(entries));
             Ok(if count.read() == 0 { NOT_FOUND } else { OK })

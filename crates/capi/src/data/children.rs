@@ -1,11 +1,13 @@
-//! Reading and writing a descendant that is named by its parent and subscripts.
+//! Reading and writing a descendant that is named by its parent and the subscripts below: no node need be built for
+//! it.
 
 use std::ffi::{c_char, c_int};
 
-use super::{data, get, incr, set};
+use super::{addend, data, get, incr, set};
 use crate::edge::{array, bytes};
 use crate::node::{Head, View};
-use crate::session::{call, child, descendant, Session};
+use crate::session::{answer, call, child, descendant, Session};
+use crate::status::OK;
 use crate::value::{Given, Value};
 
 /// `perilune_get_child_int`.
@@ -214,6 +216,49 @@ pub unsafe extern "C" fn perilune_data_child(
         call(session, |open| {
             let node = descendant(open.key, &View::of(parent)?, array(subscripts, count)?)?;
             data(open.inner, node, found)
+        })
+    }
+}
+
+/// `perilune_incr_truncating_child`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_incr_truncating_child(
+    session: *mut Session,
+    parent: *const Head,
+    subscripts: *const Value,
+    count: usize,
+    by: *const Value,
+    result: *mut Value,
+) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe {
+        call(session, |open| {
+            let node = descendant(open.key, &View::of(parent)?, array(subscripts, count)?)?;
+            let sum = open.inner.increment_truncating(node, addend(by)?)?;
+            answer(result, Value::number(sum, open.text))
+        })
+    }
+}
+
+/// `perilune_kill_child`.
+///
+/// # Safety
+/// The pointers are as include/perilune.h asks.
+#[no_mangle]
+pub unsafe extern "C" fn perilune_kill_child(
+    session: *mut Session,
+    parent: *const Head,
+    subscripts: *const Value,
+    count: usize,
+) -> c_int {
+    // SAFETY: the caller's pointers are good or NULL, as the header asks.
+    unsafe {
+        call(session, |open| {
+            open.inner.delete_tree(descendant(open.key, &View::of(parent)?, array(subscripts, count)?)?)?;
+            Ok(OK)
         })
     }
 }

@@ -1,6 +1,8 @@
-//! One node's value: get, set, increment, compare-and-set, data, delete; of a node and of a child.
+//! One node's value: get, set, increment, compare-and-set, data, delete. Its submodules do so for a child, for
+//! pieces of strings, and for many nodes.
 //!
-//! Invariant: a child's key is made in the session's buffer, so that these allocate nothing.
+//! Invariant: a child's key is made in a buffer of the session, so that reading and writing a child allocate
+//! nothing.
 
 pub mod children;
 pub mod pieces;

@@ -1,6 +1,7 @@
-//! Pieces of strings: a part of a long one is read and written without the rest.
+//! Pieces: a range of bytes of a long string is read or written without the rest.
 //!
-//! Invariant: what is written is copied first, since it may lie in the session's own memory, which finding the length changes.
+//! Invariant: the bytes to write are copied first. They may be an answer of the session and lie in its memory,
+//! which asking for the string's length overwrites.
 
 use std::ffi::{c_char, c_int};
 

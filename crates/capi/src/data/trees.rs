@@ -1,6 +1,6 @@
-//! Whole subtrees and many nodes: copy, merge, count, batches.
+//! Whole subtrees and many nodes at once: copy, merge, count, get and set of a batch.
 //!
-//! Invariant: the values of a batch lie in one piece of the session's memory until its next call.
+//! Invariant: the values that a batch reads lie together in memory of the session until its next call.
 
 use std::ffi::c_int;
 

@@ -36,9 +36,9 @@ pub struct Head {
     pub depth: u16,
     /// `PERILUNE_NODE_PRIVATE`.
     pub flags: u16,
-    /// 0.
+    /// Reserved for later versions: 0.
     pub reserved: u32,
-    /// The library's.
+    /// For the library's own use; today 0.
     pub hint: [u64; 2],
 }
 
