@@ -90,6 +90,9 @@
 ---@field receive fun(self: perilune.Database, channel: string, timeout?: number): string?, integer, integer
 ---@field follow fun(self: perilune.Database, channel: string, after: integer, timeout?: number): string?, integer, integer
 ---@field snapshot fun(self: perilune.Database): perilune.Database what is there now, to be read; close() it
+---@field sql fun(self: perilune.Database, text: string, ...): any, any rows and names of columns, or rows changed and the last one
+---@field rows fun(self: perilune.Database, text: string, ...): fun(): table? goes through the rows of a statement
+---@field sql_function fun(self: perilune.Database, name: string, f: function?, options: table?) gives statements a function
 ---@field checkpoint fun(self: perilune.Database): boolean makes it survive a crash of the machine; false: nothing was new
 ---@field stat fun(self: perilune.Database): table<string, integer|string>
 ---@field verify fun(self: perilune.Database): true?, integer?, string?
@@ -102,6 +105,7 @@
 ---@field durability? 'none'|'periodic'|'fsync'
 ---@field max_size? integer bytes
 ---@field timeout? number seconds
+---@field wait_limit? number seconds
 ---@field file_mode? integer
 ---@field shm_dir? string
 ---@field any_filesystem? boolean
@@ -115,7 +119,7 @@
 
 ---@class perilune
 ---@field open fun(path?: string, options?: perilune.Options): perilune.Database
----@field use fun(db?: perilune.Database): perilune.Database sets and returns the default database
+---@field use fun(db?: perilune.Database|string, options?: perilune.Options): perilune.Database sets and returns the default database
 ---@field node fun(name: string, ...: perilune.Subscript): perilune.Node a node of the default database
 ---@field inherit fun(node: function): function, table, table
 ---@field isnode fun(x: any): boolean
@@ -142,16 +146,14 @@ if rawget(_G, 'jit') and extend then
   if good then with_ffi(extend) end
 end
 
--- What sends a transaction's function to a server is loaded when it is needed; without `debug` nothing is sent.
-local ship, sender = perilune.ship, nil
+-- What sends a transaction's function to a server; without `debug` nothing is sent. Loaded now: later the names of Lua's
+-- functions may be the program's own.
+local ship = perilune.ship
 perilune.ship = nil
 if ship then
+  local good, sender = pcall(require, 'perilune.ship')
   ship(function(tools, db, options, tx, must, ...)
-    if sender == nil then
-      local good, found = pcall(require, 'perilune.ship')
-      sender = good and found or false
-    end
-    if sender then return sender(tools, perilune, db, options, tx, must, ...) end
+    if good then return sender(tools, perilune, db, options, tx, must, ...) end
     if must then tools.fail('INVALID', 'the function cannot run at the server: there is no library `debug` to read it') end
     return false
   end)

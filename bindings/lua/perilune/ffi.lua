@@ -16,6 +16,9 @@
 -- - What a step of a loop gave lies in its walk, which `busy` keeps for the step until all of it is copied: a
 --   hook or a finalizer may run between any two lines.
 
+-- Taken now: the names may be the program's own later.
+local pairs, rawget = pairs, rawget
+
 local ffi = require 'ffi'
 
 local NODE_MAGIC = 0x504c4e31

@@ -11,11 +11,16 @@
 local debug = require 'debug'
 local source = require 'perilune.source'
 
-local unpack, type, next, select = source.unpack, type, next, select
-local format, concat = string.format, table.concat
+-- Taken now: the names may be the program's own later.
+local unpack, type, next, select, pairs, ipairs = source.unpack, type, next, select, pairs, ipairs
+local error, pcall, tonumber, tostring = error, pcall, tonumber, tostring
+local rawequal, rawget, rawset, setmetatable = rawequal, rawget, rawset, setmetatable
+local getfenv, loaded_modules, _G = getfenv, package.loaded, _G -- luacheck: ignore
+local format, concat, huge = string.format, table.concat, math.huge
+local math_type, tointeger = math.type, math.tointeger
 local getinfo, getupvalue, setupvalue, getmeta = debug.getinfo, debug.getupvalue, debug.setupvalue, debug.getmetatable
 local upvalueid = debug.upvalueid
-local WIDE = math.type ~= nil -- numbers are integers or floats: the server's are doubles
+local WIDE = math_type ~= nil -- numbers are integers or floats: the server's are doubles
 local EXACT = 9007199254740992
 local GLOBALS_MAX = 100
 
@@ -105,7 +110,7 @@ local function write_number(this, value)
     put(this, 'q')
   elseif value - value ~= 0 then
     put(this, value < 0 and 'h-;' or 'h+;')
-  elseif WIDE and math.type(value) == 'integer' then
+  elseif WIDE and math_type(value) == 'integer' then
     if value > EXACT or value < -EXACT then refuse(this, '(an integer beyond 2^53)') end
     put(this, format('d%d;', value))
   else
@@ -197,7 +202,7 @@ end
 local function write_function(this, f)
   local text, name, line = source.of(f, this.ship.is_older)
   if text == nil then refuse(this, '(a function: ' .. name .. ')') end
-  if getfenv and getfenv(f) ~= _G then refuse(this, '(a function with an environment of its own)') end -- luacheck: ignore
+  if getfenv and getfenv(f) ~= _G then refuse(this, '(a function with an environment of its own)') end
   define(this, f)
   put(this, 'F')
   put_text(this, name)
@@ -289,9 +294,9 @@ local function reader(this, text)
   end
   function readers.d()
     local number = tonumber(word())
-    return WIDE and math.tointeger(number) or number
+    return WIDE and tointeger(number) or number
   end
-  function readers.h() return word() == '-' and -math.huge or math.huge end
+  function readers.h() return word() == '-' and -huge or huge end
   function readers.s()
     local length = tonumber(word())
     position = position + length
@@ -422,7 +427,7 @@ local function start(ship, db, tx, must)
   this.tx, this.methods = tx, methods[this.class] or methods_of(this.class)
   if must then
     this.modules = {}
-    for name, module in pairs(package.loaded) do
+    for name, module in pairs(loaded_modules) do
       if type(module) == 'table' and not names[module] and module ~= perilune then this.modules[module] = name end
     end
     this.modules[_G] = nil

@@ -6,10 +6,13 @@
 -- - A name is dropped; the `self` of a method stays.
 --
 -- It does not run anything, and does not know upvalues.
-local debug = require 'debug'
+local getinfo = require 'debug'.getinfo
 
+-- Taken now: the names may be the program's own later.
 local load = loadstring or load
 local unpack = table.unpack or unpack -- luacheck: ignore
+local pairs, ipairs, pcall, error, setmetatable = pairs, ipairs, pcall, error, setmetatable
+local open, package, remove = io.open, package, table.remove
 
 local source = {}
 
@@ -69,7 +72,7 @@ function source.functions(text)
         end
         stack[#stack + 1] = block
       elseif CLOSES[word] then
-        local block = table.remove(stack)
+        local block = remove(stack)
         if block == nil then return found end
         if block.word == 'function' then
           block.to, block.last = position - 1, line_at(at)
@@ -82,7 +85,7 @@ end
 
 -- Whether the two have code on the same lines.
 local function alike(f, g)
-  local left, right = debug.getinfo(f, 'SL'), debug.getinfo(g, 'SL')
+  local left, right = getinfo(f, 'SL'), getinfo(g, 'SL')
   if left.linedefined ~= right.linedefined or left.lastlinedefined ~= right.lastlinedefined then return false end
   for at in pairs(left.activelines) do
     if not right.activelines[at] then return false end
@@ -99,7 +102,7 @@ local function file_of(path, is_older)
   local known = files[path]
   if known then return known end
   known = {}
-  local file = io.open(path, 'rb')
+  local file = open(path, 'rb')
   if file == nil then
     known.why = 'its file ' .. path .. ' cannot be read'
   elseif not is_older(path) then
@@ -153,7 +156,7 @@ local answers = setmetatable({}, {__mode = 'k'}) -- a function -> {text, name, l
 function source.of(f, is_older)
   local answer = answers[f]
   if answer then return answer[1], answer[2], answer[3] end
-  local info = debug.getinfo(f, 'S')
+  local info = getinfo(f, 'S')
   if info.what == 'C' then return nil, 'it is a function of C' end
   if info.what == 'main' or info.linedefined == 0 then return nil, 'it is a whole file' end
   local key = info.linedefined .. ' ' .. info.lastlinedefined .. ' ' .. info.source

@@ -6,6 +6,9 @@
 --
 -- Nothing here touches the program's globals, and no database is opened before the first call that needs one.
 
+-- Taken now: the names may be the program's own later.
+local error, getmetatable, pairs, select, table, tonumber, type, unpack = error, getmetatable, pairs, select, table, tonumber, type, unpack
+
 require 'perilune' -- first: it says where _perilune.yottadb is
 local core = require '_perilune.yottadb'
 local low = require 'perilune.yottadb.low'
@@ -62,15 +65,21 @@ local function lock_entry(entry, i)
   if type(entry) == 'table' and type(entry[1]) == 'string' then
     return core.create(nil, (table.unpack or unpack)(entry, 1, #entry))
   end
-  error("bad argument #1 to 'lock' (table of node specifiers expected, got " .. type(entry) .. ' as entry ' .. i
-    .. ': entries are nodes or tables {varname, subscript...})', 3)
+  error("bad argument #1 to 'lock' (table expected, got " .. type(entry) .. ' as entry ' .. i
+    .. ' of the table of node specifiers: entries are nodes or tables {varname, subscript...})', 3)
 end
 
--- Releases all locks, then takes those of the list, all or none; `timeout` in seconds.
+-- Releases all locks, then takes those of the list, all or none; `timeout` in seconds. A number alone, a timeout of
+-- nothing to wait for, takes none.
 function M.lock(nodes, timeout)
-  if nodes == nil and timeout == nil then return core.lock() end
+  local is_alone = timeout == nil
+  if is_alone and (nodes == nil or type(nodes) == 'number') then return core.lock() end
   if type(nodes) ~= 'table' then
-    error("bad argument #1 to 'lock' (table/number/nil expected, got " .. type(nodes) .. ')', 2)
+    local wanted = is_alone and 'table/number/nil' or 'table'
+    error("bad argument #1 to 'lock' (" .. wanted .. ' expected, got ' .. type(nodes) .. ')', 2)
+  end
+  if not is_alone and type(timeout) ~= 'number' then
+    error("bad argument #2 to 'lock' (number expected, got " .. type(timeout) .. ')', 2)
   end
   local list = {}
   for i = 1, #nodes do
@@ -110,12 +119,12 @@ end
 -- Ends the function of a transaction and runs the outermost one again.
 function M.trestart()
   core.doom()
-  error('YDB Error: ' .. M.YDB_TP_RESTART .. ': YDB_TP_RESTART', 2)
+  error('YDB Error: ' .. M.YDB_TP_RESTART .. ': YDB_TP_RESTART', 0)
 end
 
 -- Ends the function of a transaction; nothing of it is written.
 function M.trollback()
-  error('YDB Error: ' .. M.YDB_TP_ROLLBACK .. ': YDB_TP_ROLLBACK', 2)
+  error('YDB Error: ' .. M.YDB_TP_ROLLBACK .. ': YDB_TP_ROLLBACK', 0)
 end
 
 -- The number in an error's text, or nil.
@@ -123,7 +132,7 @@ function M.get_error_code(message)
   if type(message) ~= 'string' then
     error("bad argument #1 to 'get_error_code' (string expected, got " .. type(message) .. ')', 2)
   end
-  return tonumber(message:match 'YDB Error: (-?%d+)')
+  return tonumber(message:match 'YDB Error: (-?%d+):')
 end
 
 -- Calling M routines is not possible: there is no M here.

@@ -40,7 +40,8 @@ return function(spec)
     for name in pairs(types['perilune.Transaction']) do database[name] = true end
     for name in pairs(database) do t.equal(type(db[name]), 'function', 'a database: ' .. name) end
     for _, name in ipairs {'close', 'path', 'stat', 'verify', 'names', 'transaction', 'rollback', 'restart', 'restarts', 'level', 'lock',
-      'post', 'receive', 'follow', 'get', 'set', 'incr', 'data', 'get_many', 'set_many', 'set_each', 'node', 'snapshot', 'checkpoint'} do
+      'post', 'receive', 'follow', 'get', 'set', 'incr', 'data', 'get_many', 'set_many', 'set_each', 'node', 'snapshot', 'checkpoint',
+      'sql', 'rows'} do
       t.equal(database[name], true, 'a database has ' .. name .. ' without ---@field')
     end
     local watch = n:watch()

@@ -201,6 +201,14 @@ return function(spec)
     t.perilune.node('^d').__ = 5
     t.equal(db.node('^d').__, 5)
     t.equal(t.perilune.node('^d', 1, 'x'), db.node('^d', 1, 'x'))
+    -- One that is opened by its name.
+    local memory = t.perilune.use 'memory:'
+    t.equal({memory:path(), t.perilune.use() == memory, memory == db}, {'memory:', true, false})
+    t.equal(t.perilune.node('^d').__, nil)
+    t.fails('', t.perilune.use, t.file .. '.nowhere', {create = false})
+    t.equal(t.perilune.use(), memory)
+    t.perilune.use(db)
+    memory:close()
   end)
 
   spec('two databases are two', function(db, t)

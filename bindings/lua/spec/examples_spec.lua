@@ -24,6 +24,7 @@ return function(spec)
     sessions = 'expired 2\nid1 user1 1100\nid4 user4 1040\nid5 user5 1050',
     leaderboard = 'player0 550, player9 540, player8 530',
     counters = '/ 20 2026-01-01=10 2026-01-02=10\n/about 10 2026-01-01=5 2026-01-02=5',
+    order = 'rolled back\n0 0 none\ncommitted\n1 1 2\n7 paper',
     cache = '144 computed\n144 found',
     csv_import = 'rows 2\n1 Ada 36 London\n2 Grace 85 Arlington, "VA"',
   }

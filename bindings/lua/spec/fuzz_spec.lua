@@ -43,6 +43,8 @@ return function(spec)
     end
     add('perilune.', perilune, function() end)
     functions['perilune.open'], functions['perilune.transaction'] = nil, nil
+    -- A text would be the path of a database that it makes.
+    functions['perilune.use'] = function(x) if type(x) ~= 'string' then return perilune.use(x) end end
     add('node:', getmetatable(n), node)
     local methods = {}
     for name in ('close path stat verify names transaction rollback restart restarts level lock post receive follow get set incr data '

@@ -119,7 +119,7 @@ return function(spec)
     t.equal(n.__nosuch, nil)
   end)
 
-  spec('subclasses count, as in the paper', function(db, t)
+  spec('subclasses count, as in Hoyt\'s program', function(db, t)
     local reads, updates = 0, 0
     local monitored, class, super = t.perilune.inherit(db.node)
     function class:get(default)

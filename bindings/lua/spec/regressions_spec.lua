@@ -109,7 +109,7 @@ return function(spec)
     t.equal(string.format('%d', 3), '3')
   end)
 
-  spec('the paper\'s program, with n/2, has the exact counts', function(db, t)
+  spec('Hoyt\'s program, with n/2, has the exact counts', function(db, t)
     local collatz = dofile(debug.getinfo(1, 'S').source:match '^@(.*)regressions_spec' .. '../../../examples/collatz.lua')
     for _, row in ipairs {{2, 1, 1, 1, 5, 3}, {10, 19, 52, 21, 45, 29}, {100, 118, 9232, 250, 478, 266},
       {1000, 178, 250504, 2227, 4522, 2255}, {10000, 261, 27114424, 21663, 44640, 21701}} do

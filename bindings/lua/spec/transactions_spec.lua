@@ -17,7 +17,7 @@ return function(spec)
     t.equal(db:transaction('batch', f, 8), 8)
   end)
 
-  spec('the paper\'s form returns a function', function(db, t)
+  spec('the form of lua-yottadb returns a function', function(db, t)
     local n = db.node('^t')
     local f = t.perilune.transaction('batch', function(a) n.x.__ = a return a end)
     t.equal(n.x.__, nil)
@@ -118,6 +118,16 @@ return function(spec)
       end)
       t.equal({e.code, db:level(), n:data()}, {'TRANSACTION_TIMEOUT', 0, 0})
     end
+  end)
+
+  spec('what never runs alone fails instead', function(db, t)
+    local runs = 0
+    local e = t.fails('', db.transaction, db, {exclusive = 'never'}, function(tx) runs = runs + 1 tx:restart() end)
+    t.equal({e.code, runs, db:level()}, {'CONFLICT', 3, 0})
+    t.equal(db:transaction({exclusive = 'never'}, function() return 7 end), 7)
+    t.fails('exclusive', db.transaction, db, {exclusive = 'x'}, print)
+    t.fails('exclusive', db.transaction, db, {exclusive = 1}, print)
+    t.equal(db:transaction({exclusive = false}, function() return 8 end), 8)
   end)
 
   spec('a restart without an end meets the time limit', function(db, t)

@@ -409,7 +409,10 @@ return function(spec)
 
   case('test_str2zwr', function(t)
     t.equal(low.str2zwr('X\0ABC'), '"X"_$C(0)_"ABC"')
-    t.equal(low.str2zwr('你好世界\127'), '"你好世界"_$C(127)')
+    local M, utf8 = require 'perilune.yottadb.zwrite'.functions 'M', require 'perilune.yottadb.zwrite'.functions 'UTF-8'
+    t.equal(low.str2zwr '你', M.str2zwr '你', 'M mode, unless $ydb_chset says UTF-8')
+    t.equal(M.str2zwr '你好世界', '"\228\189\160\229\165\189\228\184"_$C(150)_"\231"_$C(149,140)')
+    t.equal(utf8.str2zwr '你好世界\127\194\133\255\1', '"你好世界"_$C(127,133)_$ZCH(255)_$C(1)')
     t.equal({low.str2zwr '', low.str2zwr 'a"b', low.str2zwr '\1\2', low.str2zwr '\255'}, {'""', '"a""b"', '$C(1,2)', '$C(255)'})
     t.fails('string expected', low.str2zwr, true)
     t.fails('string expected', low.str2zwr, 5)
@@ -424,6 +427,12 @@ return function(spec)
     end
     for _, bad in ipairs {'x', '"a', '$C()', '$C(256)', '"a"_', '"a""', '$X(1)', '$C(1,)', '$C(1)$C(2)', ''} do
       t.equal(low.zwr2str(bad), '', bad)
+    end
+    local utf8 = require 'perilune.yottadb.zwrite'.functions 'UTF-8'
+    t.equal(utf8.zwr2str '$C(233,20320,128512)_$ZCH(255)_$C(65)', 'é你😀\255A')
+    t.equal({utf8.zwr2str '$C(55296)', utf8.zwr2str '$C(1114112)', utf8.zwr2str '$ZCH(256)'}, {'', '', ''})
+    for _, s in ipairs {'é\0\255', '\194\133x', '你"'} do
+      t.equal(utf8.zwr2str(utf8.str2zwr(s)), s)
     end
     t.fails('string expected', low.zwr2str, nil)
   end)
@@ -526,7 +535,7 @@ return function(spec)
     t.fails('table/nil expected', ydb.key, 'a', 'b')
     local four = ydb.key('^test4')('sub1')
     t.equal({four:subscript_next(), four:subscript_next(), four:subscript_next()}, {'sub1', 'sub2', 'sub3'})
-    t.equal({four:subscript_next(), four:subscript_next()}, {nil, 'sub1'})
+    t.equal({four:subscript_next(), four:subscript_next()}, {}, 'it stays behind the last one')
     t.equal(four:subscript_next(true), 'sub1')
     t.equal({four:subscript_previous(true), four:subscript_previous()}, {'sub3', 'sub2'})
     t.equal(ydb.key('^test4'):subscript_next(), 'sub1')
@@ -713,7 +722,8 @@ return function(spec)
     t.equal(n:gettree(0), {__ = 'berkley', shadow = '10', ['1'] = 'one', ['2'] = 'two', leaf = '.5'})
     t.equal(n:gettree(nil, function(_, sub, value, _, depth)
       if sub == 'leaf' then return nil end
-      return value and value .. depth, sub ~= 'shadow'
+      if sub == 'shadow' then return value .. depth, false end
+      return value and value .. depth
     end), {__ = 'berkley0', shadow = '101', ['1'] = 'one1', ['2'] = 'two1'})
     n:settree({shadow = 'no', leaf = 1, x = 2}, function(_, k, v)
       if k == 'shadow' then return nil end

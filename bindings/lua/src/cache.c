@@ -1,12 +1,16 @@
 /*
- * The cache of children, so that repeated constant subscripts (n.name.first) allocate nothing.
+ * The cache of children, so that constant subscripts that come again and again (n.name.first) allocate nothing.
+ *
+ * n.name builds a node: a userdata with an encoded key. The next n.name of the same n gets it from here. For a
+ * string the cache is asked by the serial number of n and the address of the string "name", which Lua has only
+ * once; for an integer by the serial number and the integer.
  *
  * Invariants
- * - A slot is asked for by what is never used again: the parent's serial number (or a light node's word), and the
- *   integer, or the address of Lua's interned string, which the slot keeps alive. So a hit is exact.
- * - A slot's child and text lie in a Lua table, at STRING_CHILD, STRING_TEXT and INTEGER_CHILD; it has a
- *   fixed number of places, so what it keeps is bounded (a node of more than KEEP_MAX bytes is not kept).
- * - Nodes never change: giving one out twice cannot be noticed.
+ * - A hit is exact: a serial number is given once in a Lua state (a light node has its word instead), and the slot
+ *   keeps its string alive, so that no other gets the address.
+ * - What a slot keeps lies in a Lua table, at STRING_CHILD, STRING_TEXT and INTEGER_CHILD. It has a fixed number
+ *   of places, and a node of more than KEEP_MAX bytes is not kept, so that the memory is bounded.
+ * - Nodes never change, so that nobody can tell whether a node is given out twice.
  */
 #include "cache.h"
 

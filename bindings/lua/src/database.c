@@ -1,9 +1,10 @@
 /*
- * Databases: a userdata with a session; the functions db.node, db:close and what is asked of the whole.
+ * Databases: a userdata with a session; opening and closing, db.node, and what concerns the whole: snapshots,
+ * checkpoints, figures, the names.
  *
  * Invariants
- * - One session for a database in a Lua state, made when it is opened; after fork() the child makes
- *   its own at its first call.
+ * - One session for a database in a Lua state, made when it is opened; after fork() the child makes its own at its
+ *   first call.
  * - A database lives as long as one of its classes; nodes do not outlive their class.
  * - db:close() inside a transaction is refused.
  */
@@ -271,6 +272,9 @@ static int database_close(lua_State *L)
         return 0;
     if (perilune_depth(db->session) > 0)
         return raise_argument(L, "a database cannot be closed inside a transaction: leave its function first");
+    if (db->in_sql > 0)
+        return raise_argument(L, "a database cannot be closed by a function that its statement calls");
+    db->sql_state = L;
     forget_cached(L, db);
     forget_places(L, db);
     end(db);
@@ -281,8 +285,10 @@ static int database_close(lua_State *L)
 static int database_gc(lua_State *L)
 {
     database *db = to_database(L, 1);
-    if (db != NULL)
+    if (db != NULL) {
+        db->sql_state = L;
         end(db);
+    }
     return 0;
 }
 
@@ -404,13 +410,21 @@ database *push_default(lua_State *L)
     return to_database(L, -1);
 }
 
-/* perilune.use([db]): makes `db` the default database; returns the default one. */
+/* perilune.use([db or path[, options]]): makes a database the default one; returns the default one. */
 static int use(lua_State *L)
 {
     state *s = state_of(L);
     if (lua_isnoneornil(L, 1)) {
         push_default(L);
         return 1;
+    }
+    if (lua_type(L, 1) == LUA_TSTRING) {
+        int count = lua_gettop(L);
+        for (int i = 1; i <= UPVALUES; i++)
+            lua_pushvalue(L, lua_upvalueindex(i));
+        lua_pushcclosure(L, open_database, UPVALUES);
+        lua_insert(L, 1);
+        lua_call(L, count, 1);
     }
     check_database(L, 1);
     luaL_unref(L, LUA_REGISTRYINDEX, s->default_db);

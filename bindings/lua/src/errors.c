@@ -53,7 +53,13 @@ static void push_where(lua_State *L)
         int ship = is_part(where, "perilune/ship.lua:", "perilune.ship:") || is_part(where, "/perilune.lua:", "perilune:");
         shipping |= ship;
         /* What sends functions is called by db:transaction, which has no place. */
-        if (!ship && !is_part(where, "perilune/ffi.lua:", "perilune.ffi:") && !(shipping && where[0] == 0))
+        int ours = ship || is_part(where, "perilune/ffi.lua:", "perilune.ffi:")
+            || is_part(where, "perilune/dom.lua:", "perilune.dom:")
+            || is_part(where, "perilune/calls.lua:", "perilune.calls:")
+            || is_part(where, "perilune/documents.lua:", "perilune.documents:")
+            || is_part(where, "perilune/graph.lua:", "perilune.graph:")
+            || is_part(where, "perilune/traversal.lua:", "perilune.traversal:");
+        if (!ours && !(shipping && where[0] == 0))
             return;
         lua_pop(L, 1);
     }

@@ -26,7 +26,7 @@ int reopened(lua_State *L, database *db);
         (status) = (expression);                                        \
     } while ((status) == PERILUNE_FORKED && reopened(L, db))
 
-/* As CALL, and raises every error. */
+/* Runs a call like CALL, and raises every error. */
 #define TRY(status, L, db, at, expression)       \
     do {                                         \
         CALL(status, L, db, expression);         \

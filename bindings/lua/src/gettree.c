@@ -1,12 +1,13 @@
 /*
- * n:gettree: a subtree as a table.
+ * n:gettree: a subtree as a Lua table.
+ *
+ * One cursor goes through the whole subtree, a batch of entries at a time. Whether an entry has children is seen
+ * from the next one, which then shares its subscripts: nothing is searched for.
  *
  * Invariants
- * - One cursor goes through the whole subtree, a batch of entries at a time. Whether an entry has children is
- *   known from the entry behind it, which shares its subscripts; nothing is searched for.
- * - The tables that are open stand on the Lua stack, each above its key and, with a filter, below its node.
- *   A table is put into the one below it when it is complete.
- * - A filter runs between two batches, or in the midst of one: it sees the entries of a batch as they were read.
+ * - The tables that are not yet complete lie on the Lua stack, from the root's upwards, each with its key below
+ *   it, and with a filter its node above it. A complete table is stored in its parent, the one below.
+ * - A filter may be called in the midst of a batch: it sees the entries of that batch as they were read.
  * - What a filter or the depth leaves out is skipped by a search, unless the rest of it lies in the batch.
  */
 #include "gettree.h"
@@ -88,9 +89,31 @@ static void close_levels(lua_State *L, reading *r, int to)
     }
 }
 
+/* How much a table is made for, so that it need not grow at once. */
+typedef struct size {
+    int items;  /* 1, 2, ... */
+    int fields; /* others */
+} size;
+
+/* What the batch tells of the children of a node with `own` subscripts, whose first child may be its next entry. */
+static size children_ahead(const reading *r, int own)
+{
+    size found = {0, 0};
+    for (size_t at = r->at; at < r->count && r->entries[at].shared >= own; at++) {
+        const perilune_entry *entry = &r->entries[at];
+        if (entry->depth != own + 1)
+            continue;
+        if (entry->subscript.type == PERILUNE_INT && entry->subscript.as.i == found.items + 1)
+            found.items++;
+        else
+            found.fields++;
+    }
+    return found;
+}
+
 /* Places the subscript and value on the top of the stack in the table that is open, or, if there is more
- * below them that is wanted, opens a table there and returns 1. `items`: how many list items to make room for. */
-static int place_entry(lua_State *L, reading *r, int more, int items)
+ * below them that is wanted, opens a table there, for so many fields, and returns 1. */
+static int place_entry(lua_State *L, reading *r, int more, size wanted)
 {
     int key = lua_gettop(L) - 1, depth = r->level + 1;
     int into = more && (r->depth_max < 0 || depth < r->depth_max);
@@ -112,7 +135,7 @@ static int place_entry(lua_State *L, reading *r, int more, int items)
             lua_rawset(L, table_at(r, r->level));
         return 0;
     }
-    lua_createtable(L, items, items != 0 ? 0 : 4);
+    lua_createtable(L, wanted.items, wanted.fields + !lua_isnil(L, key + 1));
     if (!lua_isnil(L, key + 1)) {
         lua_pushvalue(L, key + 1);
         lua_setfield(L, -2, "__");
@@ -162,7 +185,7 @@ static int open_levels(lua_State *L, reading *r, const perilune_entry *entry, in
             raise_status(L, r->db, PERILUNE_INTERNAL, NULL);
         push_value(L, &subscript);
         lua_pushnil(L);
-        if (!place_entry(L, r, 1, 0))
+        if (!place_entry(L, r, 1, (size){0, 1}))
             return at;
     }
     return 0;
@@ -172,7 +195,8 @@ static int open_levels(lua_State *L, reading *r, const perilune_entry *entry, in
 static int read_entry(lua_State *L, reading *r, const perilune_entry *entry, int depth)
 {
     perilune_value value = entry->value;
-    int scalar = is_scalar(&value), items = 0, own = entry->depth;
+    int scalar = is_scalar(&value), own = entry->depth;
+    size wanted = {0, 0};
     push_value(L, &entry->subscript);
     if (scalar)
         push_value(L, &value);
@@ -180,16 +204,13 @@ static int read_entry(lua_State *L, reading *r, const perilune_entry *entry, int
         lua_pushnil(L);
     /* NB: this may end the batch in which `entry` lies. */
     int more = (r->at < r->count || fetch(L, r)) && r->entries[r->at].shared >= own;
-    if (more) {
-        const perilune_entry *first = &r->entries[r->at];
-        if (first->depth == own + 1 && first->subscript.type == PERILUNE_INT && first->subscript.as.i == 1)
-            items = 4;
-    }
+    if (more)
+        wanted = children_ahead(r, own);
     if (!scalar && !(more && (r->depth_max < 0 || depth < r->depth_max))) {
         lua_pop(L, 1);
         push_tree_value(L, &value);
     }
-    return !place_entry(L, r, more, items) && more;
+    return !place_entry(L, r, more, wanted) && more;
 }
 
 /* Fills the table on the top of the stack with what lies below the root. */

@@ -1,5 +1,9 @@
 /*
- * What arguments are: nodes in each of their forms, and databases.
+ * Tells what an argument is: a node in any of its three forms (full userdata, light userdata, LuaJIT's cdata), or
+ * a database.
+ *
+ * A `handle` is what the rest of the module works with: the key, the database and the class of a node, whatever
+ * its form.
  */
 #include "handles.h"
 

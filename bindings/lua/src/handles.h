@@ -1,4 +1,4 @@
-/* What arguments are: nodes, their classes, databases. */
+/* Tells what an argument is: a node in any form, its class, a database. */
 #ifndef PERILUNE_LUA_HANDLES_H
 #define PERILUNE_LUA_HANDLES_H
 

@@ -1,12 +1,18 @@
 /*
- * What perilune/ffi.lua calls: values of nodes as plain numbers and bytes.
+ * Reads and writes that perilune/ffi.lua calls by LuaJIT's FFI, since LuaJIT compiles such calls and not those of
+ * lua_CFunctions.
+ *
+ * They take addresses and numbers, and leave a value's number or bytes in `jit_result` of the state. What they
+ * cannot do (long strings, integers above 2^53, any failure) they answer with ELSEWHERE; ffi.lua then calls the
+ * ordinary C function.
  *
  * Invariants
- * - A result lies in the state and is written by the functions here alone. Lua takes it without allocating first, so no
- *   finalizer, which might read another value, comes between a call and its result.
- * - A debug hook might: it may run between any two instructions of the interpreter. While one is set, nothing is read here.
- * - No Lua error is raised here, and nothing is put on the stack. ELSEWHERE: the C function of the same name does
- *   it instead, on any failure, too; what failed has written nothing.
+ * - Only the functions here write the result. Lua takes it before it allocates, so that no finalizer, which might
+ *   read another value, runs in between.
+ * - A debug hook might run in between, at any instruction of the interpreter. While one is set, nothing is read
+ *   here.
+ * - No Lua error is raised here, and nothing is put on the stack. A call that answers ELSEWHERE has written
+ *   nothing.
  */
 #include "jit.h"
 

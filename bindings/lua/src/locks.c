@@ -1,8 +1,8 @@
 /*
- * Locks and watches.
+ * Locks of nodes, and waiting until a node changes: grab, release, lock, lock_count, wait, watch.
  *
  * Invariants
- * - Locks belong to the session: one process's Lua state.
+ * - Locks belong to the session of the database, of which a Lua state has one: coroutines share them.
  * - A wait sleeps in the kernel; there is no polling here.
  */
 #include "locks.h"
@@ -266,7 +266,7 @@ static int database_post(lua_State *L)
         return raise_argument(L, "a message must be a string, not %s", described(L, 3));
     const char *body = lua_tolstring(L, 3, &body_size);
     TRY(status, L, db, NULL, perilune_post(db->live, name, size, body, body_size, &number));
-    lua_pushnumber(L, (lua_Number)number);
+    lua_pushinteger(L, (lua_Integer)number);
     return 1;
 }
 
@@ -275,8 +275,8 @@ static int push_received(lua_State *L, int status, const perilune_received *mess
     if (status != PERILUNE_OK)
         return 0;
     push_bytes(L, message->body, message->body_size);
-    lua_pushnumber(L, (lua_Number)message->number);
-    lua_pushnumber(L, (lua_Number)message->missed);
+    lua_pushinteger(L, (lua_Integer)message->number);
+    lua_pushinteger(L, (lua_Integer)message->missed);
     return 3;
 }
 

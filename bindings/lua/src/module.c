@@ -4,13 +4,17 @@
 #include "module.h"
 
 #include "database.h"
+#include "dom.h"
 #include "errors.h"
+#include "graphwalk.h"
 #include "jit.h"
 #include "light.h"
 #include "locks.h"
 #include "methods.h"
+#include "models.h"
 #include "nodes.h"
 #include "ship.h"
+#include "sql.h"
 #include "state.h"
 #include "transactions.h"
 #include "values.h"
@@ -108,7 +112,10 @@ static int build(lua_State *L)
     open_shipping(L);
     open_locks(L);
     open_walk(L);
-    const luaL_Reg *const of_databases[] = {transaction_functions, lock_functions, batch_functions, NULL};
+    open_sql(L);
+    open_dom(L);
+    open_models(L);
+    const luaL_Reg *const of_databases[] = {transaction_functions, lock_functions, batch_functions, sql_functions, NULL};
     open_databases(L, of_databases);
     open_light(L);
     lua_pushstring(L, perilune_version());
@@ -116,8 +123,8 @@ static int build(lua_State *L)
     return 1;
 }
 
-/* Makes `require '_perilune.yottadb'` work where there is no _perilune.so to look in. */
-static void preload_yottadb(lua_State *L)
+/* Makes `require '_perilune.yottadb'` and `'_perilune.graph'` work where there is no _perilune.so to look in. */
+static void preload_parts(lua_State *L)
 {
     lua_getglobal(L, "package");
     if (lua_istable(L, -1)) {
@@ -125,6 +132,8 @@ static void preload_yottadb(lua_State *L)
         if (lua_istable(L, -1)) {
             lua_pushcfunction(L, luaopen__perilune_yottadb);
             lua_setfield(L, -2, "_perilune.yottadb");
+            lua_pushcfunction(L, luaopen__perilune_graph);
+            lua_setfield(L, -2, "_perilune.graph");
         }
         lua_pop(L, 1);
     }
@@ -167,6 +176,6 @@ int luaopen__perilune(lua_State *L)
     lua_pushlightuserdata(L, (void *)&module_key);
     lua_pushvalue(L, -2);
     lua_rawset(L, LUA_REGISTRYINDEX);
-    preload_yottadb(L);
+    preload_parts(L);
     return 1;
 }

@@ -1,8 +1,8 @@
 /*
- * Pieces of strings: a part of a long one is read and written without the rest.
+ * node:getpiece and node:setpiece: a part of a long string is read and written without the rest.
  *
- * Bytes are counted as string.sub counts them: from 1, and from -1 backwards for the last. Who counts from the end asks for
- * the length first, and again if the string has another one by the time that its piece is read.
+ * Positions are those of string.sub: 1 is the first byte, -1 the last. Of a position from the end the length must
+ * be known: it is asked for first, and once more if the string's length has changed by the time the piece is read.
  */
 #include "pieces.h"
 

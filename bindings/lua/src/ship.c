@@ -1,9 +1,11 @@
 /*
- * Transactions at the end of a server: what perilune/ship.lua needs of C, and the way to it.
+ * Transactions that run at the server: sends the function of db:transaction to the server of a remote database,
+ * which runs it in one round trip. perilune/ship.lua writes the request and reads the answer; here is what it
+ * needs of C.
  *
  * Invariants
- * - Only the outermost transaction of a database behind a server is sent, and only with nothing open here.
- * - When it was not done there, nothing has happened, and the caller runs it here.
+ * - Only the outermost transaction of a database behind a server is sent, and only while none is open here.
+ * - When the server did not run it, nothing has happened, and the caller runs it here.
  */
 #include "ship.h"
 

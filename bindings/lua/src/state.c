@@ -1,5 +1,5 @@
 /*
- * Where each function of the module finds the state.
+ * state_of(): how each C function of the module finds the state that all share: it is the first upvalue.
  */
 #include "state.h"
 

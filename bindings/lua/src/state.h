@@ -4,8 +4,8 @@
  * Invariants
  * - Every C function of the module has the same upvalues (UPVALUE_*), so that they can call each other.
  * - A node never changes. It lies in a full userdata (`struct node`), or, where the Lua has 64-bit
- *   light userdata, in the word itself (light.c). The same node of the same class always takes the
- *   same form, so that == can be Lua's.
+ *   light userdata, in the word itself (light.c). A node of a class always takes one and the same
+ *   form, so that == can be Lua's.
  * - No Perilune call is on the C stack when a Lua error is raised: statuses are returned first.
  * - `live` of a database is NULL when no call may be made: it is closed, or its transaction must end.
  */
@@ -80,6 +80,8 @@ struct database {
     int own_class; /* class_id of its first class */
     int is_snapshot;
     int is_remote; /* behind a server */
+    lua_State *sql_state; /* whose statement runs, for functions that it calls (sql.c) */
+    int in_sql;           /* such functions that run */
     char *path;
     perilune_options options;
     char *shm_dir;

@@ -1,5 +1,6 @@
 /*
- * Lua values that nodes are set to.
+ * Which Lua values a node can be set to, and what they are as values of Perilune: nil removes, perilune.null is
+ * null, tables and nodes are errors that say what to do instead.
  */
 #include "stored.h"
 

@@ -8,7 +8,7 @@
  *   and the outermost loop runs again, also when the body caught the error.
  * - A rollback ends the innermost level, also when the body caught its error.
  * - A body cannot be left by coroutine.yield: it runs below a C function.
- * - The outermost transaction of a database behind a server is shown to ship.c first.
+ * - The outermost transaction of a database behind a server is offered to ship.c first, which may have the server run it.
  */
 #include "transactions.h"
 
@@ -32,10 +32,20 @@ static int place_of_body(lua_State *L, int index)
     return raise_argument(L, "option at must be 'server' or 'client'");
 }
 
+/* Whether a transaction runs alone: 1 from its first try on, 0 when it has failed, -1 never. */
+static int exclusive_of(lua_State *L, int index)
+{
+    if (lua_type(L, index) == LUA_TBOOLEAN)
+        return lua_toboolean(L, index);
+    if (lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "never") == 0)
+        return -1;
+    return raise_argument(L, "option exclusive must be true, false or 'never'");
+}
+
 static void read_options(lua_State *L, int index, perilune_transaction_options *options, int *at)
 {
     if (lua_type(L, index) == LUA_TSTRING) {
-        /* The paper's id: 'batch' (or M's 'BA') does not wait for the disk. */
+        /* A transaction id, as M has it, instead of options: 'batch' (M's 'BA') does not wait for the disk. */
         const char *id = lua_tostring(L, index);
         if (strcmp(id, "batch") == 0 || strcmp(id, "BATCH") == 0 || strcmp(id, "ba") == 0 || strcmp(id, "BA") == 0)
             options->durability = PERILUNE_DURABILITY_NONE;
@@ -47,6 +57,8 @@ static void read_options(lua_State *L, int index, perilune_transaction_options *
             options->durability = durability_of(L, -1);
         } else if (strcmp(name, "read_only") == 0) {
             options->read_only = lua_toboolean(L, -1);
+        } else if (strcmp(name, "exclusive") == 0) {
+            options->exclusive = exclusive_of(L, -1);
         } else if (strcmp(name, "at") == 0) {
             *at = place_of_body(L, -1);
         } else if (strcmp(name, "timeout") == 0 && lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) > 0) {
@@ -54,7 +66,8 @@ static void read_options(lua_State *L, int index, perilune_transaction_options *
         } else if (strcmp(name, "timeout") == 0) {
             raise_argument(L, "option timeout must be a number of seconds above 0");
         } else {
-            raise_argument(L, "unknown option '%s' of a transaction; there are durability, timeout, read_only, at", name);
+            raise_argument(L, "unknown option '%s' of a transaction; there are durability, timeout, read_only, exclusive, at",
+                           name);
         }
     }
 }
@@ -142,7 +155,9 @@ static int run(lua_State *L, database *db, const perilune_transaction_options *o
     uint32_t outer = db->session == NULL ? 0 : perilune_depth(db->session);
     if (db->is_remote && outer > 0 && at == AT_SERVER)
         return raise_argument(L, "a nested transaction runs where the outermost one does: give that one the option at");
-    if (db->is_remote && outer == 0 && at != AT_CLIENT) {
+    if (db->is_remote && outer == 0 && at == AT_SERVER && options->exclusive != 0)
+        return raise_argument(L, "the option exclusive is for transactions that run here: leave out it or at='server'");
+    if (db->is_remote && outer == 0 && at != AT_CLIENT && options->exclusive == 0) {
         int results = ship(L, options, function, with_tx, at == AT_SERVER);
         if (results >= 0)
             return results;

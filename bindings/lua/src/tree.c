@@ -1,5 +1,5 @@
 /*
- * Subtrees as Lua tables and as text: settree, gettree, dump.
+ * Subtrees from Lua tables, and as text: settree, dump. (gettree is in gettree.c.)
  *
  * Invariants
  * - settree is one transaction: all of the table is stored or nothing.

@@ -3,7 +3,7 @@
  *
  * Invariants
  * - A number with an integral value within 64 bits is an integer, whatever its Lua type.
- * - A number comes back as a number if a number of this Lua is exactly it, else as its text.
+ * - A number of the database comes back as a Lua number if one has exactly its value, else as its text.
  * - Text and bytes are not kept: they stay in the Lua string on the stack.
  */
 #include "values.h"

@@ -2,13 +2,13 @@
  * Going through nodes: next, previous, subscripts, pairs, ipairs, children, nodes.
  *
  * Invariants
- * - An iteration is one cursor; it is closed at its end, when its loop is left (Lua 5.4 on) or by the
- *   collector, and it sees what the loop writes ahead of it.
- * - What the loop gets is never used again: nodes are new ones.
- * - What a step gave lies in the cursor until the next one. A hook or a finalizer may run before all of it is
- *   on the stack: it must not step the same iterator, nor close it (`busy`).
- * - On LuaJIT perilune/ffi.lua makes the iterators of subscripts and pairs, which step by themselves. What they
- *   leave (other types than integers, strings and booleans, the end, errors) they hand over to hand_over().
+ * - An iteration is one cursor; it is closed at its end, when its loop is left (Lua 5.4 on) or by the collector,
+ *   and it sees what the loop writes ahead of it.
+ * - Each node that a loop gets is a new one, so that the loop may keep it.
+ * - What a step gave lies in the cursor until the next step. A hook or a finalizer may run before all of it is on
+ *   the Lua stack: it must not step that iterator, nor close it (`busy`).
+ * - On LuaJIT perilune/ffi.lua makes the iterators of subscripts and pairs, which step the cursor by themselves.
+ *   What they do not read (values but integers, strings and booleans, the end, errors) they pass to hand_over().
  */
 #include "walk.h"
 

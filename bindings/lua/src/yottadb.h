@@ -56,7 +56,7 @@ typedef struct layer {
     perilune_session *locals; /* NULL: not yet opened */
     double time_limit;        /* $ZMAXTPTIME, seconds; 0: none */
     int64_t held;             /* locks taken by this layer, with their counts */
-    int64_t held_before;      /* the same when the open transaction began */
+    int64_t held_before;      /* `held` when the open transaction began */
     char status[512];         /* $ZSTATUS */
 } layer;
 

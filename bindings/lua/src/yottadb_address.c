@@ -1,9 +1,12 @@
 /*
- * Addresses: names and subscripts as arguments, and nodes that hold them encoded.
+ * Addresses: which node the arguments of a call mean, and nodes of yottadb.node, which hold their key encoded.
+ *
+ * Example: ("^a", {1, "x"}), ("^a", 1, "x") and (node, "x") for the node ^a(1) are one address.
  *
  * Invariants
- * - A number is the text that M writes for it before it is a subscript, on every Lua.
- * - A name that is no variable's is encoded as a stand-in, so that everything but a call works with it.
+ * - A number becomes, on every Lua, the text that M writes for it; that text is the subscript.
+ * - A name that is not good for a variable is encoded under another one, so that a node of it can be made, printed
+ *   and compared; only a call with it raises the error.
  * - Strings that the values point to stay on the stack until the key is built.
  */
 #include "yottadb_address.h"

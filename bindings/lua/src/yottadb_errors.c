@@ -1,10 +1,10 @@
 /*
- * Errors of _perilune.yottadb: strings "YDB Error: <code>: <text>".
+ * Errors of _perilune.yottadb: strings "YDB Error: <code>: <text>", as yottadb raises them.
  *
  * Invariants
- * - A status of Perilune becomes the code that YottaDB has for it; what YottaDB does not know has the
- *   status itself as its code and its name in the text.
- * - The last one is kept for $ZSTATUS.
+ * - A status of Perilune becomes the code that YottaDB has for it; a status for which YottaDB has none is itself
+ *   the code, with its name in the text.
+ * - The last error is kept for $ZSTATUS.
  */
 #include "yottadb_errors.h"
 
@@ -126,15 +126,15 @@ int raise_doomed(lua_State *L, const database *db)
     return raise_code(L, db->doom == DOOM_ROLLBACK ? CODE_ROLLBACK : CODE_RESTART);
 }
 
-/* message(code): the text of a code. */
+/* message(code): the text of an error with that code, by which get_error_code finds it. */
 static int message(lua_State *L)
 {
     int code = (int)luaL_checknumber(L, 1);
     const char *text = text_of(code);
     if (text == NULL)
-        lua_pushfstring(L, "%%YDB-E-UNKNOWN, error %d", code);
+        lua_pushfstring(L, "YDB Error: %d: %%YDB-E-UNKNOWN, error %d", code, code);
     else
-        lua_pushstring(L, text);
+        lua_pushfstring(L, "YDB Error: %d: %s", code, text);
     return 1;
 }
 

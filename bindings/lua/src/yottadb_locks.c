@@ -2,8 +2,9 @@
  * Locks by name: lock, lock_incr, lock_decr.
  *
  * Invariants
- * - They are the session's locks, the same that the native module takes.
- * - What a transaction took is noted by level (a hook), so that it cannot release what was held before.
+ * - They are locks of the session, shared with the native module: each sees what the other has taken.
+ * - What a transaction takes is counted by level (a hook in Lua), so that it can release no lock that was held
+ *   before.
  */
 #include "yottadb_locks.h"
 

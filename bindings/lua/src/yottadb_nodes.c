@@ -1,5 +1,6 @@
 /*
- * Functions of nodes: what yottadb.node's objects are made of.
+ * The C functions behind the objects of yottadb.node: making one, its child, parent and parts, comparison, n.name
+ * and n(...).
  */
 #include "yottadb_nodes.h"
 

@@ -3,7 +3,7 @@
  *
  * Invariants
  * - Each step is a search of its own and sees the tree as it is then.
- * - Names that this module cannot say (those of more than M's letters) are left out.
+ * - Names that M cannot have are left out, as ^my_name or ^a.b.
  */
 #include "yottadb_walk.h"
 

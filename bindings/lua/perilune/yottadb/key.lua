@@ -2,6 +2,9 @@
 --
 -- k('sub') is the sub-key; k.sub is not. Fields are kept in weak tables, so they go with their key.
 
+-- Taken now: the names may be the program's own later.
+local error, type = error, type
+
 local core = require '_perilune.yottadb'
 local node = require 'perilune.yottadb.node'
 local text = require 'perilune.yottadb.text'
@@ -60,10 +63,11 @@ local function around(self)
   return core.depth(self) == 0 and self or core.parent(self)
 end
 
+-- Behind the last one it stays there.
 local function step(self, reset, f)
   local at = not reset and positions[self] or ''
   local sub = f(around(self), at)
-  positions[self] = sub
+  positions[self] = sub or at
   return sub
 end
 

@@ -2,6 +2,9 @@
 --
 -- Functions that need the M language or its signals raise, or do nothing where that is harmless.
 
+-- Taken now: the names may be the program's own later.
+local error, getmetatable, select, type = error, getmetatable, select, type
+
 require 'perilune' -- first: it says where _perilune.yottadb is
 local core = require '_perilune.yottadb'
 require 'perilune.yottadb.special'
@@ -43,7 +46,6 @@ local low = {
   ci_tab_open = without_M 'ci_tab_open',
   cip = without_M 'cip',
   register_routine = without_M 'register_routine',
-  cachearray_append = core.append,
   cachearray_depth = core.depth,
   cachearray_setmetatable = core.setclass,
   cachearray_subscript = core.part,
@@ -65,6 +67,12 @@ function low.cachearray_create(...)
   return core.create(plain, ...)
 end
 
+function low.cachearray_append(node, sub, ...)
+  node = core.append(node, sub)
+  if select('#', ...) == 0 then return node end
+  return low.cachearray_append(node, ...)
+end
+
 -- NB: nodes never change, so a "mutable" one is a copy and a substitution gives a new node.
 function low.cachearray_tomutable(node)
   return core.create(getmetatable(node), node)
@@ -79,12 +87,19 @@ end
 
 function low.cachearray_flags() return 0 end
 
-function low.cachearray_tostring(node)
-  local subs = {}
-  for i = 1, core.depth(node) do
+-- The first `depth` subscripts of a node, or all, as text; then its name.
+function low.cachearray_tostring(node, depth)
+  local subs, all = {}, core.depth(node)
+  depth = depth or all
+  if depth < 0 or depth > all then
+    error('Parameter #2 to cachearray_tostring is not a valid node depth in the range 0-' .. all .. ' (got ' .. depth
+      .. ')', 0)
+  end
+  for i = 1, depth do
     subs[i] = core.part(node, i)
   end
-  return (text.tostring(core.create(plain, '_', subs)):gsub('^_%(?', ''):gsub('%)$', ''))
+  local shown = text.tostring(core.create(plain, '_', subs)):gsub('^_%(?', ''):gsub('%)$', '')
+  return shown, core.part(node, 0)
 end
 
 for name, value in pairs(constants.constants) do

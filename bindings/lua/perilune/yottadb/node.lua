@@ -3,6 +3,9 @@
 -- n.__ is the value, n.sub the child, n:name() a method (n.name is the child "name"; n:__name() is the
 -- same method, faster), n('a', 'b') a descendant. The metamethods of indexing and calling are in C.
 
+-- Taken now: the names may be the program's own later.
+local error, type = error, type
+
 local core = require '_perilune.yottadb'
 local text = require 'perilune.yottadb.text'
 local tree = require 'perilune.yottadb.tree'

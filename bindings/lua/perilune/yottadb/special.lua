@@ -2,8 +2,12 @@
 --
 -- Reading an unknown one is INVSVN, setting one that is not settable SVNOSET, as in YottaDB.
 
+-- Taken now: the names may be the program's own later.
+local math, os, pcall, select, string, tonumber, tostring = math, os, pcall, select, string, tonumber, tostring
+
 local core = require '_perilune.yottadb'
 local perilune = require 'perilune'
+local zwrite = require 'perilune.yottadb.zwrite'
 
 local INVSVN, SVNOSET, ZGBLDIRACC = -150373074, -150373770, -418809578
 local DAYS_BEFORE_1970 = 47117 -- from 1840-12-31
@@ -75,7 +79,7 @@ local get = {
   zgbldir = function() return (open()):path() end,
   zyrelease = function() return 'Perilune r2.07 Linux' end,
   zversion = function() return 'Perilune V' .. perilune._VERSION .. ' Linux' end,
-  zchset = function() return 'M' end,
+  zchset = function() return zwrite.mode end,
   zdirectory = function() return (os.getenv 'PWD' or '') .. '/' end,
   system = function() return '47,perilune' end,
   storage = function() return '2147483647' end,

@@ -2,6 +2,9 @@
 --
 -- Strings are quoted in one way on every Lua, as Lua 5.4's %q does.
 
+-- Taken now: the names may be the program's own later.
+local getmetatable, ipairs, string, table, tonumber, tostring = getmetatable, ipairs, string, table, tonumber, tostring
+
 local core = require '_perilune.yottadb'
 
 local escapes = {['"'] = '\\"', ['\\'] = '\\\\', ['\n'] = '\\\n'}

@@ -3,6 +3,9 @@
 -- Local variables do not belong to a transaction: a rollback leaves them; a restart gives those that were
 -- named ('*': all) what they had. They are kept under names with _, which no program of this module can say.
 
+-- Taken now: the names may be the program's own later.
+local error, ipairs, math, pairs, select, type = error, ipairs, math, pairs, select, type
+
 local core = require '_perilune.yottadb'
 local constants = require('perilune.yottadb.constants').constants
 

@@ -2,6 +2,9 @@
 --
 -- A node's own value is under the key '__'. settree is not one step: a transaction around it makes it so.
 
+-- Taken now: the names may be the program's own later.
+local error, pairs, type = error, pairs, type
+
 local core = require '_perilune.yottadb'
 local text = require 'perilune.yottadb.text'
 
@@ -65,7 +68,8 @@ local function load_tree(node, depth, maxdepth, filter)
     if filter then
       local more
       value, more = filter(child, found, value, recurse, depth)
-      if more ~= nil then recurse = recurse and more end
+      -- True goes deeper than maxdepth, and makes a table of a leaf, too.
+      if more ~= nil then recurse = more end
     end
     if recurse then
       local below = load_tree(child, depth + 1, maxdepth, filter)
