@@ -1,0 +1,1 @@
+export {server, mglobal, mcursor, mclass, default} from 'perilune/mg-dbx-napi';

@@ -1,0 +1,1 @@
+export {dbx, dbxbdb, mglobal, mcursor, mclass, default} from 'perilune/mg-dbx';

@@ -1,0 +1,3 @@
+'use strict';
+/* `require('perilune/dom')`: documents of XML. */
+module.exports = require('./lib/dom');

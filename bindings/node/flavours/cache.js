@@ -1,0 +1,3 @@
+'use strict';
+/* `require('perilune/cache')`: what cache.node exports. */
+module.exports = require('../lib/nodem/cache');

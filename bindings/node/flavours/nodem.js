@@ -1,0 +1,3 @@
+'use strict';
+/* `require('perilune/nodem')`: what NodeM exports. */
+module.exports = require('../lib/nodem');

@@ -1,0 +1,473 @@
+/// <reference types="node" />
+
+/**
+ * The native interface of Perilune for Node.js. docs/reference/node.md is made from this file.
+ */
+
+/** A list without elements, as a value. */
+export const EMPTY_LIST: unique symbol;
+/** A map without entries, as a value. */
+export const EMPTY_MAP: unique symbol;
+/** The version of the library. */
+export const version: string;
+
+/** What a node may hold. A bigint comes back where a number is not exactly the integer. */
+export type Value = string | number | bigint | boolean | null | typeof EMPTY_LIST | typeof EMPTY_MAP;
+/** What may be written: bytes become a string of bytes. */
+export type Given = Value | Uint8Array;
+/** A subscript: the canonical text of a number is that number. */
+export type Subscript = string | number | bigint | Uint8Array;
+/** A subscript as it is answered. */
+export type Key = string | number;
+/** What a commit waits for. */
+export type Durability = 'default' | 'none' | 'periodic' | 'fsync';
+
+export interface OpenOptions {
+  /** Create the database when it is missing; true unless told otherwise. */
+  create?: boolean;
+  readOnly?: boolean;
+  durability?: Durability;
+  /** Bytes that the file may take. */
+  maxSize?: number;
+  /** Seconds to wait for processes that open or close it. */
+  timeout?: number;
+  /** Seconds to wait for a page that a stopped process holds. */
+  waitLimit?: number;
+  fileMode?: number;
+  shmDir?: string;
+  anyFilesystem?: boolean;
+  acceptLostCommits?: boolean;
+}
+
+export interface TransactionOptions {
+  readOnly?: boolean;
+  durability?: Durability;
+  /** Seconds for all tries together; 10 unless told otherwise. */
+  timeout?: number;
+  /** Ask at once for the right to publish alone (behind a server: `INVALID`), or never: `CONFLICT` after three tries. */
+  exclusive?: boolean | 'never';
+}
+
+export interface Transaction {
+  /** Ends the innermost level, which answers `value`; nothing of it is written. */
+  rollback(value?: unknown): never;
+  /** Runs the outermost level again. */
+  restart(): never;
+  /** How often it has been run again. */
+  readonly restarts: number;
+  /** How many levels are open. */
+  readonly level: number;
+}
+
+export interface Range {
+  /** Where the walk begins, in its own direction; included. */
+  from?: Subscript;
+  /** As `from`, but not included. */
+  after?: Subscript;
+  /** Where it ends; included. */
+  to?: Subscript;
+  /** As `to`, but not included. */
+  before?: Subscript;
+  reverse?: boolean;
+}
+
+export interface WaitOptions {
+  /** Seconds; without it there is no limit. */
+  timeout?: number;
+  /** Ends the wait; the promise is rejected with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+export interface Message {
+  body: Buffer;
+  /** The body as UTF-8. */
+  readonly text: string;
+  /** Its number in the channel, from 1. */
+  number: number;
+  /** How many before it were dropped unseen. */
+  missed: number;
+}
+
+export interface ChannelOptions {
+  whenFull?: 'refuse' | 'dropOldest';
+  messages?: number;
+  bytes?: number;
+}
+
+/** Opens or creates the database at `path`, a file or the address of a server; without one the default database. */
+export function open(path?: string | null, options?: OpenOptions): Database;
+
+export class Database {
+  private constructor();
+  /** The node of a name, `'^name'` in the database or `'name'` of this session alone, with subscripts. */
+  node(name: string, ...subscripts: Subscript[]): Node;
+  /** Walks over the names in the database, or the private ones. */
+  names(options?: {local?: boolean}): IterableIterator<string>;
+  /** Runs `work` as a transaction, again when it conflicts. It may not be async. */
+  transaction<T>(work: (tx: Transaction) => T, options?: TransactionOptions): T;
+  /** A database that reads what is there now; writing to it throws READ_ONLY. */
+  snapshot(): Database;
+  /** Sends a message; its number, 0 inside a transaction, with which it is posted. */
+  post(channel: string, body: string | Uint8Array): number;
+  /** Takes the oldest message away; undefined when the time is over. */
+  receive(channel: string, options?: WaitOptions): Promise<Message | undefined>;
+  /** Reads the first message after number `after` and leaves it for others. */
+  follow(channel: string, after: number, options?: WaitOptions): Promise<Message | undefined>;
+  /** Creates a channel or changes its bounds. */
+  createChannel(channel: string, options?: ChannelOptions): void;
+  /** Removes a channel and its messages; whether it was there. */
+  removeChannel(channel: string): boolean;
+  /** Releases all locks of this environment in the database. */
+  unlockAll(): void;
+  /** The file, or the address of the server. */
+  readonly path: string;
+  readonly isOpen: boolean;
+  /** Figures for operators. */
+  stat(): Record<string, number | string>;
+  /** What has been committed survives a crash of the machine; false if nothing had changed. */
+  checkpoint(): boolean;
+  /** The faults found in the whole database, as text; empty when it is whole. */
+  verify(): string;
+  /** Ends waits and watches; what is used afterwards throws CLOSED. */
+  close(): void;
+}
+
+export class Node implements Iterable<[Key, Value | undefined]> {
+  private constructor();
+  readonly db: Database;
+  readonly name: string;
+  readonly subscripts: readonly Subscript[];
+  /** The last subscript; of a name, the name. */
+  readonly key: Subscript;
+  /** undefined for a name. */
+  readonly parent: Node | undefined;
+  /** The descendant with these subscripts more. */
+  node(...subscripts: Subscript[]): Node;
+  /** `^name(1,"x")`. */
+  toString(): string;
+  /** The value at the descendant; undefined if there is none. */
+  get(...subscripts: Subscript[]): Value | undefined;
+  /** The value as bytes. */
+  getBytes(...subscripts: Subscript[]): Buffer | undefined;
+  /** Subscripts, then the value. */
+  set(...subscriptsAndValue: [...Subscript[], Given]): void;
+  /** Subscripts, then what to add (1 without arguments); exact in decimal; the new value. */
+  incr(...subscriptsAndBy: Subscript[]): number | bigint | string;
+  /** 0 nothing, 1 a value, 10 descendants, 11 both. */
+  data(...subscripts: Subscript[]): 0 | 1 | 10 | 11;
+  /** Deletes the value; whether there was one. */
+  delete(...subscripts: Subscript[]): boolean;
+  /** Deletes the node and all below it. */
+  kill(...subscripts: Subscript[]): void;
+  /** Sets the value if it is `expected`; undefined is no value. */
+  compareAndSet(expected: Given | undefined, desired: Given | undefined): boolean;
+  /** Makes `to` a copy of this subtree. */
+  copy(to: Node): Node;
+  /** Writes this subtree over `to`. */
+  merge(to: Node): Node;
+  /** How many children, or values below. */
+  count(what?: 'children' | 'nodes'): number;
+  /** Sets many below this node: all or none, or with `each` one after the other, for loading. */
+  setMany(entries: Iterable<[Subscript | Subscript[], Given]>, options?: {each?: boolean}): void;
+  /** Reads many below this node, as of one moment. */
+  getMany(paths: Iterable<Subscript | Subscript[]>): (Value | undefined)[];
+  /** The child after `subscript`, or the first; undefined at the end. */
+  next(subscript?: Subscript): Key | undefined;
+  /** The child before `subscript`, or the last. */
+  previous(subscript?: Subscript): Key | undefined;
+  /** Walks over the children: subscript and value, undefined where there is only a subtree. */
+  children(range?: Range): IterableIterator<[Key, Value | undefined]>;
+  /** Walks over the subscripts of the children. */
+  keys(range?: Range): IterableIterator<Key>;
+  /** Walks over all nodes with a value, this one included, depth first. */
+  nodes(options?: {reverse?: boolean}): IterableIterator<[Node, Value]>;
+  [Symbol.iterator](): IterableIterator<[Key, Value | undefined]>;
+  /** Takes the lock, waiting up to `timeout` seconds (0) with the event loop; counted. */
+  lock(options?: {timeout?: number; shared?: boolean}): boolean;
+  /** Counts it down; false if it was not held. */
+  unlock(): boolean;
+  /** How often it is held. */
+  lockCount(): number;
+  /** Waits for the lock beside the event loop; false when the time is over. */
+  lockAsync(options?: WaitOptions & {shared?: boolean}): Promise<boolean>;
+  /** Begins to watch this node, or with all below it. */
+  watch(options?: {scope?: 'node' | 'subtree'}): Watch;
+}
+
+export class Watch implements AsyncIterable<true> {
+  private constructor();
+  /** Resolves to true after a touch, to false after `timeout` seconds. */
+  wait(options?: {timeout?: number}): Promise<boolean>;
+  [Symbol.asyncIterator](): AsyncIterator<true>;
+  /** Ends it; who waits is rejected with CLOSED, a loop ends. */
+  close(): void;
+}
+
+export interface ModelOptions {
+  /** The subscript of an array's first element; 0 unless told otherwise. */
+  first?: number;
+  /** Whether values keep their kinds; true unless told otherwise. False: as QEWD-JSdb stores and reads them. */
+  typed?: boolean;
+}
+
+/** `perilune/documents`: a value of JSON below a node; every method is one transaction, or a part of the one that is open. */
+export interface Document {
+  /** The node below which it lies. */
+  readonly place: Node;
+  /** Merges the value into what is there, or takes its place. */
+  put(value: unknown, options?: ModelOptions & {replace?: boolean}): void;
+  /** Changes properties: null deletes one. */
+  patch(value: unknown, options?: ModelOptions): void;
+  /** The value; undefined if nothing is there. */
+  fetch(options?: ModelOptions): any;
+  /** Replaces it by what `f` makes of it; undefined deletes it. */
+  update<T>(f: (value: any) => T): T;
+  /** Names in order. */
+  children(wanted?: {from?: string; to?: string; prefix?: string; reverse?: boolean}): Key[];
+  /** Pairs of a path and a value, in order. */
+  leaves(options?: ModelOptions): [Key[], any][];
+  /** How many properties or elements. */
+  count(): number;
+  /** Deletes it. */
+  delete(): void;
+}
+
+/** `perilune/lists`: documents in an order; positions count from 0, or from -1 at the end. */
+export interface List {
+  /** The node below which it lies. */
+  readonly place: Node;
+  /** Appends a value; the number of the new element. */
+  rpush(value: unknown, options?: ModelOptions): number;
+  /** Puts a value before all others. */
+  lpush(value: unknown, options?: ModelOptions): number;
+  /** Puts a value before a position; undefined if there is no such position. */
+  insert_before(position: number, value: unknown, options?: ModelOptions): number | undefined;
+  /** Takes the last value away. */
+  rpop(options?: ModelOptions): any;
+  /** Takes the first value away. */
+  lpop(options?: ModelOptions): any;
+  /** The values from `from` to `to`, which is included. */
+  lrange(from?: number, to?: number, options?: ModelOptions): any[];
+  /** Keeps those; false if there is no list. */
+  ltrim(from?: number, to?: number): boolean;
+  /** The number of an element. */
+  find_no(position: number): number | undefined;
+  /** How many there are. */
+  count(): number;
+  /** What contradicts the layout. */
+  check(): string[];
+}
+
+/** `perilune/keyvalue`: documents by key, found by properties that are indexed. */
+export interface KeyValue {
+  /** The node below which it lies. */
+  readonly place: Node;
+  /** False if the key is empty or there. */
+  add(key: string, value: unknown, options?: ModelOptions): boolean;
+  /** False if the key is not there. */
+  edit(key: string, value: unknown, options?: ModelOptions): boolean;
+  /** False if the key is not there. */
+  delete(key: string): boolean;
+  /** The document; undefined if the key is not there. */
+  get_by_key(key: string, options?: ModelOptions): any;
+  /** Keys, or with data documents by key; undefined if the index has no entry at all. */
+  get_by_index(property: string, value: string | number | boolean, withData?: boolean, options?: ModelOptions): any;
+  /** Indexes a property of documents from now on; transform is toLowerCase, toString or toInteger. */
+  addIndex(property: string, transform?: string): void;
+  /** Entries stay until `reindex`. */
+  deleteIndex(property: string): void;
+  /** The properties that are indexed. */
+  getIndices(): string[];
+  /** Makes all entries anew. */
+  reindex(): void;
+  /** Entries that are missing or too many. */
+  check(): string[];
+}
+
+/** An error of the database: `code` is a status of perilune.h without PERILUNE_. Wrong types are TypeErrors with INVALID. */
+export class PeriluneError extends Error {
+  readonly code: string;
+  readonly status: number;
+}
+
+/** What an expression of XPath gives. */
+export type XPathResult = string | number | boolean | DomNode[];
+
+/** A document of XML, from `dom(node)` of `perilune/dom`; see the [guide](../guide/xml.md). Errors have the code DOM and the DOM's name. */
+export interface Dom {
+  /** The node of the database below which it is. */
+  readonly place: Node;
+  /** The document's own node; null if there is no document. */
+  readonly documentNode: DomNode | null;
+  readonly documentElement: DomNode | null;
+  readonly docType: DomNode | null;
+  readonly doctype: DomNode | null;
+  /** The first node of the document. */
+  readonly firstChild: DomNode | null;
+  /** Reads a text (or bytes, UTF-8) into a new document, all of it or nothing. */
+  parse(xml: string | Uint8Array, options?: ParseOptions): DomNode;
+  parseFile(file: string, options?: ParseOptions): DomNode;
+  /** The document as XML; with `indent` each node on a line. */
+  output(indent?: number): string;
+  /** Makes a document of a value that JSON can say, in one transaction. */
+  parseJSON(value: unknown): DomNode;
+  /** The value of such a document. */
+  outputAsJSON(): unknown;
+  createDocument(): DomNode;
+  removeDocument(): void;
+  createElement(tagName: string): DomNode;
+  /** An element that declares its namespace. */
+  createElementNS(namespace: string | null, name: string): DomNode;
+  createAttribute(name: string, value?: string): DomNode;
+  createTextNode(text: string): DomNode;
+  createComment(text: string): DomNode;
+  createCDATASection(text: string): DomNode;
+  createProcessingInstruction(target: string, data?: string): DomNode;
+  /** Puts it at the beginning of the document. */
+  createXMLDeclaration(version?: string, encoding?: string): DomNode;
+  /** Puts it before the outermost element; `html4_strict` and its kin know their identifiers. */
+  createDocumentType(name: string, publicId?: string | null, systemId?: string | null): DomNode;
+  /** A copy of a node of any document of the database; an `id` comes along. */
+  importNode(node: DomNode, deep?: boolean): DomNode;
+  /** Takes a node out of its document into this one. */
+  adoptNode(node: DomNode): DomNode;
+  getNodeByNo(number: number): DomNode | null;
+  getElementById(id: string): DomNode | null;
+  /** Live, in document order; `*` is any. */
+  getElementsByTagName(name: string): readonly DomNode[];
+  getElementsByTagNameNS(namespace: string | null, localName: string): readonly DomNode[];
+  /** What an expression of XPath 1.0 gives: a value, or an array of nodes in document order. */
+  evaluate(expression: string, options?: XPathOptions): XPathResult;
+  /** The same by JSdb's name. */
+  xpath(expression: string, options?: XPathOptions): XPathResult;
+  /** The nodes; an error if it gives another value. */
+  select(expression: string, options?: XPathOptions): DomNode[];
+  /** The first of them, or null. */
+  first(expression: string, options?: XPathOptions): DomNode | null;
+  /** Calls `f`, whose `this` is an element, for each, depth first, until it sets `params.stop`. */
+  walk<P extends object>(params: P, f: (this: DomNode, params: P & {stop?: boolean}) => void): P;
+  /** What contradicts the layout; none if the document is whole. */
+  check(): string[];
+}
+
+export interface ParseOptions {
+  /** White space as JSdb has it: line ends removed, ends trimmed, empty texts dropped. */
+  trim?: boolean;
+  /** Remove the document that is there. */
+  replace?: boolean;
+  /** Keep the name of an external DTD, which is never read. */
+  keepExternalDtd?: boolean;
+}
+
+export interface XPathOptions {
+  /** Names of namespaces by the prefixes that the expression uses. */
+  namespaces?: Record<string, string>;
+  variables?: Record<string, string | number | boolean>;
+  /** How many looks at nodes it may take. */
+  nodesMax?: number;
+}
+
+/** A node of a document. One node is one object. Properties that it has not are null; offsets count UTF-16 units. */
+export interface DomNode {
+  readonly ownerDocument: Dom;
+  /** Its number, by which `getNodeByNo` finds it. */
+  readonly nodeNo: number;
+  readonly nodeType: number;
+  readonly nodeName: string;
+  nodeValue: string | null;
+  /** All text below it; set: replaces its children by one text. */
+  textContent: string;
+  /** The name, of an element. */
+  readonly tagName: string;
+  readonly name: string;
+  readonly target: string;
+  value: string | null;
+  data: string | null;
+  readonly publicId: string | null;
+  readonly systemId: string | null;
+  readonly parentNode: DomNode | null;
+  /** The element of an attribute. */
+  readonly ownerElement: DomNode | null;
+  readonly isId: boolean;
+  readonly firstChild: DomNode | null;
+  readonly lastChild: DomNode | null;
+  readonly previousSibling: DomNode | null;
+  readonly nextSibling: DomNode | null;
+  /** Live, with the methods of arrays and `item`. */
+  readonly childNodes: readonly DomNode[];
+  readonly childNodesArray: DomNode[];
+  readonly childElements: DomNode[];
+  hasChildNodes(): boolean;
+  hasChildElements(): boolean;
+  appendChild(child: DomNode): DomNode;
+  insertBefore(child: DomNode, before?: DomNode | null): DomNode;
+  replaceChild(child: DomNode, old: DomNode): DomNode;
+  /** Takes it away; it stays stored unless it is to be deleted. */
+  removeChild(child: DomNode, forGood?: boolean): DomNode | null;
+  appendElement(element: {tagName: string; attributes?: Record<string, string | number>; text?: string}): DomNode;
+  /** Makes `child` the only child, and the children its own. */
+  insertBeforeChildren(child: DomNode): DomNode;
+  /** Takes this node away and leaves its children. */
+  removeAsParent(forGood?: boolean): DomNode | null;
+  /** Removes it for good, with all below it. */
+  delete(): void;
+  /** A copy without ids. */
+  cloneNode(deep?: boolean): DomNode;
+  /** Joins neighbouring texts, drops empty ones. */
+  normalize(): void;
+  contains(other: DomNode): boolean;
+  isSameNode(other: DomNode): boolean;
+  isEqualNode(other: DomNode): boolean;
+  /** Bits: 1 disconnected, 2 preceding, 4 following, 8 contains, 16 contained, 32 by number. */
+  compareDocumentPosition(other: DomNode): number;
+  /** Live, with `item`, `getNamedItem`, `setNamedItem` and `removeNamedItem`. */
+  readonly attributes: readonly DomNode[];
+  hasAttributes(): boolean;
+  /** As an object, by name. */
+  getAttributes(): Record<string, string>;
+  /** `''` if there is none. */
+  getAttribute(name: string): string;
+  hasAttribute(name: string): boolean;
+  setAttribute(name: string, value: string): void;
+  removeAttribute(name: string): boolean;
+  getAttributeNode(name: string): DomNode | null;
+  /** The one that was there. */
+  setAttributeNode(attribute: DomNode): DomNode | null;
+  removeAttributeNode(attribute: DomNode): DomNode;
+  getAttributeNS(namespace: string | null, localName: string): string;
+  hasAttributeNS(namespace: string | null, localName: string): boolean;
+  /** Declares a prefix that nothing declares; one that means something else is an error. */
+  setAttributeNS(namespace: string | null, name: string, value: string): void;
+  removeAttributeNS(namespace: string | null, localName: string): boolean;
+  getAttributeNodeNS(namespace: string | null, localName: string): DomNode | null;
+  readonly prefix: string | null;
+  readonly localName: string | null;
+  readonly namespaceURI: string | null;
+  lookupPrefix(namespace: string): string | null;
+  lookupNamespaceURI(prefix?: string | null): string | null;
+  isDefaultNamespace(namespace: string | null): boolean;
+  getElementsByTagName(name: string): readonly DomNode[];
+  getElementsByTagNameNS(namespace: string | null, localName: string): readonly DomNode[];
+  readonly length: number;
+  readonly wholeText: string;
+  substringData(offset: number, count: number): string;
+  appendData(text: string): void;
+  insertData(offset: number, text: string): void;
+  deleteData(offset: number, count: number): void;
+  replaceData(offset: number, count: number, text: string): void;
+  /** The second part, a new node. */
+  splitText(offset: number): DomNode;
+  /** What a program keeps at the node; no output shows it. */
+  setUserData(key: string, value: Given): void;
+  getUserData(key: string): Value | null;
+  deleteUserData(key: string): boolean;
+  getUserDataKeys(): string[];
+  hasUserData(): boolean;
+  /** The node of the database for data that is a subtree. */
+  getUserDataNode(key: string): Node;
+  evaluate(expression: string, options?: XPathOptions): XPathResult;
+  xpath(expression: string, options?: XPathOptions): XPathResult;
+  select(expression: string, options?: XPathOptions): DomNode[];
+  first(expression: string, options?: XPathOptions): DomNode | null;
+  output(indent?: number): string;
+}

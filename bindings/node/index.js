@@ -1,0 +1,3 @@
+'use strict';
+/* `require('perilune')`: the native interface. The flavours are subpaths: perilune/mg-dbx-napi and others. */
+module.exports = require('./lib/perilune');

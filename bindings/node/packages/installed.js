@@ -1,0 +1,15 @@
+'use strict';
+/*
+ * What is installed works: installed.js DATABASE, with NODE_PATH as a user sets it.
+ */
+const assert = require('node:assert');
+const perilune = require('perilune');
+const {server, mglobal} = require('perilune/mg-dbx-napi');
+
+const db = perilune.open(process.argv[2]);
+db.node('^installed').set('yes');
+const other = new server();
+assert.strictEqual(other.open({perilune: {path: process.argv[2]}}), '');
+assert.strictEqual(new mglobal(other, 'installed').get(), 'yes');
+other.close();
+db.close();
