@@ -1,19 +1,16 @@
 //! Lines through points, several in one chart.
 
-use crate::axis::{short, Range};
-use crate::{letters, Axis, Color, Drawing, Shape, INK, OURS, PALE, WIDTH};
+use plotters::prelude::*;
 
-const HEIGHT: u32 = 440;
-/// Edges of the field that lines lie in.
-const LEFT: f64 = 84.0;
-const RIGHT: f64 = (WIDTH - 24) as f64;
-const TOP: f64 = 84.0;
-const BOTTOM: f64 = (HEIGHT - 56) as f64;
+use crate::axis::Values;
+use crate::head::{draw_mark, Area, Key, Mark};
+use crate::style::{letters, Side, GRID, INK, LETTERS, MARGIN, OTHER_LINES, OWN_LINES};
+use crate::{Axis, Content, Drawing, Error};
 
-/// Those of others, one after the other.
-const OTHERS: [Color; 4] = [[0xc0, 0x4a, 0x2f], [0x7a, 0x7a, 0x7a], [0x9a, 0x7d, 0x1f], [0x5a, 0x3f, 0x8f]];
-/// Ours, one after the other.
-const OWN: [Color; 3] = [OURS, [0x1f, 0x9f, 0x8f], [0x4f, 0xb8, 0xf0]];
+const HEIGHT: u32 = 380;
+/// For values and names of the axes.
+const FOOT: u32 = 50;
+const LEFT: u32 = 76;
 
 /// A line.
 #[derive(Clone, Debug)]
@@ -22,61 +19,92 @@ pub struct Series {
     pub name: String,
     /// Whether it is ours: blue and green.
     pub ours: bool,
-    /// From left to right.
+    /// From left to right; those that are not finite are left out.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Lines over a common axis, under a title and a line that says what is good.
+/// What is drawn below the head.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    series: Vec<Series>,
+    words: [String; 2],
+    across: Values,
+    up: Values,
+}
+
+/// Lines over a common axis, under a title and a line that says what is good, with a legend.
 pub fn lines(title: &str, note: &str, x: Axis<'_>, y: Axis<'_>, series: &[Series]) -> Drawing {
-    let mut drawing = Drawing::new(HEIGHT, title, note);
     let points = || series.iter().flat_map(|one| &one.points);
-    let across = Range::of(points().map(|point| point.0), x.scale);
-    let up = Range::of(points().map(|point| point.1), y.scale).widened();
-    let place = |(one, other): (f64, f64)| {
-        (LEFT + across.part(one) * (RIGHT - LEFT), BOTTOM - up.part(other) * (BOTTOM - TOP))
-    };
-    for tick in up.ticks() {
-        let (_, y) = place((f64::NAN, tick));
-        drawing.line((LEFT, y), (RIGHT, y), 1, PALE);
-        drawing.text_before(LEFT as u32 - 6, (y as u32).saturating_sub(8), &short(tick));
-    }
-    for tick in across.ticks() {
-        let (x, _) = place((tick, f64::NAN));
-        drawing.line((x, BOTTOM), (x, BOTTOM + 5.0), 1, INK);
-        let text = short(tick);
-        drawing.text((x as u32).saturating_sub(letters(&text) / 2), BOTTOM as u32 + 8, &text);
-    }
-    drawing.line((LEFT, BOTTOM), (RIGHT, BOTTOM), 1, INK);
-    drawing.line((LEFT, TOP), (LEFT, BOTTOM), 1, INK);
-    drawing.text_before(RIGHT as u32, BOTTOM as u32 + 28, x.name);
-    drawing.text(16, 60, y.name);
-    let (mut own, mut others) = (OWN.iter().cycle(), OTHERS.iter().cycle());
-    let mut key = RIGHT as u32;
-    for one in series.iter().rev() {
-        key = key.saturating_sub(letters(&one.name) + 36);
-    }
-    for one in series {
+    let (mut own, mut others) = (OWN_LINES.iter().cycle(), OTHER_LINES.iter().cycle());
+    let marks = [Mark::Circle, Mark::Triangle, Mark::Square, Mark::Cross];
+    let key = |(one, mark): (&Series, &Mark)| {
         let color = *if one.ours { own.next() } else { others.next() }.unwrap_or(&INK);
-        drawing.shapes.push(Shape::Rectangle { x: key, y: 66, width: 16, height: 6, color });
-        drawing.text(key + 20, 60, &one.name);
-        key += letters(&one.name) + 36;
-        let drawn: Vec<_> =
-            one.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()).map(|at| place(*at)).collect();
-        for pair in drawn.windows(2) {
-            drawing.line(pair[0], pair[1], 2, color);
-        }
-        for (x, y) in drawn {
-            let (x, y) = (x as u32 - 3, y as u32 - 3);
-            drawing.shapes.push(Shape::Rectangle { x, y, width: 6, height: 6, color });
-        }
+        Key { name: one.name.clone(), color, mark: *mark }
+    };
+    let keys = series.iter().zip(marks.iter().cycle()).map(key).collect();
+    let content = Lines {
+        series: series.to_vec(),
+        words: [x.words(), y.words()],
+        across: Values::between(points().map(|point| point.0), x.scale),
+        up: Values::of(points().map(|point| point.1), y.scale),
+    };
+    Drawing { title: title.to_owned(), note: note.to_owned(), keys, content: Content::Lines(content) }
+}
+
+impl Lines {
+    pub(crate) fn height(&self) -> u32 {
+        HEIGHT
     }
-    drawing
+
+    pub(crate) fn draw(&self, area: &Area<'_>, keys: &[Key]) -> Result<(), Error> {
+        let mut chart = ChartBuilder::on(area)
+            .margin_left(MARGIN / 2)
+            .margin_right(2 * MARGIN)
+            .margin_top(MARGIN / 2)
+            .x_label_area_size(FOOT)
+            .y_label_area_size(LEFT)
+            .build_cartesian_2d(self.across.clone(), self.up.clone())?;
+        chart
+            .configure_mesh()
+            .x_labels(6)
+            .y_labels(5)
+            .x_desc(self.words[0].as_str())
+            .y_desc(self.words[1].as_str())
+            .axis_style(INK)
+            .bold_line_style(GRID)
+            .light_line_style(TRANSPARENT)
+            .label_style(letters(LETTERS, Side::Right))
+            .draw()?;
+        for (one, key) in self.series.iter().zip(keys) {
+            let drawn = || one.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
+            chart.draw_series(LineSeries::new(drawn(), key.color.stroke_width(3)))?;
+            // Beyond the field, too, so that marks at its edges are whole.
+            let (left, top) = area.get_base_pixel();
+            for point in drawn() {
+                let (x, y) = chart.backend_coord(&point);
+                draw_mark(area, key, x - left, y - top)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scale;
+    use crate::{Scale, WIDTH};
+
+    /// The places that lines go through, one list for each.
+    fn places(svg: &str) -> Vec<Vec<(f64, f64)>> {
+        let thick =
+            svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("stroke-width=\"3\""));
+        let points = thick.map(|line| line.split(" points=\"").nth(1).unwrap().split('"').next().unwrap());
+        let pair = |pair: &str| {
+            let (x, y) = pair.split_once(',').unwrap();
+            (x.parse().unwrap(), y.parse().unwrap())
+        };
+        points.map(|points| points.split_whitespace().map(pair).collect()).collect()
+    }
 
     #[test]
     fn higher_values_are_higher_and_nothing_lies_outside() {
@@ -87,17 +115,13 @@ mod tests {
             points: vec![(1.0, 10.0), (100.0, top), (64_000.0, f64::NAN)],
         };
         let drawing = lines("t", "n", axis("x"), axis("y"), &[one(true, 1_000.0), one(false, 100.0)]);
-        let tops: Vec<f64> = drawing
-            .shapes
-            .iter()
-            .filter_map(|shape| match shape {
-                Shape::Line { to, thick: 2, .. } => Some(to.1),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(tops.len(), 2);
-        assert!(tops[0] < tops[1] && tops[0] >= TOP && tops[1] <= BOTTOM, "{tops:?}");
-        assert!(drawing.svg().contains("<line") && drawing.png().is_ok());
+        let svg = drawing.svg().unwrap();
+        let lines_drawn = places(&svg);
+        assert_eq!(lines_drawn.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2], "{svg}");
+        assert!(lines_drawn[0][1].1 < lines_drawn[1][1].1, "{lines_drawn:?}");
+        let inside = |(x, y): &(f64, f64)| (0.0..f64::from(WIDTH)).contains(x) && (0.0..500.0).contains(y);
+        assert!(lines_drawn.iter().flatten().all(inside), "{lines_drawn:?}");
+        assert!(drawing.png().is_ok());
         assert!(lines("", "", axis("x"), axis("y"), &[]).png().is_ok());
     }
 }

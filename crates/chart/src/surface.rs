@@ -1,14 +1,17 @@
-//! Surfaces: heights over a grid, looked at from above and the side; several beside each other on one scale.
+//! Surfaces: heights over a grid, looked at from above and the side; several below each other on one scale.
 
-use crate::axis::{short, Range};
-use crate::{letters, Axis, Color, Drawing, Point, Scale, Shape, INK, PALE, WIDTH};
+use plotters::prelude::*;
 
-const TOP: f64 = 64.0;
-const PANEL: f64 = 380.0;
-/// The ways from one corner of the floor to its neighbours, and up.
-const ACROSS: Point = (0.52, 0.16);
-const AWAY: Point = (0.28, -0.17);
-const UP: f64 = 170.0;
+use crate::axis::Values;
+use crate::head::Area;
+use crate::style::{letters, Side, GRID, INK, LETTERS, MARGIN, PAPER};
+use crate::{Axis, Content, Drawing, Error};
+
+/// Pixels of one of them.
+const HEIGHT: u32 = 360;
+/// From where it is looked at, in radians.
+const YAW: f64 = 0.25;
+const PITCH: f64 = 0.5;
 
 /// One surface.
 #[derive(Clone, Debug)]
@@ -19,142 +22,135 @@ pub struct Sheet {
     pub heights: Vec<Vec<f64>>,
 }
 
-/// Surfaces over the same grid: `x` runs to the right and to the viewer, `y` away from him, `z` up.
-///
-/// Values of `xs` and `ys` ascend; the grid's steps are equally wide whatever they are.
-pub fn surfaces(
-    title: &str,
-    note: &str,
-    (x, xs): (Axis<'_>, &[f64]),
-    (y, ys): (Axis<'_>, &[f64]),
-    z: Axis<'_>,
-    sheets: &[Sheet],
-) -> Drawing {
-    let count = sheets.len().max(1) as u32;
-    let panel = (f64::from(WIDTH) / f64::from(count)).min(2.0 * PANEL);
-    // Left of it are heights, right of it values of `y`.
-    let size = panel - 100.0;
-    let height = TOP + 20.0 + UP + (ACROSS.1 - AWAY.1) * size + 46.0;
-    let mut drawing = Drawing::new(height as u32, title, note);
-    let all = || sheets.iter().flat_map(|sheet| sheet.heights.iter().flatten().copied());
-    let range = Range::of(all(), z.scale).widened();
-    for (number, sheet) in sheets.iter().enumerate() {
-        let left = panel * number as f64 + 56.0;
-        let base = TOP + 20.0 + UP + -AWAY.1 * size;
-        let place = |u: f64, v: f64, w: f64| {
-            (
-                left + (u * ACROSS.0 + v * AWAY.0) * size / (ACROSS.0 + AWAY.0),
-                base + (u * ACROSS.1 + v * AWAY.1) * size - w * UP,
-            )
-        };
-        drawing.text((panel * number as f64) as u32 + 16, TOP as u32 - 12, &sheet.name);
-        // The floor and the wall behind it.
-        for tick in range.ticks() {
-            let w = range.part(tick);
-            drawing.line(place(0.0, 1.0, w), place(1.0, 1.0, w), 1, PALE);
-            drawing.line(place(0.0, 0.0, w), place(0.0, 1.0, w), 1, PALE);
-            let (x, y) = place(0.0, 0.0, w);
-            drawing.text_before(x as u32 - 4, y as u32 - 8, &short(tick));
+/// One axis of the grid: its values ascend.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid<'a> {
+    /// What is there.
+    pub axis: Axis<'a>,
+    /// The values that heights are known at.
+    pub values: &'a [f64],
+}
+
+/// What is drawn below the head.
+#[derive(Clone, Debug)]
+pub(crate) struct Surfaces {
+    sheets: Vec<Sheet>,
+    /// Of the grid.
+    across: Vec<f64>,
+    front: Vec<f64>,
+    /// The axes: across, up, to the front.
+    values: [Values; 3],
+}
+
+/// Surfaces over the same grid: `x` runs across, `y` to the front, `z` up.
+pub fn surfaces(title: &str, note: &str, x: Grid<'_>, y: Grid<'_>, z: Axis<'_>, sheets: &[Sheet]) -> Drawing {
+    let heights = sheets.iter().flat_map(|sheet| sheet.heights.iter().flatten().copied());
+    let content = Surfaces {
+        sheets: sheets.to_vec(),
+        across: x.values.to_vec(),
+        front: y.values.to_vec(),
+        values: [
+            Values::between(x.values.iter().copied(), x.axis.scale),
+            Values::of(heights, z.scale),
+            Values::between(y.values.iter().copied(), y.axis.scale),
+        ],
+    };
+    let axes =
+        format!("to the right: {}; to the front: {}; up: {}", x.axis.words(), y.axis.words(), z.words());
+    let note = if note.is_empty() { axes } else { format!("{note}; {axes}") };
+    Drawing { title: title.to_owned(), note, keys: Vec::new(), content: Content::Surfaces(content) }
+}
+
+impl Surfaces {
+    pub(crate) fn height(&self) -> u32 {
+        HEIGHT * self.sheets.len().max(1) as u32
+    }
+
+    pub(crate) fn draw(&self, area: &Area<'_>) -> Result<(), Error> {
+        let panels = area.split_evenly((self.sheets.len().max(1), 1));
+        for (sheet, panel) in self.sheets.iter().zip(&panels) {
+            panel.draw_text(&sheet.name, &letters(LETTERS, Side::Below), (MARGIN as i32, 0))?;
+            self.draw_sheet(panel, sheet)?;
         }
-        drawing.line(place(0.0, 0.0, 0.0), place(0.0, 0.0, 1.0), 1, INK);
-        drawing.line(place(0.0, 0.0, 0.0), place(1.0, 0.0, 0.0), 1, INK);
-        drawing.line(place(1.0, 0.0, 0.0), place(1.0, 1.0, 0.0), 1, INK);
-        let at = |index: usize, count: usize| index as f64 / count.saturating_sub(1).max(1) as f64;
-        for index in marked(xs.len()) {
-            let (x, y) = place(at(index, xs.len()), 0.0, 0.0);
-            let text = short(xs[index]);
-            drawing.text((x as u32).saturating_sub(letters(&text)), y as u32 + 6, &text);
-        }
-        for index in marked(ys.len()) {
-            let (x, y) = place(1.0, at(index, ys.len()), 0.0);
-            drawing.text(x as u32 + 5, y as u32, &short(ys[index]));
-        }
-        let (_, low) = place(1.0, 0.0, 0.0);
-        drawing.text(left as u32, low as u32 + 26, x.name);
-        drawing.text_before((panel * (number + 1) as f64) as u32 - 4, low as u32 + 8, y.name);
-        let value = |i: usize, j: usize| sheet.heights.get(i).and_then(|row| row.get(j)).copied();
+        Ok(())
+    }
+
+    fn draw_sheet(&self, panel: &Area<'_>, sheet: &Sheet) -> Result<(), Error> {
+        let [across, up, front] = &self.values;
+        let mut chart = ChartBuilder::on(panel).margin(MARGIN).margin_bottom(3 * MARGIN).build_cartesian_3d(
+            across.clone(),
+            up.clone(),
+            front.clone(),
+        )?;
+        chart.with_projection(|mut view| {
+            (view.yaw, view.pitch, view.scale) = (YAW, PITCH, 0.9);
+            view.into_matrix()
+        });
+        chart
+            .configure_axes()
+            .x_labels(5)
+            .z_labels(5)
+            .axis_panel_style(PAPER)
+            .bold_grid_style(GRID)
+            .light_grid_style(TRANSPARENT)
+            .label_style(letters(LETTERS, Side::Right))
+            .draw()?;
+        let value =
+            |i: usize, j: usize| sheet.heights.get(i)?.get(j).copied().filter(|value| value.is_finite());
         // From far to near, so that what is near covers what is far.
-        for j in (1..ys.len()).rev() {
-            for i in 1..xs.len() {
-                let corner = |i: usize, j: usize| {
-                    let w = range.part(value(i, j)?);
-                    Some((place(at(i, xs.len()), at(j, ys.len()), w), w))
-                };
-                let corners = [(i - 1, j - 1), (i, j - 1), (i, j), (i - 1, j)].map(|(i, j)| corner(i, j));
-                let [Some(a), Some(b), Some(c), Some(d)] = corners else { continue };
-                let color = shade((a.1 + b.1 + c.1 + d.1) / 4.0);
-                let edge = color.map(|part| (f64::from(part) * 0.75) as u8);
-                drawing.shapes.push(Shape::Face { corners: [a.0, b.0, c.0, d.0], color, edge });
+        for j in 1..self.front.len() {
+            for i in 1..self.across.len() {
+                let corner = |i: usize, j: usize| Some((self.across[i], value(i, j)?, self.front[j]));
+                let corners: Option<Vec<_>> = [(i - 1, j - 1), (i, j - 1), (i, j), (i - 1, j)]
+                    .iter()
+                    .map(|(i, j)| corner(*i, *j))
+                    .collect();
+                let Some(mut corners) = corners else { continue };
+                let part = corners.iter().map(|corner| up.part(corner.1)).sum::<f64>() / 4.0;
+                let color = ViridisRGB.get_color(part as f32);
+                chart.draw_series([Polygon::new(corners.clone(), color.filled())])?;
+                corners.push(corners[0]);
+                chart.draw_series([PathElement::new(corners, INK.mix(0.4))])?;
             }
         }
+        Ok(())
     }
-    let unit = if z.scale == Scale::Logarithmic { ", logarithmic" } else { "" };
-    drawing.text_before(WIDTH - 8, 28, &format!("up: {}{unit}", z.name));
-    drawing
-}
-
-/// Some of so many, the first and the last among them.
-fn marked(count: usize) -> Vec<usize> {
-    let last = count.saturating_sub(1);
-    let step = last.div_ceil(4).max(1);
-    let mut marked: Vec<usize> = (0..count).step_by(step).filter(|index| last - index > step / 2).collect();
-    if count > 0 {
-        marked.push(last);
-    }
-    marked
-}
-
-/// From blue over yellow to red.
-fn shade(part: f64) -> Color {
-    const STOPS: [[f64; 3]; 4] =
-        [[47.0, 111.0, 159.0], [120.0, 190.0, 160.0], [245.0, 215.0, 110.0], [200.0, 60.0, 45.0]];
-    let place = part.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64;
-    let below = (place as usize).min(STOPS.len() - 2);
-    let mut color = [0; 3];
-    for (at, color) in color.iter_mut().enumerate() {
-        *color =
-            (STOPS[below][at] + (STOPS[below + 1][at] - STOPS[below][at]) * (place - below as f64)) as u8;
-    }
-    color
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Scale, WIDTH};
 
     #[test]
     fn a_surface_has_a_face_for_each_field_of_its_grid() {
-        let axis = |name| Axis { name, scale: Scale::Logarithmic };
+        let axis = |name, scale| Axis { name, scale };
         let sheet = |top: f64| Sheet {
             name: "side".into(),
             heights: (0..4).map(|x| (0..3).map(|y| 1.0 + top * f64::from(x * y)).collect()).collect(),
         };
-        let (xs, ys) = ([1.0, 10.0, 100.0, 1_000.0], [0.0, 50.0, 100.0]);
-        let sheets = [sheet(10.0), sheet(1_000.0)];
-        let drawing = surfaces("t", "n", (axis("x"), &xs), (axis("y"), &ys), axis("z"), &sheets);
-        let faces: Vec<_> = drawing
-            .shapes
-            .iter()
-            .filter_map(|shape| match shape {
-                Shape::Face { corners, .. } => Some(*corners),
-                _ => None,
-            })
-            .collect();
+        let x = Grid { axis: axis("x", Scale::Logarithmic), values: &[1.0, 10.0, 100.0, 1_000.0] };
+        let y = Grid { axis: axis("y", Scale::Linear), values: &[0.0, 50.0, 100.0] };
+        let z = axis("z", Scale::Logarithmic);
+        let svg = surfaces("t", "n", x, y, z, &[sheet(10.0), sheet(1_000.0)]).svg().unwrap();
+        let faces: Vec<&str> =
+            svg.lines().filter(|line| line.starts_with("<polygon") && !line.contains("#FFFFFF")).collect();
         assert_eq!(faces.len(), 2 * 3 * 2);
-        let inside = |(x, y): &Point| {
-            (0.0..f64::from(WIDTH)).contains(x) && *y >= TOP && *y < f64::from(drawing.height)
-        };
-        assert!(faces.iter().flatten().all(inside), "{faces:?}");
-        assert!(drawing.svg().contains("<polygon") && drawing.png().is_ok());
+        for face in faces {
+            let points = face.split(" points=\"").nth(1).unwrap().split('"').next().unwrap();
+            for pair in points.split_whitespace() {
+                let (x, y) = pair.split_once(',').unwrap();
+                let (x, y): (f64, f64) = (x.parse().unwrap(), y.parse().unwrap());
+                assert!(
+                    (0.0..f64::from(WIDTH)).contains(&x) && (0.0..2.5 * f64::from(HEIGHT)).contains(&y),
+                    "{face}"
+                );
+            }
+        }
         // A grid that is not full, and none at all.
         let ragged = Sheet { name: String::new(), heights: vec![vec![1.0]] };
-        assert!(surfaces("", "", (axis("x"), &xs), (axis("y"), &ys), axis("z"), &[ragged]).png().is_ok());
-        assert!(surfaces("", "", (axis("x"), &[]), (axis("y"), &[]), axis("z"), &[]).png().is_ok());
-    }
-
-    #[test]
-    fn marks_begin_and_end_where_the_axis_does() {
-        assert_eq!(marked(15), [0, 4, 8, 14]);
-        assert_eq!((marked(0), marked(1), marked(2)), (vec![], vec![0], vec![0, 1]));
+        assert!(surfaces("", "", x, y, z, &[ragged]).png().is_ok());
+        let none = |grid: Grid<'static>| Grid { values: &[], ..grid };
+        assert!(surfaces("", "", none(x), none(y), z, &[]).png().is_ok());
     }
 }
