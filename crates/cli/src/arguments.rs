@@ -1,15 +1,17 @@
-//! What the program can be told, and its help.
+//! The program's commands and options, as clap reads them, and so its help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::dom::DomCommand;
 use crate::exchange::{DumpOptions, LoadOptions};
+use crate::graph::GraphCommand;
 use crate::import::ImportOptions;
 use crate::inspect::StatOptions;
+use crate::maintenance::{BackupOptions, CompactOptions, SalvageOptions};
 use crate::serve::ServeOptions;
-use crate::upkeep::{BackupOptions, CompactOptions, SalvageOptions};
 
 /// Runs Lua on an ordered tree of nodes, ^name(subscript, ...), in a file that processes share
 ///
@@ -28,6 +30,9 @@ pub(crate) struct Arguments {
     /// The database: else $PERILUNE_DB, else ~/.local/share/perilune/default.db
     #[arg(long, value_name = "PATH", global = true, value_hint = ValueHint::FilePath)]
     pub(crate) db: Option<PathBuf>,
+    /// Opens databases for reading only, which needs no permission to write them
+    #[arg(long, global = true)]
+    pub(crate) read_only: bool,
     /// Runs CODE; the arguments after it are its `...`
     #[arg(short = 'e', value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) execute: Option<String>,
@@ -116,8 +121,22 @@ pub(crate) enum Command {
     ///
     /// Several may serve one database, and share a port.
     Serve(ServeOptions),
+    /// Runs statements of SQL on tables of the database, or is a shell for them
+    ///
+    /// Without -c it reads the standard input. Rows are shown as --mode says: table, list, line, csv, json.
+    Sql(SqlOptions),
     /// Imports a dump of Redis (dump.rdb): every key, in place of what the database has at it
     ImportRdb(ImportOptions),
+    /// Keeps documents of XML in the tree: imports, exports and searches them
+    Dom {
+        #[command(subcommand)]
+        what: DomCommand,
+    },
+    /// Keeps graphs in the tree: imports, exports, draws, counts, checks and walks them
+    Graph {
+        #[command(subcommand)]
+        what: GraphCommand,
+    },
     /// Shows the versions of Perilune and of the embedded Lua
     Version,
     /// Prints a script that makes a shell complete this program's commands and options
@@ -138,17 +157,37 @@ pub(crate) enum Command {
     Script(Vec<OsString>),
 }
 
+impl Command {
+    /// The name of a command that writes the database whatever it is told.
+    pub(crate) fn writes(&self) -> Option<&'static str> {
+        match self {
+            Command::Bench { .. } => Some("bench"),
+            Command::Load(_) => Some("load"),
+            Command::Checkpoint { .. } => Some("checkpoint"),
+            Command::Keep { .. } => Some("keep"),
+            Command::Compact(_) => Some("compact"),
+            Command::Serve(_) => Some("serve"),
+            Command::ImportRdb(_) => Some("import-rdb"),
+            Command::Dom { what: DomCommand::Import { .. } } => Some("dom import"),
+            Command::Graph { what: GraphCommand::Create { .. } } => Some("graph create"),
+            Command::Graph { what: GraphCommand::Import(_) } => Some("graph import"),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Benchmark {
     /// The 3n+1 problem by processes that share one database
     Collatz(CollatzOptions),
     /// One of the processes
-    #[command(hide = true)]
+    // Not like the name of its benchmark, or it would be suggested to who mistypes that.
+    #[command(hide = true, name = "worker-of-3n1")]
     CollatzWorker { db: PathBuf, durability: String, id: u32 },
     /// Nodes, walks, trees and strings in Lua, beside what was published of lua-yottadb
     Lua(LuaOptions),
     /// The process that runs them
-    #[command(hide = true)]
+    #[command(hide = true, name = "worker-of-lua")]
     LuaWorker { db: PathBuf },
 }
 
@@ -215,6 +254,12 @@ mod tests {
     }
 
     #[test]
+    fn who_mistypes_a_benchmark_is_told_its_name() {
+        let text = Arguments::try_parse_from(["perilune", "bench", "colatz"]).unwrap_err().to_string();
+        assert!(text.contains("collatz") && !text.contains("worker"), "{text}");
+    }
+
+    #[test]
     fn what_follows_a_script_is_its_own() {
         let parsed =
             Arguments::try_parse_from(["perilune", "--db", "a", "run", "x.lua", "--db", "b"]).unwrap();
@@ -226,4 +271,21 @@ mod tests {
         let parsed = Arguments::try_parse_from(["perilune", "run", "--db", "a", "-"]).unwrap();
         assert_eq!(parsed.db, Some(PathBuf::from("a")));
     }
+}
+
+/// What `perilune sql` can be told.
+#[derive(Args, Debug)]
+pub(crate) struct SqlOptions {
+    /// The database, instead of --db
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) path: Option<PathBuf>,
+    /// Runs these statements, and ends
+    #[arg(short = 'c', long = "command", value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) command: Option<String>,
+    /// Keeps the functions of a file in Lua first, for statements of all; may be given several times
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) functions: Vec<PathBuf>,
+    /// How rows are shown
+    #[arg(long, value_name = "MODE", value_parser = ["table", "list", "line", "csv", "json"])]
+    pub(crate) mode: Option<String>,
 }

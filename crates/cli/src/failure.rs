@@ -1,4 +1,5 @@
-//! Why the program ends with another code than 0.
+//! Why a command failed: a text for the user, and the exit code (1 found something wrong, 2 wrong use, 3
+//! environment).
 
 use std::process::ExitCode;
 use std::{fmt, io};
@@ -67,13 +68,19 @@ impl From<perilune::Error> for Failure {
             | ErrorCode::NotADatabase
             | ErrorCode::NoSpace
             | ErrorCode::Io
+            | ErrorCode::Unavailable
             | ErrorCode::ReadOnly
             | ErrorCode::NotDurable
             | ErrorCode::WritesStopped => Kind::Environment,
             _ => Kind::Found,
         };
-        Failure { kind, message: error.to_string() }
+        Failure { kind, message: ours(error.to_string()) }
     }
+}
+
+/// With the option of the program beside that of the library.
+fn ours(text: String) -> String {
+    text.replace("open it with read_only=true", "open it with --read-only (read_only=true)")
 }
 
 /// Without our name, which is put before it anyway, and the frames below the script, which are ours.
@@ -85,8 +92,16 @@ fn readable(text: &str) -> String {
 
 impl From<HostError> for Failure {
     fn from(error: HostError) -> Failure {
-        let outside =
-            ["CANNOT_OPEN", "NOT_A_DATABASE", "NO_SPACE", "IO", "READ_ONLY", "WRITES_STOPPED", "NOT_DURABLE"];
+        let outside = [
+            "CANNOT_OPEN",
+            "UNAVAILABLE",
+            "NOT_A_DATABASE",
+            "NO_SPACE",
+            "IO",
+            "READ_ONLY",
+            "WRITES_STOPPED",
+            "NOT_DURABLE",
+        ];
         let kind = match &error {
             HostError::Unreadable { .. } => Kind::Environment,
             HostError::Raised { code: Some(code), .. } if outside.contains(&code.as_str()) => {
@@ -94,6 +109,6 @@ impl From<HostError> for Failure {
             }
             _ => Kind::Found,
         };
-        Failure { kind, message: readable(&error.to_string()) }
+        Failure { kind, message: ours(readable(&error.to_string())) }
     }
 }

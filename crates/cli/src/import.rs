@@ -1,4 +1,4 @@
-//! `import-rdb`: a dump of Redis becomes keys that `serve` serves.
+//! `import-rdb`: reads a dump of Redis (dump.rdb) into a database, whose keys `serve` then serves.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use perilune::Database;
-use perilune_server::{import_rdb, ImportError, Streams};
+use perilune_redis::{import_rdb, ImportError, Streams};
 
 use crate::exchange::Progress;
 use crate::failure::{doing, environment, found, Failure, Result};
+use crate::which_database;
 
 /// Bytes read from the file at a time.
 const READ_BYTES: usize = 1 << 18;
@@ -17,12 +18,9 @@ const READ_BYTES: usize = 1 << 18;
 /// What to import.
 #[derive(Args, Debug)]
 pub(crate) struct ImportOptions {
-    /// The dump that Redis has written, as dump.rdb
-    #[arg(value_hint = ValueHint::FilePath)]
-    file: PathBuf,
-    /// The database, instead of --db; made if it is missing
-    #[arg(value_hint = ValueHint::FilePath)]
-    path: Option<PathBuf>,
+    /// The database, instead of --db, made if it is missing; then the dump that Redis has written, as dump.rdb
+    #[arg(value_names = ["DB", "FILE"], num_args = 1..=2, required = true, value_hint = ValueHint::FilePath)]
+    words: Vec<PathBuf>,
     /// Leave streams out and count them, instead of ending at the first
     #[arg(long)]
     without_streams: bool,
@@ -39,14 +37,19 @@ impl From<ImportError> for Failure {
 }
 
 /// Imports the file.
-pub(crate) fn run(options: &ImportOptions, default: Option<&Path>) -> Result<()> {
-    let name = options.file.display().to_string();
-    let file = File::open(&options.file).map_err(doing(format!("read {name}")))?;
+pub(crate) fn run(options: &ImportOptions, flag: Option<&Path>) -> Result<()> {
+    let (path, dump) = match which_database::first(&options.words, flag, 1)? {
+        (path, [dump]) => (path, dump.as_path()),
+        // A word alone is the dump, for the default database.
+        (path, _) => (flag, path.unwrap_or(Path::new(""))),
+    };
+    let name = dump.display().to_string();
+    let file = File::open(dump).map_err(doing(format!("read {name}")))?;
     let metadata = file.metadata().map_err(doing(format!("read {name}")))?;
     if metadata.is_dir() {
         return Err(environment(format!("cannot read {name}: it is a directory")));
     }
-    let database = match options.path.as_deref().or(default) {
+    let database = match path {
         Some(path) => Database::open(path)?,
         None => Database::open_default()?,
     };

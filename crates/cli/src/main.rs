@@ -12,17 +12,22 @@ mod failure;
 mod arguments;
 mod chart;
 mod collatz;
+mod dom;
 mod exchange;
+mod graph;
 mod import;
 mod inspect;
 mod keep;
+mod maintenance;
 mod manual;
-mod other_lua;
+mod module_paths;
 mod repl;
 mod scratch;
 mod script;
 mod serve;
-mod upkeep;
+mod sql;
+mod typed;
+mod which_database;
 mod workloads;
 
 use std::env;
@@ -53,9 +58,19 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<()> {
-    if let Some(path) = &arguments.db {
+    let db = arguments.db.as_deref();
+    if let Some(path) = db {
         // The default database of this process and of those that it starts.
         env::set_var("PERILUNE_DB", path);
+    }
+    if arguments.read_only {
+        if let Some(name) = arguments.command.as_ref().and_then(Command::writes) {
+            return Err(failure::wrong_use(format!(
+                "`{name}` writes: --read-only is for commands that read"
+            )));
+        }
+        // For this process and those that it starts.
+        env::set_var("PERILUNE_READ_ONLY", "1");
     }
     if let Some(code) = &arguments.execute {
         return match arguments.command {
@@ -68,29 +83,36 @@ fn run(arguments: Arguments) -> Result<()> {
         None | Some(Command::Repl) => repl::run(),
         Some(Command::Run { words }) => script::run_first(&words),
         Some(Command::Script(words)) => script::run_named(&words),
-        Some(Command::Bench { what: Benchmark::Collatz(options) }) => {
-            collatz::run(&options, arguments.db.as_deref())
-        }
+        Some(Command::Bench { what: Benchmark::Collatz(options) }) => collatz::run(&options, db),
         Some(Command::Bench { what: Benchmark::CollatzWorker { db, durability, id } }) => {
             collatz::work(&db, &durability, id)
         }
         Some(Command::Bench { what: Benchmark::Lua(options) }) => workloads::run(&options),
         Some(Command::Bench { what: Benchmark::LuaWorker { db } }) => workloads::work(&db),
-        Some(Command::Check { path, json }) => inspect::check(path.as_deref(), json),
-        Some(Command::Stat(options)) => inspect::stat(&options),
-        Some(Command::Locks { path, json }) => inspect::locks(path.as_deref(), json),
-        Some(Command::Processes { path, json }) => inspect::processes(path.as_deref(), json),
-        Some(Command::Dump(options)) => exchange::dump(&options),
-        Some(Command::Load(options)) => exchange::load(&options),
-        Some(Command::Checkpoint { path, accept_lost_commits }) => {
-            inspect::checkpoint(path.as_deref(), accept_lost_commits)
+        Some(Command::Check { path, json }) => {
+            inspect::check(which_database::only(path.as_deref(), db)?, json)
         }
-        Some(Command::Keep { path }) => keep::keep(path.as_deref()),
-        Some(Command::Backup(options)) => upkeep::backup(&options),
-        Some(Command::Compact(options)) => upkeep::compact(&options),
-        Some(Command::Salvage(options)) => upkeep::salvage(&options),
-        Some(Command::Serve(options)) => serve::run(&options, arguments.db.as_deref()),
-        Some(Command::ImportRdb(options)) => import::run(&options, arguments.db.as_deref()),
+        Some(Command::Stat(options)) => inspect::stat(&options, db),
+        Some(Command::Locks { path, json }) => {
+            inspect::locks(which_database::only(path.as_deref(), db)?, json)
+        }
+        Some(Command::Processes { path, json }) => {
+            inspect::processes(which_database::only(path.as_deref(), db)?, json)
+        }
+        Some(Command::Dump(options)) => exchange::dump(&options, db),
+        Some(Command::Load(options)) => exchange::load(&options, db),
+        Some(Command::Checkpoint { path, accept_lost_commits }) => {
+            inspect::checkpoint(which_database::only(path.as_deref(), db)?, accept_lost_commits)
+        }
+        Some(Command::Keep { path }) => keep::keep(which_database::only(path.as_deref(), db)?),
+        Some(Command::Backup(options)) => maintenance::backup(&options, db),
+        Some(Command::Compact(options)) => maintenance::compact(&options, db),
+        Some(Command::Salvage(options)) => maintenance::salvage(&options, db),
+        Some(Command::Serve(options)) => serve::run(&options, db),
+        Some(Command::Sql(options)) => sql::run(&options, db),
+        Some(Command::ImportRdb(options)) => import::run(&options, db),
+        Some(Command::Dom { what }) => dom::run(&what, db),
+        Some(Command::Graph { what }) => graph::run(&what, db),
         Some(Command::Version) => inspect::version(),
         Some(Command::Completions { shell }) => manual::completions(&shell),
         Some(Command::Manual { directory }) => manual::write(&directory),

@@ -34,6 +34,7 @@ const SECTIONS: &[Section] = &[
             ("PERILUNE_DB", "The database, if there is no --db."),
             ("XDG_DATA_HOME", "Holds perilune/default.db; else ~/.local/share does."),
             ("XDG_STATE_HOME", "Holds perilune/history, the lines of sessions; else ~/.local/state does."),
+            ("PERILUNE_READ_ONLY", "1: databases are opened for reading only, as by --read-only."),
             (
                 "PERILUNE_DURABILITY",
                 "What commits wait for where nothing says otherwise: none, periodic or fsync.",

@@ -1,14 +1,16 @@
-//! `run`, `-e`, and a script named in place of a command.
+//! Runs Lua for `run FILE`, `-e CODE`, and `perilune FILE`; a word that is neither a file nor a command is answered
+//! with the command that it resembles.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
+use perilune::Database;
 use perilune_luahost::Host;
 
 use crate::arguments::Arguments;
-use crate::failure::{wrong_use, Failure, Result};
+use crate::failure::{wrong_use, Failure, Kind, Result};
 
 /// Runs the script `file`, `-` being the standard input.
 pub(crate) fn run(file: &Path, arguments: &[OsString]) -> Result<()> {
@@ -36,8 +38,19 @@ pub(crate) fn run_first(words: &[OsString]) -> Result<()> {
 pub(crate) fn run_named(words: &[OsString]) -> Result<()> {
     match words.first() {
         Some(word) if !is_script(Path::new(word)) => Err(unknown(&word.to_string_lossy())),
-        _ => run_first(words),
+        Some(word) => run_first(words).map_err(|failure| may_be_a_database(failure, Path::new(word))),
+        None => run_first(words),
     }
+}
+
+/// Why a script failed; if it is no script but a database, how that is opened.
+fn may_be_a_database(failure: Failure, file: &Path) -> Failure {
+    let is_data = failure.kind == Kind::Found && file.is_file();
+    if !is_data || Database::options().create(false).read_only(true).open(file).is_err() {
+        return failure;
+    }
+    let file = file.display();
+    wrong_use(format!("{file} is a database: `perilune --db {file}` opens a session with it"))
 }
 
 /// `-`, or what can be read: a file, but also a pipe, as in `perilune <(generate)`.

@@ -1,6 +1,7 @@
 //! `serve`: the database for clients of Redis.
 //!
-//! The options are the server's table of settings: each has a flag, and a line in `perilune.conf`.
+//! The options are not written here: each setting of the server (`perilune_redis::SETTINGS`) has a flag and a line
+//! in `perilune.conf` of the same name. SIGHUP opens the log file anew; SIGTERM and SIGINT end the server.
 
 use std::io::Write as _;
 use std::os::linux::net::SocketAddrExt;
@@ -9,13 +10,16 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
-use perilune::Database;
-use perilune_server::files::replace;
-use perilune_server::{FileError, Kind, Name, Running, SettingError, Settings, StartError, SETTINGS};
+use perilune::{Database, ErrorCode};
+use perilune_redis::files::replace;
+use perilune_redis::{
+    why_in_vain, FileError, Kind, Name, Running, SettingError, Settings, StartError, SETTINGS,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{doing, environment, wrong_use, Failure, Result};
+use crate::which_database;
 
 /// How to serve, before anything is checked.
 #[derive(Debug)]
@@ -40,7 +44,7 @@ impl Args for ServeOptions {
             |command, setting| {
                 let mut flag = Arg::new(setting.name)
                     .long(setting.name)
-                    .value_name(value_name(setting.kind))
+                    .value_name(setting.kind.placeholder())
                     .allow_hyphen_values(true)
                     .help(match setting.default {
                         "" => setting.summary.to_owned(),
@@ -59,23 +63,6 @@ impl Args for ServeOptions {
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
-    }
-}
-
-fn value_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Yes => "yes|no",
-        Kind::Integer { .. } => "N",
-        Kind::Bytes { .. } => "BYTES",
-        Kind::Share => "BYTES|PERCENT%",
-        Kind::Octal => "MODE",
-        Kind::Port => "N|any",
-        Kind::Choice(_) => "WORD",
-        Kind::Text => "TEXT",
-        Kind::Words => "WORD",
-        Kind::Events => "LETTERS",
-        Kind::Percentiles => "PERCENTILES",
-        Kind::Limits => "LIMITS",
     }
 }
 
@@ -106,7 +93,10 @@ impl ServeOptions {
         for path in &self.files {
             let place =
                 if path.extension().is_some_and(|end| end == "conf") { &mut file } else { &mut database };
-            if place.replace(path).is_some() {
+            if let Some(before) = place.replace(path) {
+                // In either order.
+                is_no_port(path)?;
+                is_no_port(before)?;
                 return Err(wrong_use("at most one file of settings (*.conf) and one database".to_owned()));
             }
         }
@@ -196,13 +186,42 @@ impl Drop for PidFile {
     }
 }
 
+/// What is no database may be a file of settings whose name does not say so.
+fn may_be_settings(error: perilune::Error, path: &Path) -> Failure {
+    let is_other = error.code() == ErrorCode::NotADatabase;
+    let mut failure = Failure::from(error);
+    if is_other {
+        let hint =
+            format!("; as a file of settings its name has to end in .conf, as {}.conf", path.display());
+        failure.message.push_str(&hint);
+    }
+    failure
+}
+
+/// Refuses a number in place of a database that is not there.
+fn is_no_port(word: &Path) -> Result<()> {
+    let port = word.to_str().and_then(|text| text.parse::<u16>().ok());
+    match port {
+        Some(port) if !word.exists() => Err(wrong_use(format!(
+            "{port} is no database: a port is given by --port {port}; to make a database of that name: ./{port}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Serves until a signal or SHUTDOWN ends it; SIGHUP opens the log anew.
 pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
-    let (settings, named) = options.settings()?;
-    if !settings.passed_over.is_empty() {
-        say(format_args!("passed over, since here they mean nothing: {}", settings.passed_over.join(", ")));
+    let (settings, word) = options.settings()?;
+    let word = word.map(PathBuf::as_path);
+    let named = which_database::only(word, flag)?;
+    if let Some(word) = word {
+        is_no_port(word)?;
     }
-    let named = enter(&settings, named.map(PathBuf::as_path).or(flag))?;
+    for name in &settings.passed_over {
+        let why = why_in_vain(name).unwrap_or("it means nothing here");
+        say(format_args!("passed over: {name}: {why}"));
+    }
+    let named = enter(&settings, named)?;
     // Before there are threads, so that a signal meets nobody who knows nothing of it.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(doing("listen to signals"))?;
     let mut open = Database::options();
@@ -210,13 +229,16 @@ pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
         open = open.durability(durability);
     }
     let database = match named {
-        Some(path) => open.open(path)?,
+        Some(path) => open.open(&path).map_err(|error| may_be_settings(error, &path))?,
         None => Database::open_default_with(&open)?,
     };
     let socket = settings.unix_socket.clone();
     let pid_file = settings.path(Name::PidFile);
     let running = Running::start(&database, settings)?;
-    let _pid_file = pid_file.map(PidFile::write).transpose()?;
+    // As Redis: it serves without one.
+    let _pid_file = pid_file.and_then(|path| {
+        PidFile::write(path).inspect_err(|failure| say(format_args!("{failure}: serving without it"))).ok()
+    });
     let stopper = running.stopper();
     for address in running.addresses() {
         say(format_args!("{} is served at {address}", database.path().display()));
@@ -241,6 +263,7 @@ pub(crate) fn run(options: &ServeOptions, flag: Option<&Path>) -> Result<()> {
     });
     tell_systemd("READY=1");
     running.wait();
+    say(format_args!("{} is served no longer", database.path().display()));
     handle.close();
     // It has nothing left to wait for.
     let _ = listener.join();

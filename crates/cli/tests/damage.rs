@@ -68,6 +68,26 @@ fn damage_of_a_closed_database_is_never_answered_nor_blessed() {
     }
 }
 
+/// `stat` said only that the database is damaged.
+#[test]
+fn stat_shows_what_can_be_read() {
+    let place = Place::new();
+    let lines = |name: &str| (0..4000).map(|at| format!("^{name}({at})=\"some text\"\n")).collect::<String>();
+    place.file("all.txt", &format!("{}{}^b(2000)=\"to be damaged\"\n{}", lines("a"), lines("b"), lines("c")));
+    assert_eq!(place.run(&["load", "t.db", "all.txt"]).0, GOOD);
+    replace(&place.path().join("t.db"), b"to be damaged", b"is damaged!!!");
+    let (code, out, err) = place.run(&["stat", "t.db"]);
+    assert!(code == 1 && err.contains("perilune salvage"), "{code} {err}");
+    let has = |name: &str, what: &str| {
+        let mut line = out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        line.any(|words| words.starts_with(&[name, what]))
+    };
+    assert!(has("^a", "4000") && has("^b", "damaged") && has("file_bytes", "2097152"), "{out}");
+    let (code, out, _) = place.run(&["stat", "t.db", "--json"]);
+    assert!(code == 1 && out.contains("\"damaged\":true") && out.contains("\"file_bytes\""), "{out}");
+    assert_eq!(place.run(&["stat", "t.db", "--quick"]).0, GOOD);
+}
+
 #[test]
 fn a_damaged_copy_of_meta_is_told_by_check() {
     let place = Place::new();

@@ -21,6 +21,7 @@ fn expected(name: &str) -> &'static str {
         "fork.lua" => "workers\t3\trequests\t100\n",
         "job_queue.lua" => "left\t0\t0\n",
         "leaderboard.lua" => "player0 550, player9 540, player8 530\n",
+        "order.lua" => "rolled back\n0\t0\tnone\ncommitted\n1\t1\t2\n7\tpaper\n",
         "sessions.lua" => "expired\t2\n",
         "tour.lua" => "older\t38\n",
         _ => panic!("{name} is new: say here what it prints, and describe it in examples/README.md"),
@@ -49,9 +50,11 @@ fn every_example_runs_and_cleans_up() {
         assert_eq!((code, err.as_str()), (0, ""), "{name}: {out}");
         assert!(out.contains(expected(&name)), "{name}: {out}");
         if place.path().join("t.db").exists() {
-            let left = "for name in require('perilune').use():names() do print(name) end";
+            // The number of a schema, which every process compares, is never taken back.
+            let left =
+                "for name in require('perilune').use():names() do if name ~= '^sql' then print(name) end end";
             assert_eq!(place.run(&["--db", "t.db", "-e", left]).1, "", "{name} left something");
         }
     }
-    assert_eq!(count, 9, "every kind of example is there");
+    assert_eq!(count, 10, "every kind of example is there");
 }

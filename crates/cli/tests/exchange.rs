@@ -5,7 +5,8 @@ mod program;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,9 @@ fn every_format_tells_the_same() {
     assert!(zwr.starts_with("of a test UTF-8\n") && zwr.ends_with(&format!(" ZWR\n{nodes}")), "{zwr}");
     for format in ["text", "jsonl"] {
         let words = ["dump", "t.db", "--format", format, "-o", "all"];
-        assert_eq!(place.run(&words), (GOOD, String::new(), String::new()));
+        let (code, out, err) = place.run(&words);
+        assert_eq!((code, out.as_str()), (GOOD, ""));
+        assert!(err.starts_with("t.db: 5 nodes dumped to all in "), "{err}");
         assert!(!place.path().join("all.partial").exists());
         let other = format!("{format}.db");
         assert_eq!(place.run(&["load", &other, "all"]).0, GOOD);
@@ -51,11 +54,14 @@ fn a_dump_is_of_one_moment() -> perilune::Result<()> {
     place.file("many.txt", &format!("^a=0\n{many}^z=0\n"));
     assert_eq!(place.run(&["load", "t.db", "many.txt"]).0, GOOD);
     let database = perilune::Database::open(place.path().join("t.db"))?;
-    let (commits, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (database, commits) = (&database, &AtomicU64::new(0));
     thread::scope(|scope| {
-        let writer = scope.spawn(|| -> perilune::Result<()> {
+        // Gone at the end of this block, by a failure too: then the writer ends.
+        let going_on = Arc::new(());
+        let is_going_on = Arc::downgrade(&going_on);
+        let writer = scope.spawn(move || -> perilune::Result<()> {
             let mut session = database.session()?;
-            while !is_over.load(Ordering::SeqCst) {
+            while is_going_on.strong_count() > 0 {
                 session.transaction(|t| {
                     let next = t.increment(&node!("^a")?, 1)?;
                     t.set(&node!("^z")?, next)
@@ -64,16 +70,23 @@ fn a_dump_is_of_one_moment() -> perilune::Result<()> {
             }
             Ok(())
         });
+        let mut met = 0;
         for _ in 0..5 {
             let before = commits.load(Ordering::SeqCst);
+            while commits.load(Ordering::SeqCst) == before && !writer.is_finished() {
+                thread::yield_now();
+            }
+            let before = commits.load(Ordering::SeqCst);
             let (code, out, err) = place.run(&["dump", "t.db"]);
-            assert!(code == GOOD && commits.load(Ordering::SeqCst) > before, "{err}");
+            met += commits.load(Ordering::SeqCst) - before;
+            assert_eq!(code, GOOD, "{err}");
             let first = out.lines().next().and_then(|line| line.strip_prefix("^a="));
             let last = out.lines().last().and_then(|line| line.strip_prefix("^z="));
             assert!(first.is_some() && first == last, "{first:?} {last:?}");
             assert_eq!(out.lines().count(), 30_002);
         }
-        is_over.store(true, Ordering::SeqCst);
+        assert!(met > 0, "no transaction while a dump was made");
+        drop(going_on);
         writer.join().expect("the writer ends")
     })
 }

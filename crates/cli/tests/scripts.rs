@@ -133,3 +133,22 @@ fn a_version_names_the_lua() {
     assert_eq!(code, GOOD);
     assert!(out.starts_with("perilune ") && out.contains("LuaJIT 2.1"), "{out}");
 }
+
+#[test]
+fn an_error_keeps_its_text_whatever_the_globals_of_the_program_are_called() {
+    let place = Place::new();
+    let names = "debug, tostring, type, pcall, rawget, xpcall, select, error = nil";
+    let code = format!("local n = require('perilune').use().node('^n')\n{names}\nn:git()");
+    let (code, _, err) = place.run(&["--db", "t.db", "-e", &code]);
+    assert!(code == FOUND && err.contains("(command line):3: perilune: nodes have no method 'git'"), "{err}");
+    // Also before it asks for the module.
+    let names = "debug, tostring, type, pcall, rawget, pairs, tonumber, error = nil";
+    let code = format!(
+        "{names}\nlocal n = require('perilune').use().node('^n')\nn[1].__ = 5\nn[1].__ = nil\nn:git()"
+    );
+    let (code, _, err) = place.run(&["--db", "t.db", "-e", &code]);
+    assert!(code == FOUND && err.contains("(command line):5: perilune: nodes have no method 'git'"), "{err}");
+    let (_, _, err) =
+        place.run(&["--db", "t.db", "-e", "require('perilune').use().node('^n')[1e300].__ = 1"]);
+    assert!(err.contains("1E47") && err.contains("subscript"), "{err}");
+}

@@ -3,12 +3,12 @@
 mod program;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use program::Place;
+use program::{Killed, Place};
 
 /// A server of the database `s.db`, which has said that it is ready.
 struct Server {
@@ -138,7 +138,7 @@ fn the_sample_names_every_setting() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/perilune.conf");
     let sample = fs::read_to_string(path).expect("the sample");
     let lines: Vec<_> = sample.lines().filter_map(|line| line.strip_prefix("# ")).collect();
-    for setting in perilune_server::SETTINGS {
+    for setting in perilune_redis::SETTINGS {
         let line = lines.iter().find(|line| line.split(' ').next() == Some(setting.name));
         let line = line.unwrap_or_else(|| panic!("packaging/perilune.conf lacks `{}`", setting.name));
         assert_eq!(line[setting.name.len()..].trim().trim_matches('"'), setting.default, "{}", setting.name);
@@ -149,10 +149,40 @@ fn the_sample_names_every_setting() {
     let known = |line: &&&str| {
         line.split(' ')
             .next()
-            .is_some_and(|name| perilune_server::find(name).is_some_and(|row| row.name == name))
+            .is_some_and(|name| perilune_redis::find(name).is_some_and(|row| row.name == name))
     };
     let settings: Vec<_> = all.iter().filter(known).copied().collect();
-    assert!(settings.len() >= perilune_server::SETTINGS.len());
+    assert!(settings.len() >= perilune_redis::SETTINGS.len());
     let file = place.file("all.conf", &settings.join("\n"));
-    perilune_server::Settings::default().read_file(&file).expect("every default is valid");
+    perilune_redis::Settings::default().read_file(&file).expect("every default is valid");
+}
+
+#[test]
+fn only_a_file_is_served() {
+    let place = Place::new();
+    let (code, _, err) = place.run(&["--db", "memory:", "serve", "--port", "7390"]);
+    assert!(code == 3 && err.contains("memory: is no file"), "{code} {err}");
+}
+
+/// The settings that Debian's redis.conf has, in one that names places of ours.
+#[test]
+fn a_redis_conf_of_debian_starts_a_server() {
+    let place = Place::new();
+    let dir = place.path().display();
+    let text = format!(
+        "bind 127.0.0.1 -::1\nport 0\nunixsocket {dir}/s\ndaemonize yes\npidfile {dir}/missing/redis.pid\n\
+         logfile {dir}/redis.log\ndir {dir}\nsave 3600 1\nhz 10\nset-proc-title yes\nappendonly no\n"
+    );
+    place.file("redis.conf", &text);
+    let child = place.command(&["--db", "t.db", "serve", "redis.conf"]).stderr(Stdio::piped()).spawn();
+    let mut server = Killed(child.expect("the program starts"));
+    let mut told = String::new();
+    let mut lines = BufReader::new(server.0.stderr.take().expect("piped"));
+    while !told.contains("is served at") {
+        assert!(lines.read_line(&mut told).expect("it says so") > 0, "{told}");
+    }
+    let said = |text: &str| assert!(told.lines().any(|line| line.contains(text)), "{text}: {told}");
+    said("passed over: daemonize: it stays in the foreground");
+    said("passed over: hz: it means nothing here");
+    said("redis.pid");
 }

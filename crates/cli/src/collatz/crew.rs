@@ -19,7 +19,7 @@ use crate::collatz::progress::Progress;
 use crate::collatz::row::Row;
 use crate::collatz::{DRIVER, EXAMPLE};
 use crate::failure::{doing, environment, found, Failure, Result};
-use crate::other_lua;
+use crate::module_paths;
 use crate::script;
 
 /// The script of a process: path, durability and its number are its arguments.
@@ -202,13 +202,13 @@ fn command(plan: &Plan, id: u32) -> Command {
     let mut command = match &plan.lua {
         None => {
             let mut command = Command::new(script::program());
-            command.args(["bench", "collatz-worker"]);
+            command.args(["bench", "worker-of-3n1"]);
             command
         }
         Some(lua) => {
             let mut command = Command::new(lua);
             command.arg(plan.scratch.join("worker.lua"));
-            command.envs(other_lua::module_paths(lua, &plan.scratch));
+            command.envs(module_paths::module_paths(lua, &plan.scratch));
             command
         }
     };

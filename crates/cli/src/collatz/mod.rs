@@ -17,9 +17,9 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-use perilune_chart::{bars, Bar};
+use perilune_chart::{bars, Axis, Bar, Scale, Whose};
 use perilune_luahost::Host;
-use perilune_server::files::replace;
+use perilune_redis::files::replace;
 
 use crate::arguments::CollatzOptions;
 use crate::chart;
@@ -147,15 +147,16 @@ fn draw_chart(file: &Path, n: u64, rows: &[Row]) -> Result<()> {
     let all: Vec<Bar> = rows
         .iter()
         .map(|row| Bar {
-            label: row.procs.to_string(),
+            label: if row.procs == 1 { "1 process".to_owned() } else { format!("{} processes", row.procs) },
             value: row.seconds,
             text: format!("{:.3} s", row.seconds),
-            ours: true,
+            whose: Whose::Ours,
         })
         .collect();
     let lua = rows.first().map_or("", |row| row.lua.as_str());
     let title = format!("3n+1 for 1 to {n}, {lua}: seconds by processes");
-    chart::write(file, &bars(&title, "shorter is better", &all))
+    let axis = Axis { name: "seconds", scale: Scale::Linear };
+    chart::write(file, &bars(&title, "shorter is better", axis, &all))
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {

@@ -79,6 +79,14 @@ impl Parser {
         }
     }
 
+    /// Takes the end of the file; `Err`: it cannot end here.
+    pub(crate) fn end(&self) -> Result<(), Wrong> {
+        match self {
+            Parser::Zwr(parser) => parser.end(),
+            Parser::Text(_) | Parser::Jsonl(_) => Ok(()),
+        }
+    }
+
     /// How many lines at the beginning tell how to read the others.
     pub(crate) fn heading_lines(&self) -> usize {
         match self {

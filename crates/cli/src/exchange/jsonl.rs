@@ -8,6 +8,7 @@
 //! | decimal that is no `i64` | `{"decimal":".5"}` |
 //! | string that is no UTF-8 | `{"hex":"00ff"}` |
 //! | empty list, empty map | `[]`, `{}` |
+//! | record | `{"record":"record(1,\"x\")"}`, in the text form |
 
 use perilune::key::{parse_key, parse_literal, parse_value, write_key, write_value, Space};
 use perilune::{Batch, NodeRef, Value, ValueRef};
@@ -84,7 +85,14 @@ fn from_json(json: Json) -> Result<Value, String> {
                     _ => Err("expected \"inf\", \"-inf\", \"nan\" or \"nan(bits)\"".into()),
                 },
                 ("hex", Json::String(text)) => from_hex(&text).map(Value::String),
-                _ => Err("expected {\"decimal\":...}, {\"double\":...} or {\"hex\":...}".into()),
+                ("record", Json::String(text)) => match parse_value(text.as_bytes()) {
+                    Ok(Value::Record(fields)) => Ok(Value::Record(fields)),
+                    _ => Err("expected \"record(...)\"".into()),
+                },
+                _ => {
+                    Err("expected {\"decimal\":...}, {\"double\":...}, {\"hex\":...} or {\"record\":...}"
+                        .into())
+                }
             }
         }
         _ => Err("expected one value: a list's elements and a map's entries are nodes of their own".into()),
@@ -121,6 +129,13 @@ pub(crate) fn write(key: &[u8], value: &ValueRef<'_>, out: &mut Vec<u8>) -> Resu
             out.extend_from_slice(b"{\"double\":\"");
             write_value(value, &mut Utf8(out)).map_err(failed)?;
             out.extend_from_slice(b"\"}");
+        }
+        ValueRef::Record(_) => {
+            let mut text = String::new();
+            write_value(value, &mut text).map_err(failed)?;
+            out.extend_from_slice(b"{\"record\":");
+            write_string(&text, out);
+            out.push(b'}');
         }
         // Rust's shortest digits, with a point or an exponent, are JSON, too.
         other => out.extend_from_slice(other.to_string().as_bytes()),

@@ -1,20 +1,22 @@
 //! `load`: lines of a file become nodes, a batch at a time.
 //!
-//! Killed at any moment, the nodes of the batches before are set, and perhaps some of the batch under
-//! way; the mark of the file (`resume`) tells where to go on, at the latest from where it says.
+//! A batch's last node is the file's mark (`resume`): how far the file is loaded. If the program is killed, the
+//! nodes of earlier batches are set and perhaps some of the current one; `--resume` goes on at the mark. Setting a
+//! node once more changes nothing.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Args;
-use perilune::{Batch, Database, Session};
+use clap::{Args, ValueHint};
+use perilune::{Batch, Database, ErrorCode, Session};
 
 use crate::exchange::format::{recognise, CharsetName, Format, Parser, Wrong};
 use crate::exchange::progress::Progress;
 use crate::exchange::resume::{At, Mark};
 use crate::failure::{doing, environment, found, wrong_use, Failure, Result};
+use crate::which_database;
 
 /// Nodes and bytes set at a time at most: enough to fill many leaves, little to do again.
 const BATCH_NODES: usize = 16_384;
@@ -29,10 +31,10 @@ const LINES_A_LOOK: u64 = 1 << 12;
 /// What to load, and how.
 #[derive(Args, Debug)]
 pub(crate) struct LoadOptions {
-    /// The database; made if it is missing
-    db: PathBuf,
-    /// The files, one after the other [default: the standard input, also named -]
-    files: Vec<PathBuf>,
+    /// The database, instead of --db, made if it is missing; then the files, one after the other [default: the
+    /// standard input, also named -]
+    #[arg(value_names = ["DB", "FILES"], num_args = 0.., value_hint = ValueHint::FilePath)]
+    words: Vec<PathBuf>,
     /// How the files are written [default: told by their first lines]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -59,9 +61,13 @@ struct Source {
 }
 
 /// Loads all files.
-pub(crate) fn load(options: &LoadOptions) -> Result<()> {
+pub(crate) fn load(options: &LoadOptions, flag: Option<&Path>) -> Result<()> {
+    let (database, files) = which_database::first(&options.words, flag, usize::MAX)?;
     let standard = [PathBuf::from("-")];
-    let files = if options.files.is_empty() { &standard[..] } else { &options.files };
+    if files.is_empty() && io::stdin().is_terminal() {
+        return Err(wrong_use("name the files to load; `-` reads what you type"));
+    }
+    let files = if files.is_empty() { &standard[..] } else { files };
     let mut sources = Vec::new();
     for file in files {
         sources.push(open(file)?);
@@ -69,7 +75,7 @@ pub(crate) fn load(options: &LoadOptions) -> Result<()> {
             return Err(wrong_use(format!("{}: only a regular file can be resumed", file.display())));
         }
     }
-    let mut session = Database::open(&options.db)?.session()?;
+    let mut session = open_database(database, files)?.session()?;
     let mut wrong = 0;
     for source in sources {
         wrong += Load::new(options, source, &mut session)?.run(options.resume)?;
@@ -79,6 +85,20 @@ pub(crate) fn load(options: &LoadOptions) -> Result<()> {
         1 => Err(found("one line was wrong and left out")),
         _ => Err(found(format!("{wrong} lines were wrong and left out"))),
     }
+}
+
+/// Opens or makes the database. What is no database may be a file to load whose database was not named.
+fn open_database(path: Option<&Path>, files: &[PathBuf]) -> Result<Database> {
+    let Some(path) = path else { return Ok(Database::open_default()?) };
+    Database::open(path).map_err(|error| {
+        let is_other = error.code() == ErrorCode::NotADatabase && files == [PathBuf::from("-")];
+        let mut failure = Failure::from(error);
+        if is_other {
+            let hint = format!("; to load it: perilune --db DB load {}", path.display());
+            failure.message.push_str(&hint);
+        }
+        failure
+    })
 }
 
 fn open(path: &Path) -> Result<Source> {
@@ -148,6 +168,9 @@ impl<'l> Load<'l> {
             return self.end(start);
         }
         let format = self.options.format.unwrap_or_else(|| recognise(&self.line));
+        if self.options.charset.is_some() && format != Format::Zwr {
+            return Err(found(format!("{} is no extract: leave out --charset", self.source.name)));
+        }
         let mut parser = Parser::new(format, self.options.charset.map(Into::into));
         if let Some(at) = mark_found {
             self.skip(&mut parser, at)?;
@@ -166,6 +189,10 @@ impl<'l> Load<'l> {
                 self.progress.at(self.source.at.byte);
             }
             if !self.next_line()? {
+                if let Err(wrong) = parser.end() {
+                    self.line_bytes = 0;
+                    self.refuse(&wrong)?;
+                }
                 return self.end(start);
             }
         }
@@ -177,7 +204,7 @@ impl<'l> Load<'l> {
         let mut bounded = (&mut self.source.reader).take(LINE_MAX);
         let count = bounded
             .read_until(b'\n', &mut self.line)
-            .map_err(doing(format!("read {}", self.source.name)))? as u64;
+            .map_err(|error| doing(format!("read {}", self.source.name))(error))? as u64;
         if count == 0 {
             return Ok(false);
         }

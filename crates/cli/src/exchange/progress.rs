@@ -1,8 +1,12 @@
 //! A bar on the standard error, if that is a terminal: bytes or pages of a file, or nodes of a database.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+
+/// How often the bar of what tells nothing moves.
+const TICK: Duration = Duration::from_millis(250);
 
 /// How far a dump or a load has come.
 pub(crate) struct Progress(ProgressBar);
@@ -31,6 +35,13 @@ impl Progress {
             name,
             "{msg} {spinner} {human_pos} nodes {whole_per_sec}/s {elapsed}",
         )
+    }
+
+    /// For what tells nothing of how far it has come: it shows for how long it has been at work.
+    pub(crate) fn of_unknown(name: &str) -> Progress {
+        let progress = Progress::styled(ProgressBar::new_spinner(), name, "{msg} {spinner} {elapsed}");
+        progress.0.enable_steady_tick(TICK);
+        progress
     }
 
     /// For pages, of which [`Progress::of`] tells how many there are.

@@ -1,9 +1,9 @@
 //! How far the load of a file has come, kept in the database it goes to.
 //!
-//! `^_perilune("load",PATH)` holds the byte after the last line whose node is set, the number of that
-//! line, and a checksum of what precedes that byte in the file. It is written after the nodes, by the
-//! same session: whatever survives a crash, what it says is set has survived, too. Nodes behind it may be set
-//! as well; setting them again changes nothing.
+//! `^_perilune("load",PATH)` holds three numbers: the offset of the first byte that is not loaded, the number of
+//! lines before it, and a checksum of the last 4,096 bytes before it, by which another file of that name is
+//! noticed. It is written after the nodes, by the same session: if it survives a crash, they have survived, too.
+//! Nodes behind it may be set as well; setting them again changes nothing.
 //!
 //! Deliberately absent: any guard against two loads of one file at a time, which do no harm.
 

@@ -1,4 +1,4 @@
-//! Perilune's own text: a key, `=`, and a value whose form tells its type.
+//! Perilune's own text format: a node, `=`, and a value whose form tells its type, as `^person(21,"name")="Ada"`.
 
 use perilune::key::{read_key, read_value, write_key, write_value, Codes, KeyBuf, Space};
 use perilune::{Batch, NodeRef, ValueRef};

@@ -1,15 +1,21 @@
 //! Extracts in ZWR format, as `MUPIP EXTRACT` of YottaDB and GT.M writes and `MUPIP LOAD` reads them.
 //!
 //! Two lines come first: a label, with ` UTF-8` at its end if the characters are those of Unicode; and
-//! the date, with ` ZWR`. Then a node a line. An extract without these two lines is read, too.
+//! the date, with ` ZWR`. Then a node a line. An extract without these two lines is read, too, and so is what ZWRITE
+//! prints, where canonical numbers stand without quotes: they are strings as all others, since M has nothing else.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use perilune::key::{is_m_name, read_zwr, split_name, write_zwr, write_zwr_key, Charset, KeyBuf};
-use perilune::{Batch, NodeRef, ValueRef};
+use perilune::{Batch, NodeRef, Subscript, ValueRef};
 
 use crate::exchange::format::Wrong;
 use crate::exchange::text::read_node;
+
+/// What is wrong with a second line that is not the one of an extract.
+const NO_EXTRACT: &str =
+    "expected the date and ZWR. A file that `dump` has written begins with ^ or {; of MUPIP \
+                          EXTRACT -FORMAT=ZWR is read";
 
 /// Reads the lines of an extract.
 pub(crate) struct Parser {
@@ -50,9 +56,7 @@ impl Parser {
                 if line.trim_ascii_end().ends_with(b"ZWR") {
                     return Ok(());
                 }
-                let what = "expected the date and ZWR: other formats of MUPIP EXTRACT are not read, \
-                            use -FORMAT=ZWR";
-                Err(Wrong::new(0, what))
+                Err(Wrong::new(0, NO_EXTRACT))
             }
             Next::Label | Next::Node => {
                 self.next = Next::Node;
@@ -61,14 +65,26 @@ impl Parser {
         }
     }
 
+    /// Takes the end of the file.
+    pub(crate) fn end(&self) -> Result<(), Wrong> {
+        if self.next == Next::Date {
+            Err(Wrong::new(0, NO_EXTRACT))
+        } else {
+            Ok(())
+        }
+    }
+
     fn node(&mut self, line: &[u8], batch: &mut Batch) -> Result<(), Wrong> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         let (key, end) = read_node(&mut self.key, line, self.charset.codes())?;
+        let (node, value) = (NodeRef::from_encoded(key.as_bytes(), false), line[end..].trim_ascii_end());
+        if matches!(Subscript::from_bytes(value), Subscript::Number(_)) {
+            return batch.push(node, value).map_err(|error| Wrong::new(0, error));
+        }
         read_zwr(&line[end..], self.charset, &mut self.string)
             .map_err(|error| Wrong::new(end + error.at, error.problem))?;
-        let node = NodeRef::from_encoded(key.as_bytes(), false);
         batch.push(node, &self.string).map_err(|error| Wrong::new(0, error))
     }
 }
@@ -168,12 +184,22 @@ mod tests {
     }
 
     #[test]
+    fn what_zwrite_prints_is_read() {
+        let text = b"^a=1\n^a(1)=-.5\n^a(\"b\")=\"x\"\n";
+        let found = parsed(&mut AnyParser::Zwr(Parser::new(None)), text);
+        let strings = [(node!("^a"), "1"), (node!("^a", 1), "-.5"), (node!("^a", "b"), "x")];
+        for ((node, value), (wanted, string)) in found.into_iter().zip(strings) {
+            assert_eq!((node, value), (wanted.unwrap(), Value::String(string.into())));
+        }
+    }
+
+    #[test]
     fn what_is_no_extract_is_named() {
         let mut parser = Parser::new(None);
         parser.line(b"GT.M MUPIP EXTRACT", &mut Batch::new()).unwrap();
         let wrong = parser.line(b"22-NOV-2026  01:23:06 GLO", &mut Batch::new()).unwrap_err();
         assert!(wrong.what.contains("-FORMAT=ZWR"), "{wrong:?}");
-        let wrong = parser.line(b"^a(1)=2", &mut Batch::new()).unwrap_err();
+        let wrong = parser.line(b"^a(1)=02", &mut Batch::new()).unwrap_err();
         assert!(wrong.at == 6 && wrong.what.contains("expected a string"), "{wrong:?}");
     }
 }

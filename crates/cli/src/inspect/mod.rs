@@ -4,13 +4,14 @@ mod holders;
 mod stat;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use perilune::{Database, ErrorCode};
 use perilune_luahost::{mlua, Host};
 use serde_json::json;
 
-use crate::failure::{environment, found, wrong_use, Result};
+use crate::failure::{found, Result};
+use crate::which_database::existing;
 
 pub(crate) use holders::{locks, processes};
 pub(crate) use stat::{stat, StatOptions};
@@ -74,37 +75,10 @@ fn look_at(path: Option<&Path>) -> Result<Database> {
 ///
 /// # Errors
 /// Of opening it for writing.
-fn open_to_read(path: &Path) -> perilune::Result<Database> {
+pub(crate) fn open_to_read(path: &Path) -> perilune::Result<Database> {
     let options = Database::options().create(false);
     options.open(path).or_else(|error| match error.code() {
         ErrorCode::CannotOpen => options.clone().read_only(true).open(path).map_err(|_| error),
         _ => Err(error),
     })
-}
-
-/// Refuses the address of a server, for commands that need the file itself.
-pub(crate) fn is_file(path: &Path) -> Result<()> {
-    if !Database::is_address(path) {
-        return Ok(());
-    }
-    Err(wrong_use(format!(
-        "{}: this command is for a database's file: run it on the server's machine",
-        path.display()
-    )))
-}
-
-/// The path of an existing database.
-pub(crate) fn existing(path: Option<&Path>) -> Result<PathBuf> {
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None => Database::default_path()?,
-    };
-    is_file(&path)?;
-    if !path.exists() {
-        return Err(environment(format!(
-            "{}: no such database; name one with --db PATH or as the argument",
-            path.display()
-        )));
-    }
-    Ok(path)
 }

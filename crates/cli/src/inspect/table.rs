@@ -1,4 +1,5 @@
-//! Tables for people, columns aligned as their headings say; and how figures are written in them.
+//! Tables on the terminal, and how times are written in them. A heading that ends in `<` aligns its column left.
+//! column left.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

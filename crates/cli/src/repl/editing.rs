@@ -1,11 +1,14 @@
-//! What the line editor asks: the prompt, whether a chunk is complete, what a word could become.
+//! What the line editor asks while a user types: the prompt, whether the Lua is complete, what a word could become.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use perilune::Session;
 use reedline::{
     Completer, Prompt, PromptEditMode, PromptHistorySearch, Span, Suggestion, ValidationResult, Validator,
 };
+
+use super::subscripts::Place;
 
 /// Most completions that are offered.
 const OFFERED_MAX: usize = 200;
@@ -45,26 +48,37 @@ impl Words {
     }
 }
 
-/// Completes from words that the session refreshes before each line.
+/// Completes from words that the session refreshes before each line, and subscripts from the database.
 pub(super) struct Completion {
     words: Arc<Mutex<Words>>,
+    /// None: subscripts are not completed.
+    session: Option<Session>,
 }
 
 impl Completion {
-    pub(super) fn new(words: Arc<Mutex<Words>>) -> Completion {
-        Completion { words }
+    pub(super) fn new(words: Arc<Mutex<Words>>, session: Option<Session>) -> Completion {
+        Completion { words, session }
     }
 }
 
 impl Completer for Completion {
     fn complete(&mut self, line: &str, position: usize) -> Vec<Suggestion> {
         let line = line.get(..position).unwrap_or(line);
+        let suggest = |candidates: Vec<String>, start| {
+            let span = Span::new(start, position);
+            candidates.into_iter().map(|value| Suggestion { value, span, ..Suggestion::default() }).collect()
+        };
+        if let Some(place) = Place::of(line) {
+            let session = self.session.as_mut();
+            return suggest(
+                session.map(|session| place.complete(session, OFFERED_MAX)).unwrap_or_default(),
+                place.from,
+            );
+        }
         let in_word = |letter: char| letter.is_alphanumeric() || "_.:^%".contains(letter);
         let start = line.trim_end_matches(in_word).len();
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let candidates = words.complete(&line[start..]);
-        let span = Span::new(start, position);
-        candidates.into_iter().map(|value| Suggestion { value, span, ..Suggestion::default() }).collect()
+        suggest(words.complete(&line[start..]), start)
     }
 }
 
@@ -119,7 +133,7 @@ mod tests {
             methods: list(&["get", "grab", "set"]),
             db_methods: list(&["get_path", "names"]),
         };
-        let mut completion = Completion::new(Arc::new(Mutex::new(words)));
+        let mut completion = Completion::new(Arc::new(Mutex::new(words)), None);
         let mut complete = |line: &str| -> Vec<String> {
             let found = completion.complete(line, line.len());
             found.into_iter().map(|found| format!("{}{}", &line[..found.span.start], found.value)).collect()

@@ -1,4 +1,5 @@
-//! What this program measures itself: the engine without Lua, and calls into the embedded Lua.
+//! What `bench lua` measures in this process: reading and stepping in the engine without Lua, and the cost of a
+//! call into the embedded Lua.
 
 use std::hint::black_box;
 use std::path::Path;

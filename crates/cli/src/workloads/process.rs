@@ -1,4 +1,4 @@
-//! The process that runs the workloads, and what it tells.
+//! The process of a Lua that runs the workloads: a line to it begins a round, lines from it are the values.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use perilune_luahost::Host;
 
 use crate::failure::{doing, environment, Result};
-use crate::other_lua;
+use crate::module_paths;
 use crate::scratch::Scratch;
 use crate::script;
 
@@ -30,7 +30,7 @@ impl LuaSide {
         let mut command = match lua {
             None => {
                 let mut command = Command::new(script::program());
-                command.args(["bench", "lua-worker"]);
+                command.args(["bench", "worker-of-lua"]);
                 command
             }
             Some(lua) => {
@@ -38,7 +38,7 @@ impl LuaSide {
                 scratch.write("sha512.lua", SHA512)?;
                 let mut command = Command::new(lua);
                 command.arg(scratch.path().join("workloads.lua"));
-                command.envs(other_lua::module_paths(lua, scratch.path()));
+                command.envs(module_paths::module_paths(lua, scratch.path()));
                 command
             }
         };

@@ -1,9 +1,9 @@
-//! The results: medians beside targets and published figures, as a table and as bars.
+//! The results of `bench lua`: medians and spreads beside targets and published figures, as a table and as bars.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use perilune_chart::{bars, Bar, Drawing};
+use perilune_chart::{bars, Axis, Bar, Drawing, Scale, Whose};
 
 use crate::workloads::published::{Target, Workload, WORKLOADS};
 
@@ -82,10 +82,12 @@ impl Results {
                 let value = workload.published? / median;
                 let unit = workload.unit;
                 let text = format!("{value:.1} x, {} {unit}", digits(median));
-                Some(Bar { label: workload.name.to_owned(), value, text, ours: true })
+                Some(Bar { label: workload.name.to_owned(), value, text, whose: Whose::Ours })
             })
             .collect();
-        bars(&format!("{lua}: times as fast as published of lua-yottadb 2.1"), "longer is better", &all)
+        let scale = Scale::fitting(all.iter().map(|bar| bar.value));
+        let axis = Axis { name: "times as fast", scale };
+        bars(&format!("{lua}: times as fast as published of lua-yottadb 2.1"), "longer is better", axis, &all)
     }
 }
 
@@ -127,8 +129,8 @@ mod tests {
 
     #[test]
     fn only_what_was_published_has_a_bar() {
-        let svg = results(&[("node-26", 0.49), ("get", 1.0), ("signals", 0.0)]).chart("Lua").svg();
-        assert!(svg.contains("10.0 x, 0.490 us") && !svg.contains(">get<"), "{svg}");
+        let svg = results(&[("node-26", 0.49), ("get", 1.0), ("signals", 0.0)]).chart("Lua").svg().unwrap();
+        assert!(svg.contains("10.0 x, 0.490 us") && !svg.contains("get\n"), "{svg}");
     }
 
     #[test]

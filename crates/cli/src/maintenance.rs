@@ -1,24 +1,23 @@
-//! `backup`, `compact` and `salvage`: whole files, copied and written anew.
+//! `backup`, `compact` and `salvage`: copies of a database in use, without the free space of one that nobody uses,
+//! and of what is readable in a damaged one.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use perilune::{BackupKind, Database, SalvageReport};
+use perilune::{BackupKind, Database, ErrorCode, SalvageReport};
 use serde_json::json;
 
 use crate::exchange::Progress;
-use crate::failure::{environment, found, Result};
-use crate::inspect;
+use crate::failure::{found, wrong_use, Failure, Result};
+use crate::{inspect, which_database};
 
 /// What a backup is to be made of, and where.
 #[derive(Args, Debug)]
 pub(crate) struct BackupOptions {
-    /// The database; others may be using it
-    #[arg(value_hint = ValueHint::FilePath)]
-    source: PathBuf,
-    /// The copy; a database that is there, and that nobody has open, is replaced
-    #[arg(value_name = "DEST", value_hint = ValueHint::FilePath)]
-    dest: PathBuf,
+    /// The database, instead of --db; others may be using it. Then the copy: a database that is there, and that
+    /// nobody has open, is replaced
+    #[arg(value_names = ["DB", "DEST"], num_args = 1..=2, required = true, value_hint = ValueHint::FilePath)]
+    words: Vec<PathBuf>,
     /// Brings an older copy at DEST up to date: copies only what is new since then. If there is none, makes one
     #[arg(long)]
     incremental: bool,
@@ -41,12 +40,9 @@ pub(crate) struct CompactOptions {
 /// What is to be salvaged, and where to.
 #[derive(Args, Debug)]
 pub(crate) struct SalvageOptions {
-    /// The damaged database, which nobody has open; it is only read
-    #[arg(value_hint = ValueHint::FilePath)]
-    damaged: PathBuf,
-    /// The new database
-    #[arg(value_name = "NEW", value_hint = ValueHint::FilePath)]
-    new: PathBuf,
+    /// The damaged database, instead of --db, which nobody has open; it is only read. Then the new one
+    #[arg(value_names = ["DB", "NEW"], num_args = 1..=2, required = true, value_hint = ValueHint::FilePath)]
+    words: Vec<PathBuf>,
     /// Applies also what lies whole behind damage in the log, although what it relied on may be missing
     #[arg(long)]
     log: bool,
@@ -56,15 +52,25 @@ pub(crate) struct SalvageOptions {
 }
 
 /// Copies a database that others may be using.
-pub(crate) fn backup(options: &BackupOptions) -> Result<()> {
-    existing(&options.source)?;
-    let database = Database::options().create(false).open(&options.source)?;
+pub(crate) fn backup(options: &BackupOptions, flag: Option<&Path>) -> Result<()> {
+    let (source, dest) = two(&options.words, flag, "the copy")?;
+    let database = inspect::open_to_read(&source)?;
     let bar = Progress::of_pages("backup");
     let kind = if options.incremental { BackupKind::Incremental } else { BackupKind::Whole };
-    let report = database.backup(&options.dest, kind, |done, all| bar.of(done, all));
+    let report = database.backup(dest, kind, |done, all| bar.of(done, all));
     bar.end();
-    let report = report?;
-    let dest = options.dest.display().to_string();
+    let report = report.map_err(|error| {
+        let is_reading = error.code() == ErrorCode::ReadOnly;
+        let mut failure = Failure::from(error);
+        if is_reading {
+            failure.message.push_str(
+                "; a backup holds a moment still, for which it has to write: when nobody has the database open, \
+                 `perilune salvage DB DEST` copies it by reading only",
+            );
+        }
+        failure
+    })?;
+    let dest = dest.display().to_string();
     if options.json {
         println!(
             "{}",
@@ -85,12 +91,8 @@ pub(crate) fn backup(options: &BackupOptions) -> Result<()> {
 }
 
 /// Gives what a database does not use back to the file system.
-pub(crate) fn compact(options: &CompactOptions) -> Result<()> {
-    let path = match &options.path {
-        Some(path) => path.clone(),
-        None => Database::default_path()?,
-    };
-    existing(&path)?;
+pub(crate) fn compact(options: &CompactOptions, flag: Option<&Path>) -> Result<()> {
+    let path = which_database::existing(which_database::only(options.path.as_deref(), flag)?)?;
     let bar = Progress::of_pages("compact");
     let report = Database::options().create(false).compact(&path, |done, all| bar.of(done, all));
     bar.end();
@@ -112,14 +114,14 @@ pub(crate) fn compact(options: &CompactOptions) -> Result<()> {
 }
 
 /// Copies what can be read of a damaged database; what is lost makes it fail.
-pub(crate) fn salvage(options: &SalvageOptions) -> Result<()> {
-    existing(&options.damaged)?;
+pub(crate) fn salvage(options: &SalvageOptions, flag: Option<&Path>) -> Result<()> {
+    let (damaged, new) = two(&options.words, flag, "the new database")?;
     let bar = Progress::of_pages("salvage");
     let open = Database::options().behind_damage(options.log);
-    let report = open.salvage(&options.damaged, &options.new, |done, all| bar.of(done, all));
+    let report = open.salvage(&damaged, new, |done, all| bar.of(done, all));
     bar.end();
     let report = report?;
-    let new = options.new.display().to_string();
+    let new = new.display().to_string();
     if options.json {
         println!("{}", as_json(&new, &report));
     } else {
@@ -130,7 +132,7 @@ pub(crate) fn salvage(options: &SalvageOptions) -> Result<()> {
     }
     Err(found(format!(
         "{}: not all of it could be read: keep it, and restore what is missing from a backup",
-        options.damaged.display()
+        damaged.display()
     )))
 }
 
@@ -197,10 +199,13 @@ fn as_json(new: &str, report: &SalvageReport) -> serde_json::Value {
            "more_values": report.more_values})
 }
 
-fn existing(path: &Path) -> Result<()> {
-    inspect::is_file(path)?;
-    if path.exists() {
-        return Ok(());
+/// The database, which has to be there, and the second word.
+fn two<'w>(words: &'w [PathBuf], flag: Option<&'w Path>, second: &str) -> Result<(PathBuf, &'w Path)> {
+    let (database, rest) = which_database::first(words, flag, 1)?;
+    match rest {
+        [only] => Ok((which_database::existing(database)?, only)),
+        _ => {
+            Err(wrong_use(format!("name the database, by --db or as the first argument, and then {second}")))
+        }
     }
-    Err(environment(format!("{}: no such database", path.display())))
 }

@@ -1,4 +1,5 @@
-//! A Lua that the user names: where it finds the module.
+//! Where a Lua that is not the embedded one (`--lua lua5.4`) finds the module `perilune`: its search paths, for
+//! benchmarks that run in it.
 
 use std::env;
 use std::ffi::OsString;
