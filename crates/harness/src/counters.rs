@@ -126,7 +126,7 @@ pub fn promised_increment(
     ledger: &mut Ledger,
 ) -> Result<()> {
     let failed =
-        |source| perilune_store::Error::Io { action: "write the ledger", path: "ledger".into(), source };
+        |source| perilune_store::Error::Io { action: "write the ledger", place: "ledger".into(), source };
     ledger.attempt().map_err(failed)?;
     increment(session, key, way)?;
     ledger.acknowledge().map_err(failed)
@@ -154,7 +154,7 @@ pub fn check(value: u64, promises: &[Promises]) -> std::result::Result<(), Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::MemoryStore;
+    use perilune_memory::MemoryStore;
     use perilune_store::Store;
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! - [`conformance`]: what the contract promises, as tests to call from a back end's own.
 //! - [`bank`], [`counters`], [`appends`]: workloads with a checker each, for storms of deaths.
-//! - [`memory`]: a second, trivial implementation of the contract, against which the instruments
-//!   themselves are tested.
 //! - [`script`]: golden scripts of several sessions, threads or processes.
 //! - [`model`]: random commands of one session compared with an ordered map.
+//!
+//! The instruments themselves are tested against `perilune_memory`, which is trivial enough to be right.
 //!
 //! Deliberately absent: any knowledge of the engine. Back ends bring their own stores.
 
@@ -17,7 +17,6 @@ pub mod appends;
 pub mod bank;
 pub mod conformance;
 pub mod counters;
-pub mod memory;
 pub mod model;
 pub mod number;
 pub mod script;

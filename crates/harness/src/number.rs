@@ -1,4 +1,4 @@
-//! Numbers as values: 8 bytes, little endian; an absent one is 0.
+//! Numbers as values, for the workloads here: 8 bytes, little endian; a key without a value counts as 0.
 
 use perilune_store::{Error, Result, Session};
 

@@ -4,9 +4,9 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::Stdio;
 
 use perilune_harness::conformance::{self, Report, Verdict};
-use perilune_harness::memory::{Fault, MemoryStore};
 use perilune_harness::model::{check_model, run_against_model, Bytes, Command};
 use perilune_harness::script::{self, run_script_with};
+use perilune_memory::{Fault, MemoryStore};
 use perilune_store::{facets_of, get_many, Error, Session, Store, TransactionOptions, Transactions};
 
 #[test]
@@ -59,7 +59,7 @@ fn conformance_names_what_is_missing() {
     assert_eq!(conformance::read_sets(&MemoryStore::new), Verdict::Missing);
     assert_eq!(conformance::bounds(&MemoryStore::new), Verdict::Missing);
     let mut session = MemoryStore::new().session().unwrap();
-    assert_eq!(facets_of(&mut session), [true, true, true, false, true, false, false]);
+    assert_eq!(facets_of(&mut session), [true, true, true, false, true, false, false, false, false]);
     let report = Report(vec![("map", Verdict::Kept), ("bounds", Verdict::Missing)]);
     assert_eq!(report.to_string(), "map: kept\nbounds: MISSING, not tried\n");
     assert_eq!(report.missing(), ["bounds"]);
@@ -73,6 +73,12 @@ fn conformance_transactions() {
 #[test]
 fn conformance_isolation() {
     conformance::isolation(&MemoryStore::new);
+}
+
+#[test]
+fn conformance_exclusive_mode_and_shared_owners() {
+    assert_eq!(conformance::exclusive_mode(&MemoryStore::new), Verdict::Kept);
+    assert_eq!(conformance::shared_owners(&MemoryStore::new), Verdict::Kept);
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Journal {
 
     fn note(&mut self, mut line: String) -> Result<()> {
         line.push('\n');
-        let failed = |source| Error::Io { action: "write the journal", path: self.path.clone(), source };
+        let failed = |source| Error::Io { action: "write the journal", place: (&self.path).into(), source };
         self.file.write_all(line.as_bytes()).map_err(failed)
     }
 }
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::appends::check;
-    use crate::memory::MemoryStore;
+    use perilune_memory::MemoryStore;
 
     #[test]
     fn a_successor_goes_on_in_the_journal() {

@@ -172,7 +172,7 @@ fn check_attempt(
 
 /// Checks that the orders of all lists agree: no transaction is both before and after another one.
 ///
-/// As each transaction appends to what it reads, its reads and writes have the same place, and the order of
+/// Each transaction appends to what it reads. So its reads and writes have the same place, and the order of
 /// its neighbours in each list is all there is to know.
 fn check_order(lists: &[Vec<u64>], attempts: &[Attempt]) -> std::result::Result<(), String> {
     let mut after: BTreeMap<u64, Vec<u64>> = BTreeMap::new();

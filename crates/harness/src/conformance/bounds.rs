@@ -1,4 +1,5 @@
-//! A session that is asked to take less does: long reads and large transactions are refused, and told.
+//! The facet `Bounds`: a session that was given lower limits refuses longer reads and larger transactions, and says
+//! how large they are.
 
 use perilune_store::{Bounds, Bulk, Error, Facets, Optimistic, Session, Store, Transactions};
 

@@ -2,10 +2,12 @@
 //!
 //! The golden scripts show each anomaly in one fixed order; here threads race for it.
 
-use perilune_store::{transact, Bulk, Error, Session, Span, Store, TransactionOptions, Transactions};
+use perilune_store::{
+    transact, Bulk, Error, Session, Span, Store, TransactionOptions, Transactions, TRIES_BEFORE_EXCLUSIVE,
+};
 
 use super::rendezvous::Rendezvous;
-use super::{assert_error, begin, keys, session, value};
+use super::{assert_error, begin, keys, session, value, Verdict};
 use crate::appends::{self, Attempt, Lists};
 use crate::bank::{self, Bank};
 use crate::number;
@@ -25,7 +27,50 @@ pub fn isolation<S: Store>(make: &impl Fn() -> S) {
     phantoms_do_not_happen(&make());
     a_phantom_within_a_bound_is_a_conflict(&make());
     a_count_that_no_longer_holds_is_a_conflict(&make());
+    what_never_runs_alone_fails_after_its_tries(&make());
+}
+
+/// A transaction that others disturb again and again.
+pub fn exclusive_mode<S: Store>(make: &impl Fn() -> S) -> Verdict {
+    let store = make();
+    if !store.limits().exclusive_mode {
+        asking_in_vain_is_refused(&store);
+        return Verdict::Missing;
+    }
     a_starved_transaction_gets_through(&make());
+    Verdict::Kept
+}
+
+/// Whoever asks to run alone where nobody can is told so, instead of being disturbed all the same.
+fn asking_in_vain_is_refused<S: Store>(store: &S) {
+    let mut s = session(store);
+    let alone = TransactionOptions { exclusive: true, ..TransactionOptions::default() };
+    assert!(matches!(s.begin(&alone), Err(Error::Invalid(_))), "it cannot have what it asks for");
+    assert_eq!(s.depth(), 0);
+    s.begin(&TransactionOptions { read_only: true, ..alone }).expect("what only reads disturbs nobody");
+    s.rollback().unwrap();
+}
+
+/// What is never to keep others waiting fails when it has been tried a few times, and the next one begins anew.
+fn what_never_runs_alone_fails_after_its_tries<S: Store>(store: &S) {
+    let (mut a, mut b) = (session(store), session(store));
+    let options = TransactionOptions { never_exclusive: true, ..TransactionOptions::default() };
+    for _ in 0..2 {
+        let mut runs = 0_u8;
+        let lost = transact(&mut a, &options, |a| {
+            runs += 1;
+            let _ = value(a, b"x\0");
+            b.set(b"x\0", &[runs])?;
+            a.set(b"y\0", b"mine")
+        });
+        assert_error!(lost, Error::Conflict, "a transaction that is disturbed at each try");
+        assert_eq!((u32::from(runs), a.depth()), (TRIES_BEFORE_EXCLUSIVE, 0));
+        assert_eq!(value(&mut b, b"y\0"), None, "nothing was written");
+    }
+    transact(&mut a, &options, |a| a.set(b"y\0", b"mine")).expect("nobody is in its way");
+    let both = TransactionOptions { exclusive: true, ..options };
+    assert!(matches!(a.begin(&both), Err(Error::Invalid(_))), "nobody can have both");
+    assert_eq!(a.depth(), 0);
 }
 
 fn nothing_is_seen_before_the_commit<S: Store>(store: &S) {

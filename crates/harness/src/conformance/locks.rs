@@ -29,6 +29,31 @@ pub fn locks<S: Store>(make: &impl Fn() -> S) -> Verdict {
     Verdict::Kept
 }
 
+/// Owners of locks that are used by more than one session.
+pub fn shared_owners<S: Store>(make: &impl Fn() -> S) -> Verdict {
+    let store = make();
+    let (mut s, mut t) = (session(&store), session(&store));
+    if s.locks().is_none() {
+        return Verdict::Missing;
+    }
+    let (owner, name) = (has(s.locks()).new_lock_owner(), Name::new(b""));
+    if !store.limits().shared_owners {
+        let asked = has(t.locks()).lock(owner, &[name.request(Exclusive)], Some(Duration::ZERO));
+        assert!(matches!(asked, Err(Error::Invalid(_))), "another session's owner would be somebody else");
+        return Verdict::Missing;
+    }
+    assert!(attempt(&mut s, owner, &name, Exclusive));
+    assert!(attempt(&mut t, owner, &name, Exclusive), "one owner's locks do not exclude each other");
+    assert_eq!(
+        has(s.locks()).lock_count(owner, &name.bytes).unwrap(),
+        2,
+        "they are the owner's, not a session's"
+    );
+    has(t.locks()).unlock_all(owner).unwrap();
+    assert_eq!(has(s.locks()).lock_count(owner, &name.bytes).unwrap(), 0, "any session releases them");
+    Verdict::Kept
+}
+
 /// A name with its ancestors: a first component, then one byte for each further one.
 struct Name {
     bytes: Vec<u8>,
@@ -71,7 +96,7 @@ fn modes_exclude_as_told<S: Store>(store: &S) {
     ] {
         assert!(attempt(&mut s, a, &name, held), "a free lock is granted");
         assert_eq!(attempt(&mut t, b, &name, wanted), granted, "{held:?} held, {wanted:?} wanted");
-        assert!(attempt(&mut t, a, &name, wanted), "one owner's locks do not exclude each other");
+        assert!(attempt(&mut s, a, &name, wanted), "one owner's locks do not exclude each other");
         has(s.locks()).unlock_all(a).unwrap();
         has(t.locks()).unlock_all(b).unwrap();
     }

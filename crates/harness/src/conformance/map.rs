@@ -148,6 +148,9 @@ fn neighbours_are_found_within_bounds<S: Store>(store: &S) {
     for index in all.clone() {
         s.set(&name(index * 2), &[7; 100]).unwrap();
     }
+    // Who can tell without reading is not far from it.
+    let about = s.estimate(b"k", b"l").unwrap();
+    assert!(about.is_none_or(|about| (300..=1_200).contains(&about)), "600 are about {about:?}");
     let mut found = Vec::new();
     for index in all.clone().step_by(7) {
         let (at, next) = (name(index * 2), name(index * 2 + 2));

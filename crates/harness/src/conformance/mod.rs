@@ -12,8 +12,8 @@
 //! Deliberately absent: the death of processes and machines (see the kill storm and crash simulator).
 
 mod bounds;
+mod deferral;
 mod isolation;
-mod later;
 mod limits;
 mod locks;
 mod map;
@@ -32,10 +32,10 @@ use std::time::Duration;
 use perilune_store::{Result, Session, Store, TransactionOptions};
 
 pub use bounds::bounds;
-pub use isolation::isolation;
-pub use later::{deferral, read_sets};
+pub use deferral::{deferral, read_sets};
+pub use isolation::{exclusive_mode, isolation};
 pub use limits::limits;
-pub use locks::locks;
+pub use locks::{locks, shared_owners};
 pub use map::map;
 pub use messages::messages;
 pub use optimistic::optimistic;
@@ -100,6 +100,8 @@ pub fn run<S: Store>(make: impl Fn() -> S) -> Report {
         ("optimistic", optimistic(&make)),
         ("read sets", read_sets(&make)),
         ("bounds", bounds(&make)),
+        ("exclusive mode", exclusive_mode(&make)),
+        ("shared owners", shared_owners(&make)),
     ];
     Report(core.into_iter().map(|area| (area, Verdict::Kept)).chain(facets).collect())
 }

@@ -1,10 +1,11 @@
-//! Keys changed at once by a function that looks at what lies around them: what it sees is true, and nothing comes between;
-//! and writes that depend on what lies below a key.
+//! The facet `Optimistic`: a function looks at a few keys and decides what to write, in one step. Tested is that
+//! what it sees is true, that nobody writes in between, and that a write which depends on there being nothing below
+//! a key is not made if there is.
 
 use std::collections::BTreeMap;
 
 use perilune_store::{
-    transact, Decision, Error, Facets, Look, Optimistic, Probe, Probed, Session, Sight, Store,
+    transact, Decision, Error, Facets, Optimistic, Probe, ProbeResult, ProbeTarget, Probed, Session, Store,
     TransactionOptions, Transactions, UpdateBuffer,
 };
 
@@ -25,43 +26,43 @@ pub fn optimistic<S: Store>(make: &impl Fn() -> S) -> Verdict {
     Verdict::Kept
 }
 
-fn probe(key: &[u8], look: Look) -> Probe<'_> {
-    Probe { key, look }
+fn probe(key: &[u8], target: ProbeTarget) -> Probe<'_> {
+    Probe { key, target }
 }
 
 /// The record that a look from `key` finds.
 fn wanted<'m>(
     map: &'m BTreeMap<Vec<u8>, Vec<u8>>,
     key: &[u8],
-    look: Look,
+    target: ProbeTarget,
 ) -> Option<(&'m Vec<u8>, &'m Vec<u8>)> {
-    match look {
-        Look::At => map.get_key_value(key),
-        Look::AtOrNext => map.range(key.to_vec()..).next(),
-        Look::Previous => map.range(..key.to_vec()).next_back(),
+    match target {
+        ProbeTarget::At => map.get_key_value(key),
+        ProbeTarget::AtOrNext => map.range(key.to_vec()..).next(),
+        ProbeTarget::Previous => map.range(..key.to_vec()).next_back(),
     }
 }
 
 /// Holds what a probe stands at against what it should; true if it could be told.
-fn check(few: &mut dyn Probed, at: usize, wanted: Option<(&Vec<u8>, &Vec<u8>)>, place: &str) -> bool {
-    match (few.sight(at), wanted) {
-        (Sight::Record, Some((key, value))) => {
-            assert_eq!(few.key(at), &key[..], "{place}: the key");
-            assert!(few.is_at(at, key) && !few.is_at(at, &[&key[..], b"x"].concat()), "{place}");
+fn check(probed: &mut dyn Probed, at: usize, wanted: Option<(&Vec<u8>, &Vec<u8>)>, place: &str) -> bool {
+    match (probed.found(at), wanted) {
+        (ProbeResult::Record, Some((key, value))) => {
+            assert_eq!(probed.key(at), &key[..], "{place}: the key");
+            assert!(probed.is_at(at, key) && !probed.is_at(at, &[&key[..], b"x"].concat()), "{place}");
             for (start, behind) in (0..=key.len()).map(|len| key.split_at(len)) {
-                assert_eq!(few.key_behind(at, start), Some(behind), "{place}: behind {start:?}");
-                assert_eq!(few.key_behind(at, &[start, b"x"].concat()), None, "{place}: no key has an x");
+                assert_eq!(probed.key_behind(at, start), Some(behind), "{place}: behind {start:?}");
+                assert_eq!(probed.key_behind(at, &[start, b"x"].concat()), None, "{place}: no key has an x");
             }
-            assert!(few.value(at).is_none_or(|found| found == value), "{place}: the value");
+            assert!(probed.value(at).is_none_or(|found| found == value), "{place}: the value");
             true
         }
-        (Sight::Nothing, None) => {
-            assert!(few.key(at).is_empty() && few.value(at).is_none(), "{place}: nothing has neither");
-            assert_eq!(few.key_behind(at, b"k"), None, "{place}: nothing begins so");
+        (ProbeResult::Nothing, None) => {
+            assert!(probed.key(at).is_empty() && probed.value(at).is_none(), "{place}: nothing has neither");
+            assert_eq!(probed.key_behind(at, b"k"), None, "{place}: nothing begins so");
             true
         }
-        (Sight::Unknown, _) => false,
-        (sight, wanted) => panic!("{place}: saw {sight:?}, there is {wanted:?}"),
+        (ProbeResult::Unknown, _) => false,
+        (found, wanted) => panic!("{place}: saw {found:?}, there is {wanted:?}"),
     }
 }
 
@@ -77,33 +78,34 @@ fn what_is_seen_is_true<S: Store>(store: &S) {
     let (mut told, mut asked, mut written) = (0, 0, 0);
     for number in 0..1_800 {
         let key = format!("k{number:04}\0").into_bytes();
-        let looks = [Look::At, Look::AtOrNext, Look::Previous];
-        let probes = looks.map(|look| probe(&key, look));
-        let looked = has(s.optimistic()).look_probed(&probes, &mut |few| {
-            for (at, look) in looks.into_iter().enumerate() {
+        let targets = [ProbeTarget::At, ProbeTarget::AtOrNext, ProbeTarget::Previous];
+        let probes = targets.map(|target| probe(&key, target));
+        let looked = has(s.optimistic()).look_probed(&probes, &mut |probed| {
+            for (at, target) in targets.into_iter().enumerate() {
                 asked += 1;
-                let found = wanted(&map, &key, look);
-                told += u32::from(check(few, at, found, &format!("{look:?} from {number}, only to look")));
+                let found = wanted(&map, &key, target);
+                told +=
+                    u32::from(check(probed, at, found, &format!("{target:?} from {number}, only to look")));
             }
             Ok(number % 2 == 0)
         });
         assert!(!looked.unwrap() || number % 2 == 0, "what the function answers counts");
         let new = vec![1; (number % 60) as usize];
-        let done = has(s.optimistic()).change_probed(&probes, &mut |few| {
-            for (at, look) in looks.into_iter().enumerate() {
+        let done = has(s.optimistic()).change_probed(&probes, &mut |probed| {
+            for (at, target) in targets.into_iter().enumerate() {
                 asked += 1;
-                let found = wanted(&map, &key, look);
-                told += u32::from(check(few, at, found, &format!("{look:?} from {number}")));
+                let found = wanted(&map, &key, target);
+                told += u32::from(check(probed, at, found, &format!("{target:?} from {number}")));
             }
-            let record = few.sight(1) == Sight::Record;
-            let here = wanted(&map, &key, Look::AtOrNext).map(|(key, _)| key.clone());
-            if record && few.step(1) != Sight::Unknown {
+            let record = probed.found(1) == ProbeResult::Record;
+            let here = wanted(&map, &key, ProbeTarget::AtOrNext).map(|(key, _)| key.clone());
+            if record && probed.step(1) != ProbeResult::Unknown {
                 let behind = here.and_then(|here| map.range(here..).nth(1));
-                check(few, 1, behind, &format!("a step behind {number}"));
+                check(probed, 1, behind, &format!("a step behind {number}"));
             }
             match number % 3 {
-                0 => few.remove(0, &key),
-                1 => few.set(0, &key, &new),
+                0 => probed.remove(0, &key),
+                1 => probed.set(0, &key, &new),
                 _ => {}
             }
             Ok(true)
@@ -124,14 +126,14 @@ fn what_is_seen_is_true<S: Store>(store: &S) {
 fn nothing_is_written_that_is_not_wanted<S: Store>(store: &S) {
     let mut s = session(store);
     s.set(b"a\0", b"1").unwrap();
-    let at = [probe(b"a\0", Look::At)];
-    let refused = has(s.optimistic()).change_probed(&at, &mut |few| {
-        few.set(0, b"a\0", b"2");
+    let at = [probe(b"a\0", ProbeTarget::At)];
+    let refused = has(s.optimistic()).change_probed(&at, &mut |probed| {
+        probed.set(0, b"a\0", b"2");
         Ok(false)
     });
     assert!(!refused.unwrap(), "what is not wanted is not done");
-    match has(s.optimistic()).change_probed(&at, &mut |few| {
-        few.set(0, b"a\0", b"2");
+    match has(s.optimistic()).change_probed(&at, &mut |probed| {
+        probed.set(0, b"a\0", b"2");
         Err(Error::Refused("no".to_string()))
     }) {
         Ok(false) => {}
@@ -177,20 +179,20 @@ fn counts_are_those_of_what_is_counted<S: Store>(store: &S) {
 /// Adds a member that is not there, takes away one that is, and keeps the count: by one change, or a transaction.
 fn toggle(s: &mut (impl Session + Facets), member: u64) {
     let key = [b"set\0member", &member.to_be_bytes()[..]].concat();
-    let probes = [probe(b"set\0", Look::AtOrNext), probe(&key, Look::At)];
-    let done = has(s.optimistic()).change_probed(&probes, &mut |few| {
-        assert!(few.is_at(0, b"set\0"), "the count is there all the time");
-        let count = number::decode(few.value(0).unwrap_or_default())?;
-        match few.sight(1) {
-            Sight::Record => {
-                few.set(0, b"set\0", &(count - 1).to_le_bytes());
-                few.remove(1, &key);
+    let probes = [probe(b"set\0", ProbeTarget::AtOrNext), probe(&key, ProbeTarget::At)];
+    let done = has(s.optimistic()).change_probed(&probes, &mut |probed| {
+        assert!(probed.is_at(0, b"set\0"), "the count is there all the time");
+        let count = number::decode(probed.value(0).unwrap_or_default())?;
+        match probed.found(1) {
+            ProbeResult::Record => {
+                probed.set(0, b"set\0", &(count - 1).to_le_bytes());
+                probed.remove(1, &key);
             }
-            Sight::Nothing => {
-                few.set(0, b"set\0", &(count + 1).to_le_bytes());
-                few.set(1, &key, &[7; 40]);
+            ProbeResult::Nothing => {
+                probed.set(0, b"set\0", &(count + 1).to_le_bytes());
+                probed.set(1, &key, &[7; 40]);
             }
-            Sight::Unknown => return Ok(false),
+            ProbeResult::Unknown => return Ok(false),
         }
         Ok(true)
     });
@@ -212,7 +214,7 @@ fn toggle(s: &mut (impl Session + Facets), member: u64) {
 fn who_looks_sees_one_state<S: Store>(store: &S) {
     const ROUNDS: u64 = 2_000;
     let keys = [&b"left\0"[..], b"right\0"];
-    let probes = keys.map(|key| probe(key, Look::At));
+    let probes = keys.map(|key| probe(key, ProbeTarget::At));
     let mut s = session(store);
     // So that they lie far from each other.
     (0..800_u32).for_each(|at| s.set(&[b"m", &at.to_be_bytes()[..]].concat(), &[1; 40]).unwrap());
@@ -236,9 +238,9 @@ fn who_looks_sees_one_state<S: Store>(store: &S) {
         let mut seen = 0;
         while seen < 2 * ROUNDS {
             let mut sums = [0; 2];
-            let looked = has(s.optimistic()).look_probed(&probes, &mut |few| {
+            let looked = has(s.optimistic()).look_probed(&probes, &mut |probed| {
                 for (at, sum) in sums.iter_mut().enumerate() {
-                    *sum = number::decode(few.value(at).unwrap_or(&[0; 8]))?;
+                    *sum = number::decode(probed.value(at).unwrap_or(&[0; 8]))?;
                 }
                 Ok(true)
             });

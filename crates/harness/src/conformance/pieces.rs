@@ -1,4 +1,4 @@
-//! Pieces of values: what is told of a part is what the whole has there.
+//! Pieces of values: a range that is read or written alone is what it would be in the whole value.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub fn pieces<S: Store>(make: &impl Fn() -> S) {
     pieces_are_parts_of_the_whole(&make());
     pieces_are_read_in_transactions(&make());
     a_piece_that_changes_is_a_conflict(&make());
-    glances_show_the_beginning(&make());
+    previews_show_the_beginning(&make());
     pieces_are_written(&make());
     written_pieces_belong_to_their_level(&make());
 }
@@ -106,29 +106,33 @@ fn a_piece_that_changes_is_a_conflict<S: Store>(store: &S) {
     assert!(value(&mut session(store), b"a\0") == Some(long), "the other's writes are there");
 }
 
-fn glances_show_the_beginning<S: Store>(store: &S) {
+fn previews_show_the_beginning<S: Store>(store: &S) {
     let mut s = session(store);
     s.set(b"a\0", b"short").unwrap();
     s.set(b"b\0", &bytes(70_000)).unwrap();
     let update_bytes = store.limits().update_bytes;
-    let glance = |s: &mut S::Session, from: &[u8]| {
+    let preview = |s: &mut S::Session, from: &[u8]| {
         let (mut key, mut value) = (Vec::new(), b"stale".to_vec());
-        s.glance_within(from, true, b"z", &mut key, &mut value).unwrap().then_some((key, value))
+        s.preview_within(from, true, b"z", &mut key, &mut value).unwrap().then_some((key, value))
     };
     let look = |s: &mut S::Session| {
-        assert_eq!(glance(s, b"a"), Some((b"a\0".to_vec(), b"short".to_vec())), "the whole of a short value");
+        assert_eq!(
+            preview(s, b"a"),
+            Some((b"a\0".to_vec(), b"short".to_vec())),
+            "the whole of a short value"
+        );
         let long = bytes(70_000)[..update_bytes].to_vec();
-        assert_eq!(glance(s, b"b"), Some((b"b\0".to_vec(), long)), "the first bytes of a long one");
-        assert_eq!(glance(s, b"c"), None);
+        assert_eq!(preview(s, b"b"), Some((b"b\0".to_vec(), long)), "the first bytes of a long one");
+        assert_eq!(preview(s, b"c"), None);
     };
     look(&mut s);
     s.begin(&TransactionOptions::default()).unwrap();
     look(&mut s);
     // Twice: what was answered before may be remembered.
     look(&mut s);
-    assert!(value(&mut s, b"b\0") == Some(bytes(70_000)), "behind a glance");
+    assert!(value(&mut s, b"b\0") == Some(bytes(70_000)), "behind a preview");
     s.set(b"c\0", &bytes(9_000)).unwrap();
-    let own = glance(&mut s, b"c").unwrap().1;
+    let own = preview(&mut s, b"c").unwrap().1;
     assert_eq!(own, bytes(9_000)[..update_bytes], "of what was written here");
     s.commit().unwrap();
 }
@@ -178,8 +182,8 @@ fn written_pieces_belong_to_their_level<S: Store>(store: &S) {
         let (mut key, mut found) = (Vec::new(), Vec::new());
         assert!(s.next(b"a", true, &mut key, Some(&mut found)).unwrap());
         assert!(found == *whole, "with its key, too");
-        assert!(s.glance_within(b"a", true, b"z", &mut key, &mut found).unwrap());
-        assert!(found == whole[..64], "and at a glance");
+        assert!(s.preview_within(b"a", true, b"z", &mut key, &mut found).unwrap());
+        assert!(found == whole[..store.limits().update_bytes], "and at a preview");
     };
     put(&mut s, &mut whole, 3, b"outer");
     put(&mut s, &mut whole, 80_000, b"outer");

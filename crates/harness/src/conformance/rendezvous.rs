@@ -1,10 +1,11 @@
-//! A place where threads wait for each other, and where nobody waits for ever for one that has failed.
+//! A barrier for threads of a test that fails instead of waiting for ever: if one thread has failed, the others say
+//! so.
 
 use std::sync::{Condvar, Mutex};
 
 use super::PATIENCE;
 
-/// As a barrier, but a wait without end fails, so that one thread's failure ends the test.
+/// A barrier whose wait fails after a time, so that one thread's failure ends the test.
 pub(super) struct Rendezvous {
     parties: usize,
     /// How many have come in all.

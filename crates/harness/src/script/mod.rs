@@ -128,7 +128,7 @@ where
     check_dir_with(dir, |text| run_script(&make(), text));
 }
 
-/// As [`check_dir`], but `run` runs a script's text.
+/// Checks the scripts of a directory like [`check_dir`], but `run` runs a script's text.
 ///
 /// # Panics
 /// As [`check_dir`].
@@ -200,7 +200,7 @@ fn difference(path: &Path, expected: &str, actual: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::MemoryStore;
+    use perilune_memory::MemoryStore;
 
     #[test]
     fn a_script_prints_each_step_with_its_answer() {

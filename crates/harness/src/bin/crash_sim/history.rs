@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use perilune_shm::platform::monotonic_nanos;
 
-use crate::scene::Mark;
+use crate::operations::Mark;
 
 /// Words of an entry: what, operation, time, levels, and two times cell and mark.
 const WORDS: usize = 12;

@@ -1,16 +1,17 @@
-//! Is what came back what was promised?
+//! Is what came back what was promised? Compares a recovered database with what every session had tried, been told
+//! and seen.
 //!
 //! Invariants checked
 //! - Each session's keys are as after some number of its operations: a prefix.
-//! - The prefix reaches what was promised to be on disk: what was acknowledged so, what had been acknowledged
-//!   when a completed checkpoint began, what had been when a batch was begun that is durable.
-//! - Whatever an operation saw is there if the operation is; whatever it overwrote stays overwritten.
+//! - The prefix reaches what was promised to be on disk: what was acknowledged so, what had been acknowledged when
+//!   a completed checkpoint began, what had been when a batch was begun that is durable.
+//! - If an operation is there, so is what it saw; what it overwrote does not come back.
 
 use perilune_shm::platform::monotonic_nanos;
 
 use crate::history::{History, Seen};
-use crate::platter::Logged;
-use crate::scene::{self, Mark, State, CELLS, SESSIONS};
+use crate::operations::{self, Mark, State, CELLS, SESSIONS};
+use crate::power_loss::Logged;
 
 /// What is known of a run besides what the sessions tell.
 #[derive(Clone, Debug, Default)]
@@ -103,16 +104,16 @@ impl Facts {
     /// How many of a session's operations are there: the least and the greatest number after which its keys
     /// were as they are found.
     fn prefix(&self, session: usize, found: &State) -> Result<Prefix, String> {
-        let found = scene::private_of(found, session);
-        let mut private = scene::private_of(&self.before, session);
+        let found = operations::private_of(found, session);
+        let mut private = operations::private_of(&self.before, session);
         let begin = self.begin[session];
         let tried = self.histories[session].tried.max(begin);
         let mut prefix: Option<Prefix> = None;
         let mut nearest = (usize::MAX, begin, String::new());
         for number in begin..=tried {
             if number > begin {
-                let operation = scene::operation(self.seed, session, number, &private);
-                scene::apply(&operation, session, &mut private);
+                let operation = operations::operation(self.seed, session, number, &private);
+                operations::apply(&operation, session, &mut private);
             }
             if private == found {
                 prefix = Some((prefix.map_or(number, |(least, _)| least), number));
@@ -146,7 +147,7 @@ impl Facts {
 
     fn check_cells(&self, prefixes: &[Prefix], found: &State) -> Result<(), String> {
         for cell in 0..CELLS {
-            let value = found.get(&scene::cell_key(cell)).map(|value| &value[..]);
+            let value = found.get(&operations::cell_key(cell)).map(|value| &value[..]);
             let last = Mark::decode(value).ok_or(format!("cell {cell} holds {value:?}"))?;
             is_there(prefixes, last).map_err(|why| format!("cell {cell} is there: {why}"))?;
             for (session, history) in self.histories.iter().enumerate() {
@@ -206,7 +207,7 @@ mod tests {
         let mut states = vec![State::new()];
         for number in 1..=6 {
             let mut state = states.last().unwrap().clone();
-            scene::apply(&scene::operation(0, 0, number, &state), 0, &mut state);
+            operations::apply(&operations::operation(0, 0, number, &state), 0, &mut state);
             states.push(state);
             let done = Done { number, time: 10 * number, is_durable: number == 2, is_logged: true };
             facts.histories[0].done.push(done);
@@ -251,11 +252,11 @@ mod tests {
         assert!(facts.judge(&states[4]).unwrap_err().contains("operation 4 is there and saw cell 1"));
         facts.histories[0].looked.clear();
         let mine = Mark { session: 1, number: 3, count: 7 };
-        states[4].insert(scene::cell_key(0), mine.encode().to_vec());
+        states[4].insert(operations::cell_key(0), mine.encode().to_vec());
         facts.judge(&states[4]).unwrap();
         facts.histories[0].overwrote.push((4, (0, mine)));
         assert!(facts.judge(&states[4]).unwrap_err().contains("operation 4 wrote cell 0 over"));
-        states[4].insert(scene::cell_key(0), Mark { number: 5, ..mine }.encode().to_vec());
+        states[4].insert(operations::cell_key(0), Mark { number: 5, ..mine }.encode().to_vec());
         assert!(facts.judge(&states[4]).unwrap_err().contains("of which only 4 are there"));
     }
 }

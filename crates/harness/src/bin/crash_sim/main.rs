@@ -12,12 +12,12 @@
 
 mod history;
 mod judge;
-mod platter;
+mod operations;
+mod power_loss;
 #[cfg(test)]
 mod promises;
-mod scene;
+mod recording;
 mod storm;
-mod tape;
 mod work;
 
 use std::io::{self, IsTerminal, Write};

@@ -15,10 +15,10 @@ use perilune_engine::{Database, Session};
 use perilune_harness::bank::Random;
 use perilune_store::{transact, Durability, Error, Result, Session as _, Store, TransactionOptions};
 
-use crate::platter::Platter;
+use crate::power_loss::PowerLoss;
+use crate::recording::{self, Failing, RecordingDisk};
 use crate::storm::{copy_database, remove};
-use crate::tape::{self, Failing, TapeDisk};
-use crate::{scene, work};
+use crate::{operations, work};
 
 const ROLE: &str = "PERILUNE_PROMISE";
 /// What begins an answer of a process.
@@ -57,25 +57,26 @@ impl Place {
     }
 
     fn database(&self) -> PathBuf {
-        scene::database_path(&self.run())
+        operations::database_path(&self.run())
     }
 
     /// Opens the database in this process.
-    fn open(&mut self, level: Durability) -> (Database, TapeDisk) {
-        let tape = scene::tape_path(&self.run(), self.processes);
+    fn open(&mut self, level: Durability) -> (Database, RecordingDisk) {
+        let recording = operations::recording_path(&self.run(), self.processes);
         self.processes += 1;
-        let disk = TapeDisk::new(&tape, 1, 0, None).unwrap();
+        let disk = RecordingDisk::new(&recording, 1, 0, None).unwrap();
         let options = work::options(Some(level));
         (Database::open_on(&self.database(), &options, Arc::new(disk.clone())).unwrap(), disk)
     }
 
     /// Opens it in another one.
     fn party(&mut self, level: Durability) -> Party {
-        let tape = scene::tape_path(&self.run(), self.processes);
+        let recording = operations::recording_path(&self.run(), self.processes);
         self.processes += 1;
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "promises::party", "--nocapture", "--test-threads=1"]);
-        let role = format!("{}\n{}\n{}", self.run().display(), tape.display(), work::level_name(Some(level)));
+        let role =
+            format!("{}\n{}\n{}", self.run().display(), recording.display(), work::level_name(Some(level)));
         let command = command.env(ROLE, role).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -84,14 +85,14 @@ impl Place {
 
     /// What is there after a power loss now.
     fn after_power_loss(&self) -> u64 {
-        let tapes: Vec<PathBuf> =
-            (0..self.processes).map(|process| scene::tape_path(&self.run(), process)).collect();
-        let platter = Platter::new(tape::read(&tapes).unwrap());
+        let recordings: Vec<PathBuf> =
+            (0..self.processes).map(|process| operations::recording_path(&self.run(), process)).collect();
+        let power_loss = PowerLoss::new(recording::read(&recordings).unwrap());
         let after = self.dir.join("after");
         remove(&after).unwrap();
         let mut random = Random::new(perilune_harness::seed());
-        platter.crash(&self.dir.join("start"), &self.run(), &after, &mut random).unwrap();
-        let database = Database::open(&scene::database_path(&after), &work::options(None)).unwrap();
+        power_loss.crash(&self.dir.join("start"), &self.run(), &after, &mut random).unwrap();
+        let database = Database::open(&operations::database_path(&after), &work::options(None)).unwrap();
         database.verify().unwrap();
         let count = count(&database);
         database.close().unwrap();
@@ -147,9 +148,9 @@ impl Party {
 fn party() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let words: Vec<&str> = role.lines().collect();
-    let disk = TapeDisk::new(Path::new(words[1]), 1, 0, None).unwrap();
+    let disk = RecordingDisk::new(Path::new(words[1]), 1, 0, None).unwrap();
     let options = work::options(work::level_of(words[2]));
-    let path = scene::database_path(Path::new(words[0]));
+    let path = operations::database_path(Path::new(words[0]));
     let database = Database::open_on(&path, &options, Arc::new(disk)).unwrap();
     let mut session = database.session().unwrap();
     for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
@@ -189,7 +190,7 @@ fn commit_as(options: &TransactionOptions, session: &mut Session, from: u64, to:
 /// How many numbers are there; nothing else may be.
 fn count(database: &Database) -> u64 {
     let state = work::read_all(database).unwrap();
-    let last = scene::count_of(state.get(&b"last"[..]).map(|value| &value[..]));
+    let last = operations::count_of(state.get(&b"last"[..]).map(|value| &value[..]));
     let keys: Vec<Vec<u8>> = state.keys().filter(|key| key.starts_with(b"n/")).cloned().collect();
     assert_eq!(keys, (1..=last).map(key).collect::<Vec<_>>(), "no prefix");
     last
@@ -387,7 +388,7 @@ fn when_fsync_fails_writes_stop_and_reads_go_on() {
         };
         // The sync that fails first may be that of the log's next segment, which holds nothing yet: then
         // commits are refused before they are published, and it is made again.
-        let is_unmade = matches!(&error, Error::Io { path, .. } if path.to_string_lossy().contains("-wal."));
+        let is_unmade = matches!(&error, Error::Io { place, .. } if place.as_str().contains("-wal."));
         let is_stopped = matches!(error, Error::WritesStopped { .. } | Error::NotDurable { .. });
         assert!(is_stopped || is_unmade, "{level:?}: {error}");
         if is_stopped {

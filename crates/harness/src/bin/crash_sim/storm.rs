@@ -16,10 +16,10 @@ use perilune_store::Durability;
 
 use crate::history::{self, History};
 use crate::judge::{self, Facts, Verdict};
-use crate::platter::Platter;
-use crate::scene::{self, State, SESSIONS, THREADS};
+use crate::operations::{self, State, SESSIONS, THREADS};
+use crate::power_loss::PowerLoss;
 use crate::work::{self, Orders};
-use crate::{tape, Canary};
+use crate::{recording, Canary};
 
 /// Rounds with one database.
 const ROUNDS: u64 = 12;
@@ -103,7 +103,8 @@ impl Storm {
     fn begin(&mut self, run: &Path) -> io::Result<()> {
         remove(run)?;
         fs::create_dir_all(run)?;
-        let database = Database::open(&scene::database_path(run), &work::options(Some(Durability::None)));
+        let database =
+            Database::open(&operations::database_path(run), &work::options(Some(Durability::None)));
         database.and_then(Database::close).map_err(|error| io::Error::other(error.to_string()))?;
         self.counts = vec![0; SESSIONS];
         self.state.clear();
@@ -160,7 +161,7 @@ impl Storm {
         }
         ended?;
         for process in 0..round.processes {
-            if let Ok(why) = fs::read_to_string(scene::trouble_path(run, process)) {
+            if let Ok(why) = fs::read_to_string(operations::trouble_path(run, process)) {
                 return Err(format!("process {process}: {why}"));
             }
         }
@@ -170,13 +171,14 @@ impl Storm {
     /// Fails the power, and judges what is left.
     fn crash(&mut self, run: &Path, start: &Path, round: &Round) -> Result<(), String> {
         let io = |error: io::Error| format!("the simulator's files: {error}");
-        let tapes: Vec<PathBuf> =
-            (0..round.processes).map(|process| scene::tape_path(run, process)).collect();
-        let tapes: Vec<PathBuf> = tapes.into_iter().filter(|tape| tape.exists()).collect();
-        let platter = Platter::new(tape::read(&tapes).map_err(io)?);
+        let recordings: Vec<PathBuf> =
+            (0..round.processes).map(|process| operations::recording_path(run, process)).collect();
+        let recordings: Vec<PathBuf> =
+            recordings.into_iter().filter(|recording| recording.exists()).collect();
+        let power_loss = PowerLoss::new(recording::read(&recordings).map_err(io)?);
         let (after, check) = (self.dir.join("after"), self.dir.join("check"));
         remove(&after).map_err(io)?;
-        platter.crash(start, run, &after, &mut self.random).map_err(io)?;
+        power_loss.crash(start, run, &after, &mut self.random).map_err(io)?;
         let histories = (0..SESSIONS).map(|session| History::read(&history::path(run, session)));
         let checkpoints = (0..round.processes)
             .map(|process| history::checkpoints(&history::checkpoints_path(run, process)));
@@ -187,11 +189,11 @@ impl Storm {
             before: std::mem::take(&mut self.state),
             histories: histories.collect::<io::Result<_>>().map_err(io)?,
             checkpoint: checkpoints.iter().copied().max(),
-            logged: platter.logged(),
+            logged: power_loss.logged(),
             is_closed: round.is_closing,
             ended: self.failed_at,
         };
-        if self.canary == Some(Canary::LostBatch) && platter.lose_batch(&after).map_err(io)? {
+        if self.canary == Some(Canary::LostBatch) && power_loss.lose_batch(&after).map_err(io)? {
             self.outcome.poisoned += 1;
         }
         copy_database(&after, &check).map_err(io)?;
@@ -212,7 +214,7 @@ impl Storm {
 
     /// What a power loss may leave of `-shm`: nothing, something of before the machine was started, anything.
     fn leave_shm(&mut self, run: &Path, into: &Path) -> io::Result<()> {
-        let name = format!("{}-shm", scene::DATABASE);
+        let name = format!("{}-shm", operations::DATABASE);
         let mut bytes = match (self.random.below(3), File::open(run.join(&name))) {
             (0, _) | (_, Err(_)) => return Ok(()),
             (1, Ok(shm)) => {
@@ -234,7 +236,7 @@ impl Storm {
     fn recover(&mut self, dir: &Path, facts: &Facts) -> Result<(Verdict, State), String> {
         let level = [None, Some(Durability::None), Some(Durability::Periodic), Some(Durability::Fsync)]
             [self.random.below(4) as usize];
-        let database = Database::open(&scene::database_path(dir), &work::options(level));
+        let database = Database::open(&operations::database_path(dir), &work::options(level));
         let database = database.map_err(|error| format!("it does not open after the power loss: {error}"))?;
         self.outcome.replayed += database.recovery().map_or(0, |report| report.records);
         database.verify().map_err(|error| format!("after recovery: {error}"))?;
@@ -244,7 +246,7 @@ impl Storm {
             .judge(&state)
             .map_err(|why| format!("{why}\n({report}; {facts:?})", facts = Brief(facts)))?;
         database.close().map_err(|error| format!("closing after recovery: {error}"))?;
-        let again = Database::open(&scene::database_path(dir), &work::options(level));
+        let again = Database::open(&operations::database_path(dir), &work::options(level));
         let again = again.map_err(|error| format!("opening after recovery: {error}"))?;
         if work::read_all(&again).map_err(|error| format!("reading all again: {error}"))? != state {
             return Err("closed and opened again after recovery, it is another state".to_owned());
@@ -297,18 +299,18 @@ fn wait(children: &mut [Child], run: &Path, round: &Round) -> Result<(), String>
     if !round.is_closing {
         // They end only when told to: else it was for trouble.
         return match children.iter_mut().position(|child| !matches!(child.try_wait(), Ok(None))) {
-            Some(process) if !scene::trouble_path(run, process).exists() => {
+            Some(process) if !operations::trouble_path(run, process).exists() => {
                 Err(format!("process {process} ended by itself"))
             }
             _ => Ok(()),
         };
     }
-    File::create(scene::end_path(run)).map_err(|error| error.to_string())?;
+    File::create(operations::end_path(run)).map_err(|error| error.to_string())?;
     let until = Instant::now() + PATIENCE;
     for (process, child) in children.iter_mut().enumerate() {
         loop {
             match child.try_wait().map_err(|error| error.to_string())? {
-                Some(status) if status.success() || scene::trouble_path(run, process).exists() => break,
+                Some(status) if status.success() || operations::trouble_path(run, process).exists() => break,
                 Some(status) => return Err(format!("process {process} ended with {status}")),
                 None if Instant::now() > until => return Err(format!("process {process} does not end")),
                 None => std::thread::sleep(pause),
@@ -324,8 +326,9 @@ pub(crate) fn copy_database(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let name = entry?.file_name();
-        let is_log = name.to_str().is_some_and(|name| name.starts_with(&format!("{}-wal.", scene::DATABASE)));
-        if is_log || name.to_str() == Some(scene::DATABASE) {
+        let is_log =
+            name.to_str().is_some_and(|name| name.starts_with(&format!("{}-wal.", operations::DATABASE)));
+        if is_log || name.to_str() == Some(operations::DATABASE) {
             fs::copy(from.join(&name), to.join(&name))?;
         }
     }

@@ -16,8 +16,8 @@ use perilune_store::{
 };
 
 use crate::history::{self, Journal, Seen};
-use crate::scene::{self, Mark, Operation, State};
-use crate::tape::TapeDisk;
+use crate::operations::{self, Mark, Operation, State};
+use crate::recording::RecordingDisk;
 use crate::Canary;
 
 /// What a process is told.
@@ -48,7 +48,7 @@ pub(crate) fn options(level: Option<Durability>) -> OpenOptions {
 
 /// Works as told; the answer is what went wrong.
 pub(crate) fn run(orders: &Orders) -> std::result::Result<(), String> {
-    let trouble = scene::trouble_path(&orders.dir, orders.process);
+    let trouble = operations::trouble_path(&orders.dir, orders.process);
     let place = trouble.clone();
     // At once: the process may be killed while the panic unwinds.
     std::panic::set_hook(Box::new(move |panic| {
@@ -65,10 +65,10 @@ pub(crate) fn run(orders: &Orders) -> std::result::Result<(), String> {
 
 fn work(orders: &Orders) -> std::result::Result<(), String> {
     let mut random = Random::new(orders.seed ^ 0xc0ff_ee00 ^ orders.process as u64);
-    let tape = scene::tape_path(&orders.dir, orders.process);
+    let recording = operations::recording_path(&orders.dir, orders.process);
     let seed = random.below(u64::MAX);
-    let disk =
-        TapeDisk::new(&tape, seed, orders.sync_max, orders.canary).map_err(|error| error.to_string())?;
+    let disk = RecordingDisk::new(&recording, seed, orders.sync_max, orders.canary)
+        .map_err(|error| error.to_string())?;
     let mut begin = orders.begin.clone();
     loop {
         let level = orders.level.unwrap_or_else(|| match random.below(3) {
@@ -76,12 +76,12 @@ fn work(orders: &Orders) -> std::result::Result<(), String> {
             1 => Durability::Periodic,
             _ => Durability::Fsync,
         });
-        let path = scene::database_path(&orders.dir);
+        let path = operations::database_path(&orders.dir);
         let opened = Database::open_on(&path, &options(Some(level)), Arc::new(disk.clone()));
         let database = opened.map_err(|error| format!("opening: {error}"))?;
         stay(&database, orders, level, &mut random, &mut begin)?;
         database.close().map_err(|error| format!("closing: {error}"))?;
-        if scene::end_path(&orders.dir).exists() {
+        if operations::end_path(&orders.dir).exists() {
             return Ok(());
         }
     }
@@ -100,7 +100,8 @@ fn stay(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..orders.threads)
             .map(|thread| {
-                let (session, begin, stop) = (orders.process * scene::THREADS + thread, begin[thread], &stop);
+                let (session, begin, stop) =
+                    (orders.process * operations::THREADS + thread, begin[thread], &stop);
                 scope.spawn(move || Thread::run(database, orders, (session, begin), level, stop))
             })
             .collect();
@@ -121,7 +122,7 @@ fn tend(
     random: &mut Random,
     until: Option<Instant>,
 ) -> std::result::Result<(), String> {
-    let end = scene::end_path(&orders.dir);
+    let end = operations::end_path(&orders.dir);
     let path = history::checkpoints_path(&orders.dir, orders.process);
     let journal = FileOptions::new().append(true).create(true).open(path);
     let mut journal = journal.map_err(|error| error.to_string())?;
@@ -156,19 +157,19 @@ impl Thread {
     ) -> Result<u64> {
         let (number, mut last) = begin;
         let path = history::path(&orders.dir, number);
-        let io = |source| Error::Io { action: "journal", path: path.clone(), source };
+        let io = |source| Error::Io { action: "journal", place: (&path).into(), source };
         let mut session = database.session()?;
-        let private = read_range(&mut session, &scene::prefix(number))?;
+        let private = read_range(&mut session, &operations::prefix(number))?;
         let journal = Journal::open(&path).map_err(io)?;
         let mut thread = Thread { session, number, private, journal, level };
         while !stop.load(Relaxed) {
-            let operation = scene::operation(orders.seed, number, last + 1, &thread.private);
+            let operation = operations::operation(orders.seed, number, last + 1, &thread.private);
             let looked = thread.look(&operation)?;
             thread.journal.tried(last + 1, &looked).map_err(io)?;
             let overwrote = thread.perform(&operation, last + 1)?;
             let (is_durable, is_logged) = (thread.promises(&operation), level != Durability::None);
             thread.journal.done(last + 1, is_durable, is_logged, &overwrote).map_err(io)?;
-            scene::apply(&operation, number, &mut thread.private);
+            operations::apply(&operation, number, &mut thread.private);
             last += 1;
         }
         Ok(last)
@@ -186,7 +187,7 @@ impl Thread {
 
     fn mark(&mut self, cell: u64) -> Result<Mark> {
         let mut value = Vec::new();
-        let is_there = self.session.get(&scene::cell_key(cell), &mut value)?;
+        let is_there = self.session.get(&operations::cell_key(cell), &mut value)?;
         Mark::decode(is_there.then_some(&value[..]))
             .ok_or_else(|| Error::Refused(format!("cell {cell} holds {value:?}")))
     }
@@ -214,8 +215,8 @@ impl Thread {
             session.remove_prefix(tree)?;
         }
         if operation.counts {
-            session.update(&scene::counter_key(self.number), &mut |old, buffer| {
-                buffer[..8].copy_from_slice(&(scene::count_of(old) + 1).to_le_bytes());
+            session.update(&operations::counter_key(self.number), &mut |old, buffer| {
+                buffer[..8].copy_from_slice(&(operations::count_of(old) + 1).to_le_bytes());
                 Ok(Decision::Write(8))
             })?;
         }
@@ -227,7 +228,7 @@ fn transaction(session: &mut Session, operation: &Operation, id: usize, number: 
     let mut overwrote = Vec::new();
     let mut found = Vec::new();
     for &cell in &operation.cells {
-        let key = scene::cell_key(cell);
+        let key = operations::cell_key(cell);
         let is_there = session.get(&key, &mut found)?;
         let seen = Mark::decode(is_there.then_some(&found[..]))
             .ok_or_else(|| Error::Refused(format!("cell {cell} holds {found:?}")))?;
@@ -238,9 +239,9 @@ fn transaction(session: &mut Session, operation: &Operation, id: usize, number: 
     for (key, value) in &operation.sets {
         session.set(key, value)?;
     }
-    let key = scene::counter_key(id);
+    let key = operations::counter_key(id);
     let is_there = session.get(&key, &mut found)?;
-    let count = scene::count_of(is_there.then_some(&found[..])) + 1;
+    let count = operations::count_of(is_there.then_some(&found[..])) + 1;
     session.set(&key, &count.to_le_bytes())?;
     Ok(overwrote)
 }
@@ -280,7 +281,7 @@ pub(crate) fn level_of(name: &str) -> Option<Durability> {
 
 /// Whether anything was acknowledged to any session yet.
 pub(crate) fn has_begun(dir: &Path) -> bool {
-    (0..scene::SESSIONS).any(|session| {
+    (0..operations::SESSIONS).any(|session| {
         fs::metadata(history::path(dir, session)).is_ok_and(|journal| journal.len() >= history::ENTRY * 2)
     })
 }

@@ -6,12 +6,12 @@
 use perilune_engine::instrument::{Shape, Tree, INLINE_BYTES, KEY_BYTES, PAGE_BYTES};
 use perilune_store::Result;
 
-use crate::scene::{Plan, Scene, Write};
+use crate::setup::{Plan, Setup, Write};
 
 /// A named case.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) build: fn(&mut Scene) -> Result<Plan>,
+    pub(crate) build: fn(&mut Setup) -> Result<Plan>,
 }
 
 pub(crate) const MAIN: Tree = Tree::Main;
@@ -61,44 +61,44 @@ fn patch(key: Vec<u8>, mut old: Vec<u8>, pieces: &'static [(usize, &'static [u8]
 }
 
 /// One leaf with forty records of 40 bytes.
-fn forty(scene: &mut Scene, tree: Tree) -> Result<()> {
+fn forty(setup: &mut Setup, tree: Tree) -> Result<()> {
     for index in 0..40 {
-        scene.set(tree, &key(index * 2), &value(40, index))?;
+        setup.set(tree, &key(index * 2), &value(40, index))?;
     }
     Ok(())
 }
 
 /// A tree of some leaves in order, filled by values of 900 bytes.
-pub(crate) fn leaves(scene: &mut Scene, tree: Tree, count: usize) -> Result<()> {
+pub(crate) fn leaves(setup: &mut Setup, tree: Tree, count: usize) -> Result<()> {
     for index in 0..count * PAGE_BYTES / 900 {
-        scene.set(tree, &key(index * 10), &value(900, index))?;
+        setup.set(tree, &key(index * 10), &value(900, index))?;
     }
     Ok(())
 }
 
 /// Sets keys after that of `from` until there is less room in their leaf than for `len` bytes more.
-fn fill(scene: &mut Scene, from: usize, len: usize) -> Result<usize> {
+fn fill(setup: &mut Setup, from: usize, len: usize) -> Result<usize> {
     let mut index = from;
-    while scene.actor.leaf_room(&key(from + 9))?.0 >= len + 100 {
+    while setup.actor.leaf_room(&key(from + 9))?.0 >= len + 100 {
         index += 1;
         assert!(index % 10 != 9, "a leaf does not fill");
-        scene.set(MAIN, &key(index), &value(len, index))?;
+        setup.set(MAIN, &key(index), &value(len, index))?;
     }
     Ok(index + 1)
 }
 
-/// Plays the sets of `write` on a scene of its own until `wanted` is true of one; answers its number.
+/// Runs the sets of `write` on a setup of its own until `wanted` is true of one; answers its number.
 fn until(
-    prepare: impl Fn(&mut Scene) -> Result<()>,
-    write: impl Fn(&mut Scene, usize) -> Result<()>,
+    prepare: impl Fn(&mut Setup) -> Result<()>,
+    write: impl Fn(&mut Setup, usize) -> Result<()>,
     wanted: fn(&Shape, &Shape) -> bool,
 ) -> Result<usize> {
-    let mut scene = Scene::new()?;
-    prepare(&mut scene)?;
-    let mut before = scene.actor.shape()?;
+    let mut setup = Setup::new()?;
+    prepare(&mut setup)?;
+    let mut before = setup.actor.shape()?;
     for index in 0..4000 {
-        write(&mut scene, index)?;
-        let after = scene.actor.shape()?;
+        write(&mut setup, index)?;
+        let after = setup.actor.shape()?;
         if wanted(&before, &after) {
             return Ok(index);
         }
@@ -107,27 +107,27 @@ fn until(
     panic!("the operation that the case is about does not come about");
 }
 
-/// As [`until`], then repeats on `scene` all writes before that one.
+/// Finds the write as [`until`] does, then repeats on `setup` all writes before it.
 pub(crate) fn just_before(
-    scene: &mut Scene,
-    prepare: impl Fn(&mut Scene) -> Result<()>,
-    write: impl Fn(&mut Scene, usize) -> Result<()>,
+    setup: &mut Setup,
+    prepare: impl Fn(&mut Setup) -> Result<()>,
+    write: impl Fn(&mut Setup, usize) -> Result<()>,
     wanted: fn(&Shape, &Shape) -> bool,
 ) -> Result<usize> {
     let last = until(&prepare, &write, wanted)?;
-    prepare(scene)?;
+    prepare(setup)?;
     for index in 0..last {
-        write(scene, index)?;
+        write(setup, index)?;
     }
     Ok(last)
 }
 
-fn nothing(_: &mut Scene) -> Result<()> {
+fn nothing(_: &mut Setup) -> Result<()> {
     Ok(())
 }
 
-fn set_long_key(scene: &mut Scene, index: usize) -> Result<()> {
-    scene.set(MAIN, &long_key(index), &value(INLINE_BYTES, index))
+fn set_long_key(setup: &mut Setup, index: usize) -> Result<()> {
+    setup.set(MAIN, &long_key(index), &value(INLINE_BYTES, index))
 }
 
 pub(crate) fn has_split(before: &Shape, after: &Shape) -> bool {
@@ -159,17 +159,17 @@ pub(crate) fn has_grown_files(before: &Shape, after: &Shape) -> bool {
 }
 
 /// The number of long keys that make a tree of three levels.
-fn tall(scene: &mut Scene) -> Result<usize> {
+fn tall(setup: &mut Setup) -> Result<usize> {
     let last = until(nothing, set_long_key, |_, after| after.level >= 2)?;
     for index in 0..=last {
-        set_long_key(scene, index)?;
+        set_long_key(setup, index)?;
     }
     Ok(last)
 }
 
 /// All cases, also those of `commits`.
 pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
-    CASES.iter().chain(crate::commits::CASES)
+    CASES.iter().chain(crate::commits::CASES).chain(crate::graphs::CASES)
 }
 
 /// Operations on one key.
@@ -177,42 +177,42 @@ const CASES: &[Case] = &[
     Case { name: "set-first", build: |_| Ok(set(MAIN, key(1), value(40, 1), any)) },
     Case {
         name: "set-new",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(set(MAIN, key(11), value(60, 1), any))
         },
     },
     Case {
         name: "set-same-size",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(set(MAIN, key(12), value(40, 99), any))
         },
     },
     Case {
         name: "set-shorter",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(set(MAIN, key(12), value(7, 99), any))
         },
     },
     Case {
         name: "set-longer",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(set(MAIN, key(12), value(200, 99), any))
         },
     },
     Case {
         name: "compact-insert",
-        build: |scene| {
+        build: |setup| {
             for index in 0..7 {
-                scene.set(MAIN, &key(index), &value(PAGE_BYTES / 8, index))?;
+                setup.set(MAIN, &key(index), &value(PAGE_BYTES / 8, index))?;
             }
             for index in [1, 3, 4] {
-                scene.remove(MAIN, &key(index))?;
+                setup.remove(MAIN, &key(index))?;
             }
-            let (room, garbage) = scene.actor.leaf_room(&key(3))?;
+            let (room, garbage) = setup.actor.leaf_room(&key(3))?;
             let len = PAGE_BYTES / 5;
             assert!(room > len + 100 && room - garbage < len, "the leaf needs no compaction");
             Ok(set(MAIN, key(3), value(len, 9), |before, after| before.splits == after.splits))
@@ -220,14 +220,14 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "compact-replace",
-        build: |scene| {
+        build: |setup| {
             for index in 0..7 {
-                scene.set(MAIN, &key(index), &value(PAGE_BYTES / 8, index))?;
+                setup.set(MAIN, &key(index), &value(PAGE_BYTES / 8, index))?;
             }
             for index in [1, 3, 4] {
-                scene.remove(MAIN, &key(index))?;
+                setup.remove(MAIN, &key(index))?;
             }
-            let (room, garbage) = scene.actor.leaf_room(&key(3))?;
+            let (room, garbage) = setup.actor.leaf_room(&key(3))?;
             let len = PAGE_BYTES / 5;
             assert!(room > len + 100 && room - garbage < len, "the leaf needs no compaction");
             Ok(set(MAIN, key(2), value(len, 9), |before, after| before.splits == after.splits))
@@ -235,23 +235,23 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "remove",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(remove(MAIN, key(12), any))
         },
     },
     Case {
         name: "remove-missing",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(remove(MAIN, key(13), any))
         },
     },
     Case {
         name: "update",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, b"counter", &7u64.to_le_bytes())?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, b"counter", &7u64.to_le_bytes())?;
             let written = Some(12u64.to_le_bytes().to_vec());
             let stages = vec![vec![Write { tree: MAIN, key: b"counter".to_vec(), value: written }]];
             Ok(Plan { act: Box::new(|party| party.add(MAIN, b"counter", 5)), stages, took: any })
@@ -259,8 +259,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "compare-and-set",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             let (old, new) = (value(40, 6), value(30, 6));
             let stages = vec![vec![Write { tree: MAIN, key: key(12), value: Some(new.clone()) }]];
             let act = move |party: &perilune_engine::instrument::Party| {
@@ -271,147 +271,147 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "volatile-set",
-        build: |scene| {
-            forty(scene, VOLATILE)?;
+        build: |setup| {
+            forty(setup, VOLATILE)?;
             Ok(set(VOLATILE, key(11), value(60, 1), any))
         },
     },
     Case {
         name: "volatile-split",
-        build: |scene| {
+        build: |setup| {
             let write =
-                |scene: &mut Scene, index: usize| scene.set(VOLATILE, &key(index), &value(500, index));
+                |setup: &mut Setup, index: usize| setup.set(VOLATILE, &key(index), &value(500, index));
             let wanted = |before: &Shape, after: &Shape| after.volatile_pages == before.volatile_pages + 1;
-            let last = just_before(scene, |scene| leaves(scene, VOLATILE, 3), write, wanted)?;
+            let last = just_before(setup, |setup| leaves(setup, VOLATILE, 3), write, wanted)?;
             Ok(set(VOLATILE, key(last), value(500, last), wanted))
         },
     },
     Case {
         name: "volatile-merge",
-        build: |scene| {
-            let prepare = |scene: &mut Scene| leaves(scene, VOLATILE, 4);
-            let write = |scene: &mut Scene, index: usize| scene.remove(VOLATILE, &key(index * 10));
-            let last = just_before(scene, prepare, write, has_merged)?;
+        build: |setup| {
+            let prepare = |setup: &mut Setup| leaves(setup, VOLATILE, 4);
+            let write = |setup: &mut Setup, index: usize| setup.remove(VOLATILE, &key(index * 10));
+            let last = just_before(setup, prepare, write, has_merged)?;
             Ok(remove(VOLATILE, key(last * 10), has_merged))
         },
     },
     Case {
         name: "leaf-split-middle",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
-            let next = fill(scene, 100, PAGE_BYTES / 10)?;
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
+            let next = fill(setup, 100, PAGE_BYTES / 10)?;
             Ok(set(MAIN, key(next), value(PAGE_BYTES / 10 + 90, next), has_split))
         },
     },
     Case {
         name: "leaf-split-right-edge",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.set(MAIN, &key(index), &value(500, index));
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.set(MAIN, &key(index), &value(500, index));
             let wanted = |before: &Shape, after: &Shape| has_split(before, after) && before.level > 0;
-            let last = just_before(scene, nothing, write, wanted)?;
+            let last = just_before(setup, nothing, write, wanted)?;
             Ok(set(MAIN, key(last), value(500, last), wanted))
         },
     },
     Case {
         name: "leaf-split-of-few",
-        build: |scene| {
+        build: |setup| {
             for index in 0..3 {
-                scene.set(MAIN, &key(index * 2), &value(INLINE_BYTES, index))?;
+                setup.set(MAIN, &key(index * 2), &value(INLINE_BYTES, index))?;
             }
             Ok(set(MAIN, key(3), value(INLINE_BYTES, 3), has_split))
         },
     },
     Case {
         name: "root-split-leaf",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.set(MAIN, &key(index), &value(500, index));
-            let last = just_before(scene, nothing, write, has_grown_level)?;
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.set(MAIN, &key(index), &value(500, index));
+            let last = just_before(setup, nothing, write, has_grown_level)?;
             Ok(set(MAIN, key(last), value(500, last), has_grown_level))
         },
     },
     Case {
         name: "root-split-inner",
-        build: |scene| {
+        build: |setup| {
             let wanted = |before: &Shape, after: &Shape| has_grown_level(before, after) && before.level > 0;
-            let last = just_before(scene, nothing, set_long_key, wanted)?;
+            let last = just_before(setup, nothing, set_long_key, wanted)?;
             Ok(set(MAIN, long_key(last), value(INLINE_BYTES, last), wanted))
         },
     },
     Case {
         name: "inner-split",
-        build: |scene| {
-            let last = just_before(scene, nothing, set_long_key, has_split_inner)?;
+        build: |setup| {
+            let last = just_before(setup, nothing, set_long_key, has_split_inner)?;
             Ok(set(MAIN, long_key(last), value(INLINE_BYTES, last), has_split_inner))
         },
     },
     Case {
         name: "merge",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
-            let last = just_before(scene, |scene| leaves(scene, MAIN, 5), write, has_merged)?;
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.remove(MAIN, &key(index * 10));
+            let last = just_before(setup, |setup| leaves(setup, MAIN, 5), write, has_merged)?;
             Ok(remove(MAIN, key(last * 10), has_merged))
         },
     },
     Case {
         name: "merge-inner",
-        build: |scene| {
-            let prepare = |scene: &mut Scene| tall(scene).map(drop);
-            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &long_key(index));
+        build: |setup| {
+            let prepare = |setup: &mut Setup| tall(setup).map(drop);
+            let write = |setup: &mut Setup, index: usize| setup.remove(MAIN, &long_key(index));
             let wanted = |before: &Shape, after: &Shape| after.inner_pages < before.inner_pages;
-            let last = just_before(scene, prepare, write, wanted)?;
+            let last = just_before(setup, prepare, write, wanted)?;
             Ok(remove(MAIN, long_key(last), wanted))
         },
     },
     Case {
         name: "lower-root",
-        build: |scene| {
-            let prepare = |scene: &mut Scene| tall(scene).map(drop);
-            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &long_key(index));
-            let last = just_before(scene, prepare, write, has_lowered)?;
+        build: |setup| {
+            let prepare = |setup: &mut Setup| tall(setup).map(drop);
+            let write = |setup: &mut Setup, index: usize| setup.remove(MAIN, &long_key(index));
+            let last = just_before(setup, prepare, write, has_lowered)?;
             Ok(remove(MAIN, long_key(last), has_lowered))
         },
     },
     Case {
         name: "lower-root-to-leaf",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.remove(MAIN, &key(index * 10));
             let wanted = |before: &Shape, after: &Shape| before.level == 1 && after.level == 0;
-            let last = just_before(scene, |scene| leaves(scene, MAIN, 2), write, wanted)?;
+            let last = just_before(setup, |setup| leaves(setup, MAIN, 2), write, wanted)?;
             Ok(remove(MAIN, key(last * 10), wanted))
         },
     },
     Case {
         name: "patch-first",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
             Ok(patch(key(12), value(3 * PAGE_BYTES, 1), &[(PAGE_BYTES + 5, b"a piece")]))
         },
     },
     Case {
         name: "patch-in-place",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
-            let old = scene.set_piece(&key(12), value(3 * PAGE_BYTES, 1), PAGE_BYTES, &[7; 100])?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+            let old = setup.set_piece(&key(12), value(3 * PAGE_BYTES, 1), PAGE_BYTES, &[7; 100])?;
             Ok(patch(key(12), old, &[(PAGE_BYTES + 3, b"a piece in place"), (2 * PAGE_BYTES, b"x")]))
         },
     },
     Case {
         name: "patch-after-cut",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
-            let old = scene.set_piece(&key(12), value(3 * PAGE_BYTES, 1), PAGE_BYTES, &[7; 100])?;
-            scene.actor.cut()?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+            let old = setup.set_piece(&key(12), value(3 * PAGE_BYTES, 1), PAGE_BYTES, &[7; 100])?;
+            setup.actor.cut()?;
             Ok(patch(key(12), old, &[(PAGE_BYTES + 3, b"a piece anew")]))
         },
     },
     Case {
         name: "patch-growing",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(12), &value(3 * PAGE_BYTES, 1))?;
             Ok(patch(
                 key(12),
                 value(3 * PAGE_BYTES, 1),
@@ -421,36 +421,36 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "first-touch-leaf-root",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.actor.cut()?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.actor.cut()?;
             Ok(set(MAIN, key(11), value(60, 1), has_copied))
         },
     },
     Case {
         name: "first-touch-path",
-        build: |scene| {
-            let last = tall(scene)?;
-            scene.actor.cut()?;
+        build: |setup| {
+            let last = tall(setup)?;
+            setup.actor.cut()?;
             Ok(set(MAIN, long_key(last / 2), value(60, 1), has_copied))
         },
     },
     Case {
         name: "first-touch-twice",
-        build: |scene| {
-            let last = tall(scene)?;
-            scene.actor.cut()?;
-            scene.set(MAIN, &long_key(0), &value(60, 1))?;
-            scene.actor.cut()?;
+        build: |setup| {
+            let last = tall(setup)?;
+            setup.actor.cut()?;
+            setup.set(MAIN, &long_key(0), &value(60, 1))?;
+            setup.actor.cut()?;
             Ok(set(MAIN, long_key(last), value(60, 1), has_copied))
         },
     },
     Case {
         name: "first-touch-update",
-        build: |scene| {
-            scene.set(MAIN, b"counter", &7u64.to_le_bytes())?;
-            leaves(scene, MAIN, 2)?;
-            scene.actor.cut()?;
+        build: |setup| {
+            setup.set(MAIN, b"counter", &7u64.to_le_bytes())?;
+            leaves(setup, MAIN, 2)?;
+            setup.actor.cut()?;
             let written = Some(12u64.to_le_bytes().to_vec());
             let stages = vec![vec![Write { tree: MAIN, key: b"counter".to_vec(), value: written }]];
             Ok(Plan { act: Box::new(|party| party.add(MAIN, b"counter", 5)), stages, took: has_copied })
@@ -458,9 +458,9 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "first-touch-split",
-        build: |scene| {
-            let last = just_before(scene, nothing, set_long_key, has_split_inner)?;
-            scene.actor.cut()?;
+        build: |setup| {
+            let last = just_before(setup, nothing, set_long_key, has_split_inner)?;
+            setup.actor.cut()?;
             let wanted =
                 |before: &Shape, after: &Shape| has_split(before, after) && after.copies > before.copies;
             Ok(set(MAIN, long_key(last), value(INLINE_BYTES, last), wanted))
@@ -468,27 +468,27 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "first-touch-merge",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
-            let last = just_before(scene, |scene| leaves(scene, MAIN, 5), write, has_merged)?;
-            scene.actor.cut()?;
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.remove(MAIN, &key(index * 10));
+            let last = just_before(setup, |setup| leaves(setup, MAIN, 5), write, has_merged)?;
+            setup.actor.cut()?;
             Ok(remove(MAIN, key(last * 10), |before, after| after.copies > before.copies))
         },
     },
     Case {
         name: "first-touch-lower-root",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.remove(MAIN, &key(index * 10));
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.remove(MAIN, &key(index * 10));
             let wanted = |before: &Shape, after: &Shape| before.level == 1 && after.level == 0;
-            let last = just_before(scene, |scene| leaves(scene, MAIN, 2), write, wanted)?;
-            scene.actor.cut()?;
+            let last = just_before(setup, |setup| leaves(setup, MAIN, 2), write, wanted)?;
+            setup.actor.cut()?;
             Ok(remove(MAIN, key(last * 10), |before, after| after.copies > before.copies))
         },
     },
     Case {
         name: "long-new",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(set(MAIN, key(11), value(PAGE_BYTES * 2 + 1234, 3), |before, after| {
                 after.extent_pages == before.extent_pages + 3
             }))
@@ -496,9 +496,9 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "long-replaces-long",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
             Ok(set(MAIN, key(11), value(PAGE_BYTES + 77, 5), |before, after| {
                 before.extent_pages == 2 && after.extent_pages == 2
             }))
@@ -506,50 +506,50 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "long-replaces-older",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
-            scene.actor.cut()?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+            setup.actor.cut()?;
             Ok(set(MAIN, key(11), value(PAGE_BYTES + 77, 5), has_copied))
         },
     },
     Case {
         name: "long-becomes-short",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
             Ok(set(MAIN, key(11), value(40, 5), |_, after| after.extent_pages == 0))
         },
     },
     Case {
         name: "short-becomes-long",
-        build: |scene| {
-            forty(scene, MAIN)?;
+        build: |setup| {
+            forty(setup, MAIN)?;
             Ok(set(MAIN, key(12), value(PAGE_BYTES + 1, 5), |_, after| after.extent_pages == 2))
         },
     },
     Case {
         name: "long-removed",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.set(MAIN, &key(11), &value(PAGE_BYTES * 2, 3))?;
             Ok(remove(MAIN, key(11), |before, after| before.extent_pages == 2 && after.extent_pages == 0))
         },
     },
     Case {
         name: "long-splits-leaf",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
-            let next = fill(scene, 100, PAGE_BYTES / 10)?;
-            let (room, _) = scene.actor.leaf_room(&key(next))?;
-            scene.set(MAIN, &key(next), &value(room - 40, next))?;
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
+            let next = fill(setup, 100, PAGE_BYTES / 10)?;
+            let (room, _) = setup.actor.leaf_room(&key(next))?;
+            setup.set(MAIN, &key(next), &value(room - 40, next))?;
             Ok(set(MAIN, key(next + 1), value(PAGE_BYTES * 2, 3), has_split))
         },
     },
     Case {
         name: "volatile-long",
-        build: |scene| {
-            forty(scene, VOLATILE)?;
+        build: |setup| {
+            forty(setup, VOLATILE)?;
             Ok(set(VOLATILE, key(11), value(PAGE_BYTES + 5, 3), |before, after| {
                 let long = |shape: &Shape| shape.extent_pages + shape.volatile_pages;
                 long(after) == long(before) + 2
@@ -558,44 +558,44 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "reuse-freed-page",
-        build: |scene| {
+        build: |setup| {
             for index in 0..60 {
-                scene.set(MAIN, &key(index), &value(PAGE_BYTES * 4, index))?;
+                setup.set(MAIN, &key(index), &value(PAGE_BYTES * 4, index))?;
             }
             for index in 0..60 {
-                scene.remove(MAIN, &key(index))?;
+                setup.remove(MAIN, &key(index))?;
             }
-            leaves(scene, MAIN, 4)?;
-            let next = fill(scene, 100, PAGE_BYTES / 10)?;
+            leaves(setup, MAIN, 4)?;
+            let next = fill(setup, 100, PAGE_BYTES / 10)?;
             Ok(set(MAIN, key(next), value(PAGE_BYTES / 10 + 90, next), has_split))
         },
     },
     Case {
         name: "reuse-freed-run",
-        build: |scene| {
+        build: |setup| {
             for index in 0..20 {
-                scene.set(MAIN, &key(index), &value(PAGE_BYTES * 2, index))?;
+                setup.set(MAIN, &key(index), &value(PAGE_BYTES * 2, index))?;
             }
             for index in (0..20).step_by(2) {
-                scene.remove(MAIN, &key(index))?;
+                setup.remove(MAIN, &key(index))?;
             }
             Ok(set(MAIN, key(3), value(PAGE_BYTES * 2, 77), any))
         },
     },
     Case {
         name: "growth-by-split",
-        build: |scene| {
-            let write = |scene: &mut Scene, index: usize| scene.set(MAIN, &key(index), &value(500, index));
-            let last = just_before(scene, nothing, write, has_grown_level)?;
-            scene.actor.spend_pages(1);
+        build: |setup| {
+            let write = |setup: &mut Setup, index: usize| setup.set(MAIN, &key(index), &value(500, index));
+            let last = just_before(setup, nothing, write, has_grown_level)?;
+            setup.actor.spend_pages(1);
             Ok(set(MAIN, key(last), value(500, last), has_grown_files))
         },
     },
     Case {
         name: "growth-by-run",
-        build: |scene| {
-            forty(scene, MAIN)?;
-            scene.actor.spend_pages(1);
+        build: |setup| {
+            forty(setup, MAIN)?;
+            setup.actor.spend_pages(1);
             Ok(set(MAIN, key(11), value(PAGE_BYTES * 2 + 1, 3), has_grown_files))
         },
     },

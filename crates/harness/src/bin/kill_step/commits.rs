@@ -1,4 +1,4 @@
-//! Commits of several keys: transactions, subtrees, locks, messages.
+//! The cases of [`crate::cases`] that commit several keys at once: transactions, subtrees, locks, messages.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use perilune_store::{LockMode, Result};
 use crate::cases::{
     any, has_copied, has_grown_files, has_merged, has_split, key, leaves, value, Case, MAIN, VOLATILE,
 };
-use crate::play::broken;
-use crate::scene::{Content, Plan, Scene, Write, ACTOR};
+use crate::run_case::broken;
+use crate::setup::{Content, Plan, Setup, Write, ACTOR};
 use crate::tracee::{Step, Tracee};
 
 /// The name of a lock or channel: one component.
@@ -20,18 +20,18 @@ const NAME: &[u8] = b"jobs\0";
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Sets, removals (no value) and removals of prefixes in one transaction, that reads all keys first.
-fn transaction(
+pub(crate) fn transaction(
     writes: Vec<Write>,
     prefixes: Vec<(Tree, Vec<u8>)>,
-    scene: &Scene,
+    setup: &Setup,
     took: fn(&Shape, &Shape) -> bool,
 ) -> Plan {
-    let mut after = scene.content.clone();
+    let mut after = setup.content.clone();
     for (tree, prefix) in &prefixes {
         after.remove_prefix(*tree, prefix);
     }
     writes.iter().for_each(|write| after.apply(write));
-    let stages = vec![scene.content.changes_to(&after)];
+    let stages = vec![setup.content.changes_to(&after)];
     let act = move |party: &Party| {
         let reads: Vec<(Tree, &[u8])> = writes.iter().map(|write| (write.tree, &write.key[..])).collect();
         let removals = prefixes.iter().map(|(tree, prefix)| Part::RemovePrefix(*tree, prefix));
@@ -45,37 +45,37 @@ fn transaction(
 }
 
 /// Values set at once, without a transaction.
-fn all_if_alone(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
-    let mut after = scene.content.clone();
+fn all_unless_parents(writes: Vec<Write>, setup: &Setup, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let mut after = setup.content.clone();
     writes.iter().for_each(|write| after.apply(write));
-    let stages = vec![scene.content.changes_to(&after)];
+    let stages = vec![setup.content.changes_to(&after)];
     let act = move |party: &Party| {
         let pairs = writes.iter().filter_map(|write| Some((&write.key[..], write.value.as_deref()?)));
-        let done = party.set_all_if_alone(&pairs.collect::<Vec<_>>())?;
+        let done = party.set_all_unless_parents(&pairs.collect::<Vec<_>>())?;
         assert!(done, "they are alone");
         Ok(())
     };
     Plan { act: Box::new(act), stages, took }
 }
 
-/// Sets and removals of few keys that are looked at.
-fn few(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
-    let mut after = scene.content.clone();
+/// Sets and removals of probed keys.
+fn probed(writes: Vec<Write>, setup: &Setup, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let mut after = setup.content.clone();
     writes.iter().for_each(|write| after.apply(write));
-    let stages = vec![scene.content.changes_to(&after)];
+    let stages = vec![setup.content.changes_to(&after)];
     let act = move |party: &Party| {
         let writes: Vec<_> = writes.iter().map(|write| (&write.key[..], write.value.as_deref())).collect();
-        assert!(party.change_few(&writes)?, "nobody is in its way");
+        assert!(party.change_probed(&writes)?, "nobody is in its way");
         Ok(())
     };
     Plan { act: Box::new(act), stages, took }
 }
 
-/// A brief transaction that reads a key of each leaf and what it sets.
-fn brief(writes: Vec<Write>, scene: &Scene, took: fn(&Shape, &Shape) -> bool) -> Plan {
-    let mut after = scene.content.clone();
+/// A one-shot transaction that reads a key of each leaf and what it sets.
+fn one_shot(writes: Vec<Write>, setup: &Setup, took: fn(&Shape, &Shape) -> bool) -> Plan {
+    let mut after = setup.content.clone();
     writes.iter().for_each(|write| after.apply(write));
-    let stages = vec![scene.content.changes_to(&after)];
+    let stages = vec![setup.content.changes_to(&after)];
     let act = move |party: &Party| {
         let pairs: Vec<_> =
             writes.iter().filter_map(|write| Some((&write.key[..], write.value.as_deref()?))).collect();
@@ -95,19 +95,19 @@ fn removal(tree: Tree, index: usize) -> Write {
     Write { tree, key: key(index), value: None }
 }
 
-/// An operation whose states are learnt from a child that plays it, unharmed, on a scene of its own.
+/// An operation whose states are learnt from a child that runs it, unharmed, on a setup of its own.
 fn learnt(
-    scene: &mut Scene,
-    prepare: fn(&mut Scene) -> Result<()>,
+    setup: &mut Setup,
+    prepare: fn(&mut Setup) -> Result<()>,
     act: fn(&Party) -> Result<()>,
 ) -> Result<Plan> {
-    prepare(scene)?;
-    scene.refresh()?;
-    let mut other = Scene::new()?;
+    prepare(setup)?;
+    setup.refresh()?;
+    let mut other = Setup::new()?;
     prepare(&mut other)?;
     let mut child = Tracee::start(|| act(&other.actor).expect("the operation succeeds")).map_err(broken)?;
     let mut stages = Vec::new();
-    let mut before = scene.content.clone();
+    let mut before = setup.content.clone();
     let mut was_at_rest = true;
     loop {
         let step = child.step().map_err(broken)?;
@@ -145,224 +145,224 @@ fn refused(got: Result<bool>) -> Result<()> {
 }
 
 /// Another living party holds the lock.
-fn held_by_other(scene: &mut Scene) -> Result<()> {
-    granted(exclusive(&scene.place.join(3, &[])?, NAME))
+fn held_by_other(setup: &mut Setup) -> Result<()> {
+    granted(exclusive(&setup.place.join(3, &[])?, NAME))
 }
 
-fn posted(scene: &mut Scene) -> Result<()> {
+fn posted(setup: &mut Setup) -> Result<()> {
     for index in 0..3 {
-        scene.actor.post(NAME, &value(30, index))?;
+        setup.actor.post(NAME, &value(30, index))?;
     }
     Ok(())
 }
 
 /// Some leaves, of which several lie below the prefix `node001`.
-fn subtree(scene: &mut Scene) -> Result<()> {
-    leaves(scene, MAIN, 4)?;
+fn subtree(setup: &mut Setup) -> Result<()> {
+    leaves(setup, MAIN, 4)?;
     (101..140)
         .filter(|index| index % 10 != 0)
-        .try_for_each(|index| scene.set(MAIN, &key(index), &value(900, index)))
+        .try_for_each(|index| setup.set(MAIN, &key(index), &value(900, index)))
 }
 
 /// All cases here.
 pub(crate) const CASES: &[Case] = &[
     Case {
         name: "transaction-one",
-        build: |scene| {
-            leaves(scene, MAIN, 2)?;
-            Ok(transaction(vec![write(MAIN, 11, 40)], vec![], scene, any))
+        build: |setup| {
+            leaves(setup, MAIN, 2)?;
+            Ok(transaction(vec![write(MAIN, 11, 40)], vec![], setup, any))
         },
     },
     Case {
         name: "transaction-leaves",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
             let writes = [5, 100, 105, 200, 300].map(|index| write(MAIN, index, 50)).to_vec();
-            Ok(transaction(writes, vec![], scene, any))
+            Ok(transaction(writes, vec![], setup, any))
         },
     },
     Case {
-        name: "all-if-alone",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
+        name: "all-unless-parents",
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
             // New ones and old ones, beside each other and in leaves of their own.
             let writes = [5, 10, 11, 100, 200, 201, 300].map(|index| write(MAIN, index, 50)).to_vec();
-            Ok(all_if_alone(writes, scene, any))
+            Ok(all_unless_parents(writes, setup, any))
         },
     },
     Case {
-        name: "all-if-alone-splits",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
+        name: "all-unless-parents-splits",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
             // NB: where two keys differ in their last byte a fence is the first of them, and what begins with it may lie
             // behind its leaf: that is no matter for this operation.
             let longer = |write: Write| Write { key: [&write.key[..], b"-"].concat(), ..write };
             let writes = (0..9).map(|index| longer(write(MAIN, 101 + index, PAGE_BYTES / 10))).collect();
-            Ok(all_if_alone(writes, scene, has_split))
+            Ok(all_unless_parents(writes, setup, has_split))
         },
     },
     Case {
-        name: "all-if-alone-first-touch",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
-            scene.actor.cut()?;
+        name: "all-unless-parents-first-touch",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
+            setup.actor.cut()?;
             let writes = [5, 13, 200].map(|index| write(MAIN, index, 50)).to_vec();
-            Ok(all_if_alone(writes, scene, has_copied))
+            Ok(all_unless_parents(writes, setup, has_copied))
         },
     },
     Case {
-        name: "few",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
+        name: "probed",
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
             // New ones, old ones and removals, beside each other and in leaves of their own.
             let mut writes = [5, 10, 11, 100].map(|index| write(MAIN, index, 50)).to_vec();
             writes.extend([removal(MAIN, 110), write(MAIN, 200, 50), removal(MAIN, 300)]);
-            Ok(few(writes, scene, any))
+            Ok(probed(writes, setup, any))
         },
     },
     Case {
-        name: "few-splits",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
+        name: "probed-splits",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
             let writes = (0..8).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 8)).collect();
-            Ok(few(writes, scene, has_split))
+            Ok(probed(writes, setup, has_split))
         },
     },
     Case {
-        name: "few-first-touch",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
-            scene.actor.cut()?;
+        name: "probed-first-touch",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
+            setup.actor.cut()?;
             let writes = vec![write(MAIN, 5, 50), removal(MAIN, 10), write(MAIN, 200, 50)];
-            Ok(few(writes, scene, has_copied))
+            Ok(probed(writes, setup, has_copied))
         },
     },
     Case {
-        name: "brief",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
+        name: "one-shot",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
             let writes = [5, 10, 100, 101, 200].map(|index| write(MAIN, index, 50)).to_vec();
-            Ok(brief(writes, scene, any))
+            Ok(one_shot(writes, setup, any))
         },
     },
     Case {
-        name: "brief-splits",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
+        name: "one-shot-splits",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
             let writes = (0..9).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 10)).collect();
-            Ok(brief(writes, scene, has_split))
+            Ok(one_shot(writes, setup, has_split))
         },
     },
     Case {
         name: "transaction-mixed",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
-            leaves(scene, VOLATILE, 2)?;
-            scene.set(MAIN, &key(13), &value(PAGE_BYTES + 9, 1))?;
-            scene.set(MAIN, &key(17), &value(PAGE_BYTES * 2, 1))?;
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
+            leaves(setup, VOLATILE, 2)?;
+            setup.set(MAIN, &key(13), &value(PAGE_BYTES + 9, 1))?;
+            setup.set(MAIN, &key(17), &value(PAGE_BYTES * 2, 1))?;
             let mut writes = vec![write(MAIN, 13, PAGE_BYTES + 50), removal(MAIN, 17), write(MAIN, 200, 30)];
             writes.extend([write(VOLATILE, 55, 20), removal(VOLATILE, 100), write(MAIN, 210, 900)]);
-            Ok(transaction(writes, vec![], scene, any))
+            Ok(transaction(writes, vec![], setup, any))
         },
     },
     Case {
         name: "transaction-splits",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
             let writes = (0..12).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 10)).collect();
-            Ok(transaction(writes, vec![], scene, has_split))
+            Ok(transaction(writes, vec![], setup, has_split))
         },
     },
     Case {
         name: "transaction-first-touch",
-        build: |scene| {
-            leaves(scene, MAIN, 3)?;
-            scene.set(MAIN, &key(13), &value(PAGE_BYTES * 2, 1))?;
-            scene.actor.cut()?;
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
+            setup.set(MAIN, &key(13), &value(PAGE_BYTES * 2, 1))?;
+            setup.actor.cut()?;
             let writes = vec![write(MAIN, 5, 50), write(MAIN, 13, PAGE_BYTES + 1), write(MAIN, 200, 50)];
-            Ok(transaction(writes, vec![], scene, has_copied))
+            Ok(transaction(writes, vec![], setup, has_copied))
         },
     },
     Case {
         name: "transaction-merges",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
             let writes = (8..30).map(|index| removal(MAIN, index * 10)).collect();
-            Ok(transaction(writes, vec![], scene, has_merged))
+            Ok(transaction(writes, vec![], setup, has_merged))
         },
     },
     Case {
         name: "transaction-long-record",
-        build: |scene| {
+        build: |setup| {
             let count = RECORD_BYTES / INLINE_BYTES + 1;
-            (0..count).try_for_each(|index| scene.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
+            (0..count).try_for_each(|index| setup.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
             let writes = (0..count).map(|index| write(MAIN, index, INLINE_BYTES)).collect();
-            Ok(transaction(writes, vec![], scene, |before, after| before.extent_pages == after.extent_pages))
+            Ok(transaction(writes, vec![], setup, |before, after| before.extent_pages == after.extent_pages))
         },
     },
     Case {
         name: "transaction-exclusive",
-        build: |scene| {
-            (0..220).try_for_each(|index| scene.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
+        build: |setup| {
+            (0..220).try_for_each(|index| setup.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
             let writes = (0..70).map(|index| write(MAIN, index * 3, 20)).collect();
-            Ok(transaction(writes, vec![], scene, any))
+            Ok(transaction(writes, vec![], setup, any))
         },
     },
     Case {
         name: "transaction-grows",
-        build: |scene| {
-            leaves(scene, MAIN, 2)?;
-            scene.actor.spend_pages(1);
+        build: |setup| {
+            leaves(setup, MAIN, 2)?;
+            setup.actor.spend_pages(1);
             let writes = vec![write(MAIN, 5, PAGE_BYTES * 2), write(MAIN, 15, PAGE_BYTES)];
-            Ok(transaction(writes, vec![], scene, has_grown_files))
+            Ok(transaction(writes, vec![], setup, has_grown_files))
         },
     },
     Case {
         name: "remove-prefix",
-        build: |scene| {
-            subtree(scene)?;
-            scene.set(MAIN, b"node001:long", &value(PAGE_BYTES * 2, 1))?;
-            Ok(transaction(vec![], vec![(MAIN, b"node001".to_vec())], scene, any))
+        build: |setup| {
+            subtree(setup)?;
+            setup.set(MAIN, b"node001:long", &value(PAGE_BYTES * 2, 1))?;
+            Ok(transaction(vec![], vec![(MAIN, b"node001".to_vec())], setup, any))
         },
     },
     Case {
         name: "remove-prefix-and-set",
-        build: |scene| {
-            subtree(scene)?;
+        build: |setup| {
+            subtree(setup)?;
             let writes = vec![write(MAIN, 105, 60), write(MAIN, 250, 60)];
-            Ok(transaction(writes, vec![(MAIN, b"node001".to_vec())], scene, any))
+            Ok(transaction(writes, vec![(MAIN, b"node001".to_vec())], setup, any))
         },
     },
     Case {
         name: "remove-prefix-first-touch",
-        build: |scene| {
-            subtree(scene)?;
-            scene.set(MAIN, b"node001:long", &value(PAGE_BYTES * 2, 1))?;
-            scene.actor.cut()?;
-            Ok(transaction(vec![], vec![(MAIN, b"node001".to_vec())], scene, has_copied))
+        build: |setup| {
+            subtree(setup)?;
+            setup.set(MAIN, b"node001:long", &value(PAGE_BYTES * 2, 1))?;
+            setup.actor.cut()?;
+            Ok(transaction(vec![], vec![(MAIN, b"node001".to_vec())], setup, has_copied))
         },
     },
     Case {
         name: "remove-everything",
-        build: |scene| {
-            leaves(scene, MAIN, 4)?;
+        build: |setup| {
+            leaves(setup, MAIN, 4)?;
             let lowered = |before: &Shape, after: &Shape| after.level < before.level;
-            Ok(transaction(vec![], vec![(MAIN, b"node".to_vec())], scene, lowered))
+            Ok(transaction(vec![], vec![(MAIN, b"node".to_vec())], setup, lowered))
         },
     },
-    Case { name: "lock", build: |scene| learnt(scene, |_| Ok(()), |party| granted(exclusive(party, NAME))) },
+    Case { name: "lock", build: |setup| learnt(setup, |_| Ok(()), |party| granted(exclusive(party, NAME))) },
     Case {
         name: "lock-again",
-        build: |scene| {
-            let prepare = |scene: &mut Scene| granted(exclusive(&scene.actor, NAME));
-            learnt(scene, prepare, |party| granted(exclusive(party, NAME)))
+        build: |setup| {
+            let prepare = |setup: &mut Setup| granted(exclusive(&setup.actor, NAME));
+            learnt(setup, prepare, |party| granted(exclusive(party, NAME)))
         },
     },
     Case {
         name: "lock-several",
-        build: |scene| {
+        build: |setup| {
             learnt(
-                scene,
+                setup,
                 |_| Ok(()),
                 |party| {
                     let names: [(&[u8], LockMode); 2] =
@@ -374,33 +374,33 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         name: "lock-refused",
-        build: |scene| learnt(scene, held_by_other, |party| refused(exclusive(party, NAME))),
+        build: |setup| learnt(setup, held_by_other, |party| refused(exclusive(party, NAME))),
     },
     Case {
         name: "unlock",
-        build: |scene| {
-            let prepare = |scene: &mut Scene| granted(exclusive(&scene.actor, NAME));
-            learnt(scene, prepare, |party| granted(party.unlock(NAME)))
+        build: |setup| {
+            let prepare = |setup: &mut Setup| granted(exclusive(&setup.actor, NAME));
+            learnt(setup, prepare, |party| granted(party.unlock(NAME)))
         },
     },
     Case {
         name: "lock-waits",
-        build: |scene| {
-            learnt(scene, held_by_other, |party| refused(party.lock(&[(NAME, LockMode::Exclusive)], WAIT)))
+        build: |setup| {
+            learnt(setup, held_by_other, |party| refused(party.lock(&[(NAME, LockMode::Exclusive)], WAIT)))
         },
     },
     Case {
         name: "post-first",
-        build: |scene| learnt(scene, |_| Ok(()), |party| party.post(NAME, &value(30, 9)).map(drop)),
+        build: |setup| learnt(setup, |_| Ok(()), |party| party.post(NAME, &value(30, 9)).map(drop)),
     },
     Case {
         name: "post",
-        build: |scene| learnt(scene, posted, |party| party.post(NAME, &value(30, 9)).map(drop)),
+        build: |setup| learnt(setup, posted, |party| party.post(NAME, &value(30, 9)).map(drop)),
     },
     Case {
         name: "receive",
-        build: |scene| {
-            learnt(scene, posted, |party| {
+        build: |setup| {
+            learnt(setup, posted, |party| {
                 assert!(party.receive(NAME)?.is_some(), "there is no message");
                 Ok(())
             })
@@ -408,27 +408,27 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         name: "run",
-        build: |scene| {
-            learnt(scene, |scene| leaves(scene, MAIN, 1), |party| set_run(party, &[5, 10, 11], 40))
+        build: |setup| {
+            learnt(setup, |setup| leaves(setup, MAIN, 1), |party| set_run(party, &[5, 10, 11], 40))
         },
     },
     // A run that adds to a leaf, replaces in it, cuts it and goes on in the next.
     Case {
         name: "run-mixed",
-        build: |scene| {
+        build: |setup| {
             learnt(
-                scene,
-                |scene| leaves(scene, MAIN, 2),
+                setup,
+                |setup| leaves(setup, MAIN, 2),
                 |party| set_run(party, &[5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 25], PAGE_BYTES / 10),
             )
         },
     },
     Case {
         name: "run-at-end",
-        build: |scene| {
+        build: |setup| {
             learnt(
-                scene,
-                |scene| leaves(scene, MAIN, 1),
+                setup,
+                |setup| leaves(setup, MAIN, 1),
                 |party| set_run(party, &(900..930).collect::<Vec<_>>(), PAGE_BYTES / 12),
             )
         },

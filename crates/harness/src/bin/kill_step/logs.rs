@@ -1,7 +1,7 @@
 //! Killing whoever writes and syncs the log, makes room in a ring, changes the level, takes a checkpoint, lets
 //! the file grow, recovers, closes, or makes a backup.
 //!
-//! The child has no threads but the one that is stepped, so nothing happens beside. The witness looks after each
+//! The child has no threads but the one that is stepped, so nothing happens beside. The survivor looks after each
 //! system call, whenever the watched words have changed, and besides after every [`BETWEEN`]th instruction that
 //! writes to the shared files; as survivors would, and as one who comes after a crash of the machine.
 //!
@@ -15,12 +15,12 @@ use perilune_engine::{BackupKind, Database, Session};
 use perilune_store::{Durability, Result, Session as _, Store};
 
 use crate::openings::look;
-use crate::play::{broken, Pace, Report};
 use crate::records::{self, commit, fill, options};
-use crate::scene::Directory;
-use crate::touch::Touch;
+use crate::run_case::{broken, Pace, Report};
+use crate::setup::Directory;
+use crate::stores::Stores;
+use crate::survivor::{garble, Expected, Survivor, BACKUP, DATABASE};
 use crate::tracee::{Step, Tracee};
-use crate::witness::{garble, Expected, Witness, BACKUP, DATABASE};
 
 /// Of the instructions that write to shared files, one in so many is followed by a look; where `-shm` is made
 /// anew, one in [`BETWEEN_ANEW`].
@@ -56,8 +56,8 @@ pub(crate) const NAMES: &[&str] = &[
 
 type Act = Box<dyn FnOnce() -> Result<()>>;
 
-/// Plays one case.
-pub(crate) fn play(name: &str, pace: &Pace) -> Report {
+/// Runs one case.
+pub(crate) fn run(name: &str, pace: &Pace) -> Report {
     Report::of(|report| {
         let directory = Directory::new().map_err(broken)?;
         let copies = Directory::new().map_err(broken)?;
@@ -73,8 +73,8 @@ pub(crate) fn play(name: &str, pace: &Pace) -> Report {
             let act = prepare(name, &path, level).expect("the case is prepared");
             || act().expect("the operation succeeds")
         });
-        let mut witness = Witness::new(directory.path(), copies.path(), expected(name));
-        watch(&mut child.map_err(broken)?, directory.path(), &mut witness, (name, pace), report)
+        let mut survivor = Survivor::new(directory.path(), copies.path(), expected(name));
+        watch(&mut child.map_err(broken)?, directory.path(), &mut survivor, (name, pace), report)
             .map_err(broken)
     })
 }
@@ -109,7 +109,7 @@ fn before(name: &str, path: &Path, level: Durability) -> Result<()> {
             tear(path).and_then(|()| crash(path)).map_err(broken)
         }
         "backup-again" | "backup-newer" => {
-            let database = Database::open_still(path, &options(None))?;
+            let database = Database::open_threadless(path, &options(None))?;
             database.backup(
                 &path.with_file_name(BACKUP),
                 BackupKind::Whole,
@@ -125,7 +125,7 @@ fn before(name: &str, path: &Path, level: Durability) -> Result<()> {
 /// Lets a process commit these versions, and kills it.
 fn die_after(path: &Path, level: Durability, versions: &[u32]) -> Result<()> {
     let works = || {
-        let database = Database::open_still(path, &options(Some(level))).expect("the database opens");
+        let database = Database::open_threadless(path, &options(Some(level))).expect("the database opens");
         let mut session = database.session().expect("there is a session");
         for version in versions {
             commit(&mut session, *version).expect("the database takes writes");
@@ -156,9 +156,9 @@ fn prepare(name: &str, path: &Path, level: Durability) -> Result<Act> {
     let path = path.to_path_buf();
     if name.starts_with("log-recover") || name == "level-lowered" {
         let level = (name == "level-lowered").then_some(Durability::None);
-        return Ok(Box::new(move || Database::open_still(&path, &options(level)).map(std::mem::forget)));
+        return Ok(Box::new(move || Database::open_threadless(&path, &options(level)).map(std::mem::forget)));
     }
-    let database = Database::open_still(&path, &options(Some(level)))?;
+    let database = Database::open_threadless(&path, &options(Some(level)))?;
     let mut session = database.session()?;
     match name {
         "flush-new-segment" => fill_segment(&database, &mut session)?,
@@ -208,7 +208,7 @@ fn operation(name: &str, path: PathBuf, database: Database, mut session: Session
             database.close()
         }),
         "level-raised" => Box::new(move || {
-            let second = Database::open_still(&path, &options(Some(Durability::Fsync)))?;
+            let second = Database::open_threadless(&path, &options(Some(Durability::Fsync)))?;
             std::mem::forget((session, database, second));
             Ok(())
         }),
@@ -266,7 +266,7 @@ fn commits_before_growth() -> Result<u32> {
     let directory = Directory::new().map_err(broken)?;
     let path = directory.path().join(DATABASE);
     records::create(&path, Some(Durability::Fsync))?;
-    let database = Database::open_still(&path, &options(Some(Durability::Fsync)))?;
+    let database = Database::open_threadless(&path, &options(Some(Durability::Fsync)))?;
     let mut session = database.session()?;
     let bytes = database.statistics()?.file_bytes;
     let mut count = 0;
@@ -280,38 +280,38 @@ fn commits_before_growth() -> Result<u32> {
 fn watch(
     child: &mut Tracee,
     directory: &Path,
-    witness: &mut Witness<'_>,
+    survivor: &mut Survivor<'_>,
     (name, pace): (&str, &Pace),
     report: &mut Report,
 ) -> std::io::Result<()> {
-    let mut touch = Touch::new(child, Some(directory))?;
+    let mut stores = Stores::new(child, Some(directory))?;
     let phase = pace.phase(name);
     let between = if name.starts_with("log-recover") { BETWEEN_ANEW } else { BETWEEN };
-    let (mut before, mut touched) = (witness.watched(), 0_u64);
+    let (mut before, mut touched) = (survivor.watched(), 0_u64);
     loop {
-        touch.before(child)?;
-        let enters_kernel = touch.enters_kernel();
+        stores.before(child)?;
+        let enters_kernel = stores.enters_kernel();
         let step = child.step()?;
         if let Step::Broken(status) = step {
             report.problem(format!("instruction {}: the child broke: {status}", report.instructions));
             return Ok(());
         }
-        touch.after()?;
+        stores.after()?;
         report.instructions += 1;
         let is_over = step == Step::Over;
-        if touch.take_changed()? {
+        if stores.take_changed()? {
             touched += 1;
-            let now = witness.watched();
+            let now = survivor.watched();
             let is_point = enters_kernel || now != before || touched.is_multiple_of(between);
             before = now;
             report.points += u64::from(is_point);
             if is_point && report.points % pace.every == phase && !is_over {
-                look(witness, report);
+                look(survivor, report);
             }
         }
         if is_over {
-            look(witness, report);
-            witness.missing().into_iter().for_each(|problem| report.problem(problem));
+            look(survivor, report);
+            survivor.missing().into_iter().for_each(|problem| report.problem(problem));
             return Ok(());
         }
     }

@@ -1,11 +1,11 @@
 //! Killing processes that create, open, recover and close a database, and take checkpoints and snapshots.
 //!
 //! A look costs milliseconds, and most instructions of an opening change nothing that survives it; so the
-//! witness looks whenever the words have changed that say who is attached and what counts (meta, the head of
+//! survivor looks whenever the words have changed that say who is attached and what counts (meta, the head of
 //! `-shm`, the process table, the first sessions' heads) or the directory has, and besides every [`BETWEEN`]
 //! instructions.
 //!
-//! Deliberately absent: threads of the child. They run free. Where nothing may happen beside: `logs`.
+//! Deliberately absent: threads of the child. They run free. Cases in which nothing else may happen meanwhile are in `logs`.
 
 use std::fs;
 use std::path::Path;
@@ -13,12 +13,12 @@ use std::path::Path;
 use perilune_engine::Database;
 use perilune_store::{Durability, Result, Session as _};
 
-use crate::play::{broken, Pace, Report, SECONDS_MAX};
 use crate::records::{self, fill, key};
-use crate::scene::Directory;
-use crate::touch::Touch;
+use crate::run_case::{broken, Pace, Report, SECONDS_MAX};
+use crate::setup::Directory;
+use crate::stores::Stores;
+use crate::survivor::{garble, Expected, Survivor, Versions, DATABASE};
 use crate::tracee::{self, Step, Tracee};
-use crate::witness::{garble, Expected, Versions, Witness, DATABASE};
 
 /// Instructions between two looks where nothing watched changes.
 const BETWEEN: u64 = 400;
@@ -40,8 +40,8 @@ fn open(path: &Path) -> Result<Database> {
     Database::open(path, &records::options(None))
 }
 
-/// Plays one case.
-pub(crate) fn play(name: &str, pace: &Pace) -> Report {
+/// Runs one case.
+pub(crate) fn run(name: &str, pace: &Pace) -> Report {
     Report::of(|report| {
         let directory = Directory::new().map_err(broken)?;
         let path = directory.path().join(DATABASE);
@@ -94,8 +94,8 @@ pub(crate) fn play(name: &str, pace: &Pace) -> Report {
                 (None, _) => std::mem::forget(open(&path).expect("the database opens")),
             }
         });
-        let mut witness = Witness::new(directory.path(), copies.path(), expected(name));
-        watch(&mut child.map_err(broken)?, &mut witness, pace, report).map_err(broken)?;
+        let mut survivor = Survivor::new(directory.path(), copies.path(), expected(name));
+        watch(&mut child.map_err(broken)?, &mut survivor, pace, report).map_err(broken)?;
         drop(other);
         Ok(())
     })
@@ -133,45 +133,45 @@ fn expected(name: &str) -> Expected {
 
 fn watch(
     child: &mut Tracee,
-    witness: &mut Witness<'_>,
+    survivor: &mut Survivor<'_>,
     pace: &Pace,
     report: &mut Report,
 ) -> std::io::Result<()> {
     // NB: the child's other threads run free and change the files.
-    let mut touch = Touch::new(child, None)?;
+    let mut stores = Stores::new(child, None)?;
     let mut before = Vec::new();
     loop {
-        touch.before(child)?;
+        stores.before(child)?;
         let step = child.step()?;
         if let Step::Broken(status) = step {
             report.problem(format!("the child broke: {status}"));
             return Ok(());
         }
-        touch.after()?;
+        stores.after()?;
         report.instructions += 1;
         let due = report.instructions.is_multiple_of(BETWEEN * pace.every) || step == Step::Over;
         let mut changed = false;
-        if touch.take_changed()? {
-            let now = witness.watched();
+        if stores.take_changed()? {
+            let now = survivor.watched();
             changed = now != before;
             before = now;
         }
         if due || changed {
             report.points += 1;
-            look(witness, report);
+            look(survivor, report);
         }
         if step == Step::Over {
-            witness.missing().into_iter().for_each(|problem| report.problem(problem));
+            survivor.missing().into_iter().for_each(|problem| report.problem(problem));
             return Ok(());
         }
     }
 }
 
 /// Looks at what a kill would have left here.
-pub(crate) fn look(witness: &mut Witness<'_>, report: &mut Report) {
+pub(crate) fn look(survivor: &mut Survivor<'_>, report: &mut Report) {
     report.looks += 1;
     tracee::expect_progress(SECONDS_MAX);
-    if let Err(error) = witness.look() {
+    if let Err(error) = survivor.look() {
         report.problem(format!("killed after instruction {}: {error}", report.instructions));
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn version(database: &Database) -> Result<u32> {
 
 /// Makes a database of version 1 at `path`, and closes it.
 pub(crate) fn create(path: &Path, level: Option<Durability>) -> Result<()> {
-    let database = Database::open_still(path, &options(level))?;
+    let database = Database::open_threadless(path, &options(level))?;
     fill(&database, 1)?;
     database.close()
 }

@@ -1,17 +1,17 @@
 //! Killing the repairer, and the repairer's repairer.
 //!
-//! An operation is killed in each of its stages: just after what its session notes has changed (latches,
-//! pages, the record, saved bytes, the step's phase). What is left is repaired by another party, one instruction at
-//! a time, and after each a witness looks at the place as if both were dead. The same once more: that
-//! repairer is killed in each of *its* stages, and a third party repairs both.
+//! An operation is killed in each of its stages: just after what its session notes has changed (latches, pages, the
+//! record, saved bytes, the step's phase). A second party repairs what is left, one instruction at a time, and
+//! after each a survivor looks at the files as if both were dead. Then the second party is killed in each of *its*
+//! stages, a third repairs after both, and the survivor looks again after each instruction.
 //!
 //! Whatever the operation's death has decided, no death of a repairer may change.
 
 use perilune_store::Result;
 
 use crate::cases::{self, Case};
-use crate::play::{broken, states, watch, Pace, Report, Witness};
-use crate::scene::{Plan, Scene, ACTOR};
+use crate::run_case::{broken, states, watch, Pace, Report, Survivor};
+use crate::setup::{Plan, Setup, ACTOR};
 use crate::tracee::{Step, Tracee};
 
 /// The party that repairs the actor, and the one that repairs both.
@@ -52,8 +52,8 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     once.chain(REPAIRED_TWICE.iter().map(|name| format!("{TWICE}{name}")))
 }
 
-/// Plays one case.
-pub(crate) fn play(name: &str, pace: &Pace) -> Report {
+/// Runs one case.
+pub(crate) fn run(name: &str, pace: &Pace) -> Report {
     let (base, twice) = match name.strip_prefix(TWICE) {
         Some(base) => (base, true),
         None => (name.strip_prefix(ONCE).unwrap_or(name), false),
@@ -80,29 +80,29 @@ fn thin(stages: Vec<u64>, most: usize) -> Vec<u64> {
     stages.into_iter().rev().step_by(every).collect()
 }
 
-/// A scene on which the operation was killed after so many instructions, and then one repairer after the other.
-fn killed(case: &Case, deaths: &[u64]) -> Result<(Scene, Plan)> {
-    let mut scene = Scene::new()?;
-    let plan = (case.build)(&mut scene)?;
+/// A setup on which the operation was killed after so many instructions, and then one repairer after the other.
+fn killed(case: &Case, deaths: &[u64]) -> Result<(Setup, Plan)> {
+    let mut setup = Setup::new()?;
+    let plan = (case.build)(&mut setup)?;
     for (number, stages) in deaths.iter().enumerate() {
-        let mut child = start(&scene, &plan, number)?;
+        let mut child = start(&setup, &plan, number)?;
         for _ in 0..*stages {
-            if !next_stage(&scene, &mut child)? {
+            if !next_stage(&setup, &mut child)? {
                 return Err(perilune_store::Error::Internal("it does not take the same way twice".into()));
             }
         }
     }
-    Ok((scene, plan))
+    Ok((setup, plan))
 }
 
 /// The operation (0), its repairer (1), or the repairer's repairer.
-fn start(scene: &Scene, plan: &Plan, number: usize) -> Result<Tracee> {
+fn start(setup: &Setup, plan: &Plan, number: usize) -> Result<Tracee> {
     let Some(repairer) = number.checked_sub(1) else {
-        let child = Tracee::start(|| (plan.act)(&scene.actor).expect("the operation succeeds"));
+        let child = Tracee::start(|| (plan.act)(&setup.actor).expect("the operation succeeds"));
         return child.map_err(broken);
     };
     let dead: Vec<u16> = std::iter::once(ACTOR).chain(REPAIRERS[..repairer].iter().copied()).collect();
-    let party = scene.place.join(REPAIRERS[repairer], &dead)?;
+    let party = setup.place.join(REPAIRERS[repairer], &dead)?;
     let child = Tracee::start(|| {
         for dead in &dead {
             party.repair(*dead).expect("repair succeeds");
@@ -112,11 +112,11 @@ fn start(scene: &Scene, plan: &Plan, number: usize) -> Result<Tracee> {
 }
 
 /// Lets a child go on until what the actor's session notes has changed; false when it is over.
-fn next_stage(scene: &Scene, child: &mut Tracee) -> Result<bool> {
-    let before = scene.actor.signature(ACTOR);
+fn next_stage(setup: &Setup, child: &mut Tracee) -> Result<bool> {
+    let before = setup.actor.signature(ACTOR);
     loop {
         match child.step().map_err(broken)? {
-            Step::Instruction if scene.actor.signature(ACTOR) != before => return Ok(true),
+            Step::Instruction if setup.actor.signature(ACTOR) != before => return Ok(true),
             Step::Instruction => {}
             Step::Over => return Ok(false),
             Step::Broken(status) => {
@@ -128,10 +128,10 @@ fn next_stage(scene: &Scene, child: &mut Tracee) -> Result<bool> {
 
 /// The stages of the one who comes after `deaths`.
 fn stages(case: &Case, deaths: &[u64]) -> Result<Vec<u64>> {
-    let (scene, plan) = killed(case, deaths)?;
-    let mut child = start(&scene, &plan, deaths.len())?;
+    let (setup, plan) = killed(case, deaths)?;
+    let mut child = start(&setup, &plan, deaths.len())?;
     let mut count = 0;
-    while next_stage(&scene, &mut child)? {
+    while next_stage(&setup, &mut child)? {
         count += 1;
     }
     Ok((1..=count).collect())
@@ -139,10 +139,10 @@ fn stages(case: &Case, deaths: &[u64]) -> Result<Vec<u64>> {
 
 /// Repairs after `deaths` and looks after each instruction.
 fn repair(case: &Case, deaths: &[u64], pace: &Pace, report: &mut Report) -> Result<()> {
-    let (scene, plan) = killed(case, deaths)?;
+    let (setup, plan) = killed(case, deaths)?;
     let dead: Vec<u16> = std::iter::once(ACTOR).chain(REPAIRERS[..deaths.len()].iter().copied()).collect();
-    let mut all = states(&scene, &plan);
-    let mut first = Witness::new(&scene, &dead, all.clone())?;
+    let mut all = states(&setup, &plan);
+    let mut first = Survivor::new(&setup, &dead, all.clone())?;
     let place = match first.look() {
         Ok(decided) => all.swap_remove(decided),
         Err(problem) => {
@@ -150,10 +150,10 @@ fn repair(case: &Case, deaths: &[u64], pace: &Pace, report: &mut Report) -> Resu
             return Ok(());
         }
     };
-    let mut witness = Witness::new(&scene, &dead, vec![place])?;
-    let mut child = start(&scene, &plan, deaths.len())?;
+    let mut survivor = Survivor::new(&setup, &dead, vec![place])?;
+    let mut child = start(&setup, &plan, deaths.len())?;
     let mut part = Report::default();
-    watch(&mut child, scene.directory(), &mut witness, pace, case.name, &mut part);
+    watch(&mut child, setup.directory(), &mut survivor, pace, case.name, &mut part);
     part.problems.iter_mut().for_each(|problem| *problem = format!("{problem} (deaths before: {deaths:?})"));
     report.add(part);
     Ok(())

@@ -50,7 +50,7 @@ impl Tracee {
             return Err(io::Error::last_os_error());
         }
         if pid == 0 {
-            play(prepare);
+            run(prepare);
         }
         let mut tracee = Tracee { pid, is_gone: false };
         match tracee.wait()? {
@@ -134,7 +134,7 @@ impl Drop for Tracee {
 }
 
 /// The child's life.
-fn play<O: FnOnce()>(prepare: impl FnOnce() -> O) -> ! {
+fn run<O: FnOnce()>(prepare: impl FnOnce() -> O) -> ! {
     let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(prepare));
     // SAFETY: none of the calls takes an address. The child ends with its parent, and without running
     // any of its parent's clean-up.
@@ -146,7 +146,7 @@ fn play<O: FnOnce()>(prepare: impl FnOnce() -> O) -> ! {
         operation
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(operation));
-    // SAFETY: as above.
+    // SAFETY: none of the calls takes an address, and the child ends without its parent's clean-up.
     unsafe {
         if outcome.is_ok() {
             libc::raise(libc::SIGSTOP);

@@ -11,8 +11,8 @@
 
 #![deny(unsafe_code)]
 
-mod board;
-mod scene;
+mod heartbeats;
+mod shared;
 mod signal;
 mod storm;
 mod values;
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
         plan.dir.display()
     );
     let made = std::fs::create_dir_all(&plan.dir).map_err(|error| error.to_string());
-    let made = made.and_then(|()| scene::create(&plan.dir).map_err(|error| error.to_string()));
+    let made = made.and_then(|()| shared::create(&plan.dir).map_err(|error| error.to_string()));
     let outcome = made.and_then(|()| storm::run(plan).map_err(|error| error.to_string()));
     match outcome {
         Ok(outcome) => summary(&arguments, &outcome),

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use perilune_harness::bank::Random;
 
-use crate::board::Board;
-use crate::scene::Found;
+use crate::heartbeats::Heartbeats;
+use crate::shared::Found;
 use crate::worker::Work;
-use crate::{scene, signal, worker};
+use crate::{shared, signal, worker};
 
 /// Nobody may take longer for one operation, unless somebody is stopped.
 const HANG: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ struct Worker {
 
 struct Storm<'a> {
     plan: &'a Plan,
-    board: Board,
+    heartbeats: Heartbeats,
     workers: Vec<Worker>,
     random: Random,
     stopped: Option<(usize, Instant)>,
@@ -72,16 +72,16 @@ struct Storm<'a> {
 
 /// Runs the plan.
 pub(crate) fn run(plan: &Plan) -> io::Result<Outcome> {
-    let board = Board::create(&scene::board_path(&plan.dir), plan.processes)?;
+    let heartbeats = Heartbeats::create(&shared::heartbeats_path(&plan.dir), plan.processes)?;
     let random = Random::new(plan.seed);
     let outcome = Outcome::default();
-    let mut storm = Storm { plan, board, workers: Vec::new(), random, stopped: None, outcome };
+    let mut storm = Storm { plan, heartbeats, workers: Vec::new(), random, stopped: None, outcome };
     let begun = Instant::now();
     let result = storm.rage(begun);
     storm.kill_all();
     result?;
     for number in 0..plan.processes {
-        storm.outcome.operations += storm.board.beats(number)?;
+        storm.outcome.operations += storm.heartbeats.beats(number)?;
     }
     storm.outcome.seconds = begun.elapsed().as_secs_f64();
     Ok(storm.outcome)
@@ -148,7 +148,7 @@ impl Storm<'_> {
         let lives: Vec<u64> = self.workers.drain(..).map(|worker| worker.lives).collect();
         for number in 0..self.plan.processes {
             let lives = lives.get(number).map_or(0, |lives| lives + 1);
-            let (child, beats) = (self.start(number, lives)?, self.board.beats(number)?);
+            let (child, beats) = (self.start(number, lives)?, self.heartbeats.beats(number)?);
             self.workers.push(Worker { child, beats, idle: Duration::ZERO, is_dying: false, lives });
         }
         Ok(())
@@ -171,7 +171,7 @@ impl Storm<'_> {
                 self.rise(number)?;
                 continue;
             }
-            let beats = self.board.beats(number)?;
+            let beats = self.heartbeats.beats(number)?;
             if beats != worker.beats || worker.is_dying || self.stopped.is_some() {
                 worker.idle = Duration::ZERO;
             } else {
@@ -197,7 +197,7 @@ impl Storm<'_> {
         let lives = self.workers[number].lives + 1;
         let child = self.start(number, lives)?;
         let worker = &mut self.workers[number];
-        worker.beats = self.board.beats(number)?;
+        worker.beats = self.heartbeats.beats(number)?;
         (worker.child, worker.idle) = (child, Duration::ZERO);
         (worker.is_dying, worker.lives) = (false, lives);
         Ok(())
@@ -270,7 +270,7 @@ impl Storm<'_> {
 
     fn check(&mut self) -> Option<Found> {
         let plan = self.plan;
-        match scene::check(&plan.dir, plan.processes) {
+        match shared::check(&plan.dir, plan.processes) {
             Ok(found) => {
                 self.outcome.checkpoints = found.checkpoints;
                 Some(found)
@@ -287,7 +287,7 @@ impl Storm<'_> {
         if let Some((number, _)) = self.stopped.take() {
             signal::resume(&self.workers[number].child)?;
         }
-        self.board.order_end()?;
+        self.heartbeats.order_end()?;
         let until = Instant::now() + END;
         for number in 0..self.workers.len() {
             loop {

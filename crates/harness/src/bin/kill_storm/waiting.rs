@@ -56,7 +56,7 @@ pub(crate) fn locked_increment(
     if !lock(session, owner, name, LockMode::Exclusive)? {
         return Ok(());
     }
-    let failed = |source| Error::Io { action: "write the ledger", path: "ledger".into(), source };
+    let failed = |source| Error::Io { action: "write the ledger", place: "ledger".into(), source };
     let key = locked_key(name);
     let old = number::get(session, &key)?;
     ledger.attempt().map_err(failed)?;

@@ -15,8 +15,8 @@ use perilune_harness::bank::Random;
 use perilune_harness::counters::{promised_increment, Ledger, Way};
 use perilune_store::{Durability, Error, LockOwner, Locks as _, Result, Store};
 
-use crate::board::Board;
-use crate::scene::{self, Scene};
+use crate::heartbeats::Heartbeats;
+use crate::shared::{self, Shared};
 use crate::{values, waiting};
 
 /// The durability level of workers.
@@ -71,13 +71,13 @@ impl Work {
                 [Durability::None, Durability::Periodic, Durability::Fsync][random.below(3) as usize]
             }
         };
-        OpenOptions { durability: Some(level), ..scene::options() }
+        OpenOptions { durability: Some(level), ..shared::options() }
     }
 }
 
 /// What one life of a worker works with.
 struct Worker {
-    scene: Scene,
+    shared: Shared,
     session: Session,
     random: Random,
     owner: LockOwner,
@@ -111,19 +111,19 @@ pub(crate) fn run(dir: &Path, number: usize, seed: u64, work: Work) -> std::resu
 
 fn work_on(dir: &Path, number: usize, seed: u64, work: Work) -> std::result::Result<(), String> {
     let io = |error: std::io::Error| format!("the worker's files: {error}");
-    let board = Board::open(&scene::board_path(dir)).map_err(io)?;
-    let mut count = board.beats(number).map_err(io)?;
+    let heartbeats = Heartbeats::open(&shared::heartbeats_path(dir)).map_err(io)?;
+    let mut count = heartbeats.beats(number).map_err(io)?;
     let opened = |error: Error| format!("opening: {error}");
     let mut random = Random::new(seed);
     let options = work.options(&mut random);
-    let database = Database::open(&scene::database_path(dir), &options).map_err(opened)?;
+    let database = Database::open(&shared::database_path(dir), &options).map_err(opened)?;
     let mut worker =
         Worker::new(&database, dir, number, random).map_err(|error| format!("starting: {error}"))?;
     let storm = parent_id();
-    while !board.is_over().map_err(io)? && parent_id() == storm {
+    while !heartbeats.is_over().map_err(io)? && parent_id() == storm {
         count += 1;
-        board.beat(number, count).map_err(io)?;
-        if work.checkpoints > 0 && board.is_time(work.checkpoints).map_err(io)? {
+        heartbeats.beat(number, count).map_err(io)?;
+        if work.checkpoints > 0 && heartbeats.is_time(work.checkpoints).map_err(io)? {
             database.checkpoint().map_err(|error| format!("checkpoint: {error}"))?;
         }
         worker.step().map_err(|(work, error)| format!("{work}: {error}"))?;
@@ -134,31 +134,31 @@ fn work_on(dir: &Path, number: usize, seed: u64, work: Work) -> std::result::Res
 
 impl Worker {
     fn new(database: &Database, dir: &Path, number: usize, random: Random) -> Result<Worker> {
-        let io = |source| Error::Io { action: "open", path: dir.to_path_buf(), source };
+        let io = |source| Error::Io { action: "open", place: dir.to_path_buf().into(), source };
         let mut session = database.session()?;
         let owner = session.new_lock_owner();
-        let counters = scene::WAYS.map(|way| Ledger::open(&scene::counter_ledger(dir, way, number)));
+        let counters = shared::WAYS.map(|way| Ledger::open(&shared::counter_ledger(dir, way, number)));
         let locked = (0..waiting::LOCKS).map(|name| Ledger::open(&waiting::ledger_path(dir, name, number)));
         Ok(Worker {
-            scene: Scene::new(),
+            shared: Shared::new(),
             session,
             random,
             owner,
             counters: counters.into_iter().collect::<std::io::Result<_>>().map_err(io)?,
             locked: locked.collect::<std::io::Result<_>>().map_err(io)?,
-            journal: Journal::open(&scene::journal_path(dir, number), number as u32).map_err(io)?,
+            journal: Journal::open(&shared::journal_path(dir, number), number as u32).map_err(io)?,
         })
     }
 
     /// One operation, named in its error.
     fn step(&mut self) -> std::result::Result<(), (&'static str, Error)> {
         let choice = self.random.below(100);
-        let Worker { scene, session, random, owner, locked, journal, .. } = self;
+        let Worker { shared, session, random, owner, locked, journal, .. } = self;
         let (name, result) = match choice {
-            0..=15 => ("transfer", scene.bank.transfer(session, random)),
-            16..=17 => ("sum", scene.bank.check(session).and_then(|sum| sum.map_err(Error::Internal))),
+            0..=15 => ("transfer", shared.bank.transfer(session, random)),
+            16..=17 => ("sum", shared.bank.check(session).and_then(|sum| sum.map_err(Error::Internal))),
             18..=37 => ("increment", self.increment(choice)),
-            38..=43 => ("append", journal.append(&scene.lists, session, random)),
+            38..=43 => ("append", journal.append(&shared.lists, session, random)),
             44..=58 => ("set", values::set(session, random)),
             59..=63 => ("remove", values::remove(session, random)),
             64..=65 => ("remove_prefix", values::remove_prefix(session, random)),
@@ -174,7 +174,7 @@ impl Worker {
             87..=88 => ("tangle of locks", waiting::tangle(session, *owner, random)),
             89..=93 => ("post", waiting::post(session, random)),
             94..=98 => ("take", waiting::take(session).map(drop)),
-            _ => ("watch", waiting::watch(session, &scene::counter_key(Way::Update))),
+            _ => ("watch", waiting::watch(session, &shared::counter_key(Way::Update))),
         };
         result.map_err(|error| (name, error))
     }
@@ -185,7 +185,7 @@ impl Worker {
             28..=32 => 1,
             _ => 2,
         };
-        let key = scene::counter_key(scene::WAYS[way]);
-        promised_increment(&mut self.session, &key, scene::WAYS[way], &mut self.counters[way])
+        let key = shared::counter_key(shared::WAYS[way]);
+        promised_increment(&mut self.session, &key, shared::WAYS[way], &mut self.counters[way])
     }
 }

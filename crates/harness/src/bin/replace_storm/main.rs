@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use perilune_engine::instrument;
 use storm::{Outcome, Plan};
 
 struct Arguments {
@@ -26,14 +27,13 @@ struct Arguments {
     /// The files are the storm's own, to be removed if all went well.
     is_scratch: bool,
     worker: Option<usize>,
-    /// The engine has a bug that is to be found.
-    is_canary: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
     let (processes, time) = (8, Duration::from_secs(60));
-    let mut plan = Plan { dir: PathBuf::new(), processes, time, seed: perilune_harness::seed() };
-    let (mut worker, mut dir, mut is_canary) = (None, None, false);
+    let (dir, seed) = (PathBuf::new(), perilune_harness::seed());
+    let mut plan = Plan { dir, processes, time, seed, is_canary: false };
+    let (mut worker, mut dir) = (None, None);
     let mut given = std::env::args().skip(1);
     while let Some(argument) = given.next() {
         let operand = given.next().ok_or(format!("{argument} needs an operand"))?;
@@ -44,7 +44,7 @@ fn arguments() -> Result<Arguments, String> {
             "--processes" => plan.processes = number()?.clamp(1, 100) as usize,
             "--seed" => plan.seed = number()?,
             "--dir" => dir = Some(PathBuf::from(operand)),
-            "--canary" => is_canary = operand == "yes",
+            "--canary" => plan.is_canary = operand == "yes",
             // How the storm calls itself.
             "--worker" => worker = Some(number()? as usize),
             _ => {
@@ -57,7 +57,7 @@ fn arguments() -> Result<Arguments, String> {
     let is_scratch = dir.is_none();
     let scratch = || std::env::temp_dir().join(format!("perilune-replace-storm-{}", std::process::id()));
     plan.dir = dir.unwrap_or_else(scratch);
-    Ok(Arguments { plan, is_scratch, worker, is_canary })
+    Ok(Arguments { plan, is_scratch, worker })
 }
 
 fn main() -> ExitCode {
@@ -69,6 +69,9 @@ fn main() -> ExitCode {
         }
     };
     let plan = &arguments.plan;
+    if plan.is_canary {
+        instrument::plant(instrument::Bug::AnyHome);
+    }
     if let Some(number) = arguments.worker {
         return match worker::run(&plan.dir, number, plan.seed) {
             Ok(()) => ExitCode::SUCCESS,
@@ -91,7 +94,7 @@ fn summary(arguments: &Arguments, outcome: &Outcome) -> ExitCode {
     for failure in &outcome.failures {
         println!("replace-storm: seed {}: {failure}", plan.seed);
     }
-    let failed = if arguments.is_canary { usize::from(found == 0) } else { found };
+    let failed = if plan.is_canary { usize::from(found == 0) } else { found };
     if failed > 0 {
         println!("replace-storm: the files are left in {}", plan.dir.display());
     } else if arguments.is_scratch {

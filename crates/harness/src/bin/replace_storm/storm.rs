@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) processes: usize,
     pub(crate) time: Duration,
     pub(crate) seed: u64,
+    /// The engine has a bug that is to be found.
+    pub(crate) is_canary: bool,
 }
 
 /// What the workers did.
@@ -159,6 +161,7 @@ impl Storm<'_> {
         Command::new(std::env::current_exe()?)
             .args(["--worker", &number.to_string(), "--seed", &self.plan.seed.to_string(), "--dir"])
             .arg(&self.plan.dir)
+            .args(["--canary", if self.plan.is_canary { "yes" } else { "no" }])
             .stdin(Stdio::null())
             .spawn()
     }

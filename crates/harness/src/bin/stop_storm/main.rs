@@ -1,20 +1,22 @@
-//! Random work of many processes on one database, while one after the other is stopped, anywhere, and goes on later.
+//! Random work of many processes on one database, while one after the other is stopped, anywhere, and goes on
+//! later.
 //!
-//! A process that is stopped in the midst of a change holds pages. Whoever needs them waits, up to his limit, and is told the
-//! process; nobody else is concerned. Workers note when each operation began, in memory that the storm sees: one that
-//! takes longer than its limit, and some time more for a busy machine, is a failure, as is an answer that is neither a
-//! result nor names a process. At the end all go on, and the accounts and the structure are checked.
+//! A process that is stopped in the midst of a change holds pages. A process that needs them waits, up to its
+//! limit, and then gets an error that names the stopped one; others are not concerned. Workers note when each
+//! operation began, in memory that the storm sees: one that takes longer than its limit, and some time more for a
+//! busy machine, is a failure, as is an answer that is neither a result nor names a process. At the end all go on,
+//! and the accounts and the structure are checked.
 //!
-//! The storm counts at which stops a page was held, which is how much of its time a process has pages latched, and how many
-//! operations ended at their limit. It works so for half of the time. In the other half who waits for a stopped process lets
-//! it go on until its operation is complete, so that none should end at its limit.
+//! The storm counts at which stops a page was held, which is how much of its time a process has pages latched, and
+//! how many operations ended at their limit. In the second half of the time, a process that waits for a stopped one
+//! makes it go on until its operation is complete (it gets SIGCONT, and stops itself again), so that none should end at its limit.
 //!
-//! `stop_storm [--seconds N] [--processes N] [--seed N] [--dir DIR] [--canary yes]`; see `make stop-storm`. The canary's workers
-//! wait without a limit and let nobody go on, and the storm must find that.
+//! `stop_storm [--seconds N] [--processes N] [--seed N] [--dir DIR] [--canary yes]`; see `make stop-storm`. The
+//! canary's workers wait without a limit and let nobody go on, and the storm must find that.
 
 #![deny(unsafe_code)]
 
-mod board;
+mod progress;
 #[path = "../kill_storm/signal.rs"]
 mod signal;
 mod storm;

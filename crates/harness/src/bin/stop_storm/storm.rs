@@ -10,7 +10,7 @@ use perilune_shm::platform::monotonic_nanos;
 use perilune_shm::stopped::is_stopped;
 use perilune_store::{Reports, Store};
 
-use crate::board::Board;
+use crate::progress::Progress;
 use crate::signal;
 use crate::worker::{bank, options, BANKS};
 
@@ -44,8 +44,8 @@ impl Plan {
         self.dir.join("storm.db")
     }
 
-    pub(crate) fn board(&self) -> PathBuf {
-        self.dir.join("board")
+    pub(crate) fn progress(&self) -> PathBuf {
+        self.dir.join("progress")
     }
 }
 
@@ -86,11 +86,11 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
     let mut session = database.session().map_err(text)?;
     (0..BANKS).try_for_each(|number| bank(number).open(&mut session)).map_err(text)?;
     drop(session);
-    let board = Board::create(&plan.board(), plan.processes).map_err(|error| error.to_string())?;
+    let progress = Progress::create(&plan.progress(), plan.processes).map_err(|error| error.to_string())?;
     let workers: Result<Vec<Worker>, String> =
         (0..plan.processes).map(|number| start(plan, number)).collect();
     let mut storm = Storm {
-        board,
+        progress,
         workers: workers?,
         random: Random::new(plan.seed),
         outcome: Outcome::default(),
@@ -98,7 +98,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, String> {
         database,
     };
     let begun = Instant::now();
-    while begun.elapsed() < plan.time && !(plan.canary && !storm.outcome.failures.is_empty()) {
+    while begun.elapsed() < plan.time && (!plan.canary || storm.outcome.failures.is_empty()) {
         storm.step()?;
     }
     storm.outcome.seconds = begun.elapsed().as_secs_f64();
@@ -126,7 +126,7 @@ fn start(plan: &Plan, number: usize) -> Result<Worker, String> {
 }
 
 struct Storm {
-    board: Board,
+    progress: Progress,
     workers: Vec<Worker>,
     random: Random,
     outcome: Outcome,
@@ -194,7 +194,7 @@ impl Storm {
             false => Duration::from_micros(self.random.below(1_000)),
         };
         worker.stopped_until = Some(Instant::now() + time);
-        worker.note(self.board.at(number).begun);
+        worker.note(self.progress.at(number).begun);
         Ok(())
     }
 
@@ -204,7 +204,7 @@ impl Storm {
         if let Some(status) = worker.child.try_wait().map_err(|error| error.to_string())? {
             return Err(format!("worker {number} has ended: {status}"));
         }
-        let at = self.board.at(number);
+        let at = self.progress.at(number);
         if worker.stopped_until.is_some() || at.begun == 0 || at.begun == worker.told {
             return Ok(());
         }
@@ -226,7 +226,7 @@ impl Storm {
     /// Lets all go on and end, and checks what they leave.
     fn end(mut self) -> Result<Outcome, String> {
         let text = |error: perilune_store::Error| error.to_string();
-        self.board.order_end();
+        self.progress.order_end();
         for worker in &mut self.workers {
             worker.go_on()?;
         }
@@ -251,7 +251,7 @@ impl Storm {
                     }
                 }
             }
-            let (done, refused) = self.board.counts(number);
+            let (done, refused) = self.progress.counts(number);
             self.outcome.operations += done;
             self.outcome.refusals += refused;
         }

@@ -8,7 +8,7 @@ use perilune_store::{
     transact, Decision, Error, LockMode, LockRequest, Locks, Result, Session as _, Store, TransactionOptions,
 };
 
-use crate::board::Board;
+use crate::progress::Progress;
 use crate::storm::{Plan, LIMIT};
 
 /// Banks, each in leaves of its own, and accounts of each.
@@ -31,16 +31,16 @@ pub(crate) fn options(plan: &Plan, limit: Duration) -> OpenOptions {
 /// Works until the storm is over.
 pub(crate) fn run(plan: &Plan, number: usize) -> std::result::Result<(), String> {
     let limit = if plan.canary { Duration::from_secs(100_000) } else { LIMIT };
-    let board = Board::open(&plan.board(), plan.processes).map_err(|error| error.to_string())?;
+    let progress = Progress::open(&plan.progress(), plan.processes).map_err(|error| error.to_string())?;
     let database =
         Database::open(&plan.database(), &options(plan, limit)).map_err(|error| error.to_string())?;
     let mut session = database.session().map_err(|error| error.to_string())?;
     let mut random = Random::new(plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    while !board.is_over() {
+    while !progress.is_over() {
         let kind = random.below(10_000);
         // A cut looks whether it can be made, and then is: two waits; a checkpoint takes its time.
         let waits = if kind < SNAPSHOTS { 4 } else { 1 };
-        board.begin(number, LIMIT.as_nanos() as u64 * waits);
+        progress.begin(number, LIMIT.as_nanos() as u64 * waits);
         let result = match kind {
             0..CHECKPOINTS => database.checkpoint().map(drop),
             CHECKPOINTS..SNAPSHOTS => {
@@ -49,7 +49,7 @@ pub(crate) fn run(plan: &Plan, number: usize) -> std::result::Result<(), String>
             SNAPSHOTS..LOCKS => lock(&mut session),
             _ => work(&mut session, &mut random, limit, kind / 100),
         };
-        board.end(number, result.is_err());
+        progress.end(number, result.is_err());
         match result {
             Ok(()) => {}
             Err(Error::Busy { holder: Some(_), .. } | Error::TransactionTimeout { .. }) => {}

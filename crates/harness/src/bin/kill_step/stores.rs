@@ -31,7 +31,7 @@ const INSTRUCTION_MAX: usize = 15;
 const NEAR: u64 = 4096;
 
 /// What instructions do to memory that other processes share.
-pub(crate) struct Touch {
+pub(crate) struct Stores {
     memory: File,
     pid: libc::pid_t,
     /// The files to be audited.
@@ -46,14 +46,14 @@ pub(crate) struct Touch {
     sum: Option<u64>,
 }
 
-impl Touch {
+impl Stores {
     /// Prepares to watch `child`. If nobody else changes the files in `audited`, they are audited.
     ///
     /// # Errors
     /// When the child cannot be read.
-    pub(crate) fn new(child: &Tracee, audited: Option<&Path>) -> io::Result<Touch> {
+    pub(crate) fn new(child: &Tracee, audited: Option<&Path>) -> io::Result<Stores> {
         let pid = child.pid();
-        let mut touch = Touch {
+        let mut stores = Stores {
             memory: File::open(format!("/proc/{pid}/mem"))?,
             pid,
             audited: audited.map(Path::to_path_buf),
@@ -64,8 +64,8 @@ impl Touch {
             looks: 0,
             sum: None,
         };
-        touch.find_shared()?;
-        Ok(touch)
+        stores.find_shared()?;
+        Ok(stores)
     }
 
     /// Where the child's shared writable mappings are.

@@ -1,4 +1,5 @@
-//! What all workers work on, where it lies, and whether it is right.
+//! What all workers of the storm share: the database with its accounts, lists and counters, the files of their
+//! promises, and the checks of all of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,14 +21,14 @@ const BANK: &[u8] = b"bank\0";
 const LISTS: &[u8] = b"list\0";
 
 /// The data.
-pub(crate) struct Scene {
+pub(crate) struct Shared {
     pub(crate) bank: Bank,
     pub(crate) lists: Lists,
 }
 
-impl Scene {
-    pub(crate) fn new() -> Scene {
-        Scene { bank: Bank::new(BANK, 40, 1_000), lists: Lists::new(LISTS, 12) }
+impl Shared {
+    pub(crate) fn new() -> Shared {
+        Shared { bank: Bank::new(BANK, 40, 1_000), lists: Lists::new(LISTS, 12) }
     }
 }
 
@@ -35,8 +36,8 @@ pub(crate) fn database_path(dir: &Path) -> PathBuf {
     dir.join("storm.db")
 }
 
-pub(crate) fn board_path(dir: &Path) -> PathBuf {
-    dir.join("board")
+pub(crate) fn heartbeats_path(dir: &Path) -> PathBuf {
+    dir.join("heartbeats")
 }
 
 pub(crate) fn journal_path(dir: &Path, worker: usize) -> PathBuf {
@@ -58,7 +59,7 @@ pub(crate) fn options() -> OpenOptions {
 /// Makes the database with its accounts.
 pub(crate) fn create(dir: &Path) -> Result<()> {
     let database = Database::open(&database_path(dir), &options())?;
-    Scene::new().bank.open(&mut database.session()?)?;
+    Shared::new().bank.open(&mut database.session()?)?;
     database.close()
 }
 
@@ -91,8 +92,8 @@ pub(crate) fn check(dir: &Path, workers: usize) -> std::result::Result<Found, St
 
 fn check_content(session: &mut Session, dir: &Path, workers: usize) -> std::result::Result<(), String> {
     let engine = |error: perilune_store::Error| error.to_string();
-    let scene = Scene::new();
-    scene.bank.check(session).map_err(engine)??;
+    let shared = Shared::new();
+    shared.bank.check(session).map_err(engine)??;
     for way in WAYS {
         let value = number::get(session, &counter_key(way)).map_err(engine)?;
         let paths = (0..workers).map(|worker| counter_ledger(dir, way, worker));
@@ -106,7 +107,7 @@ fn check_content(session: &mut Session, dir: &Path, workers: usize) -> std::resu
     }
     waiting::check_messages(session).map_err(engine)??;
     values::read_field(session).map_err(engine)?;
-    check_lists(session, &scene.lists, dir, workers)
+    check_lists(session, &shared.lists, dir, workers)
 }
 
 fn promises(paths: impl Iterator<Item = PathBuf>) -> std::result::Result<Vec<Promises>, String> {

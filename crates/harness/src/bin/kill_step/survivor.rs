@@ -1,7 +1,8 @@
-//! Looking at a copy of all files as they are: the copy has locks of its own, so that the child in it is dead.
+//! Looks at a copy of all files. Who holds the locks of the original files lives; nobody holds those of the copies,
+//! so that whoever opens a copy finds the child dead, and repairs and recovers as after a kill.
 //!
-//! Where the machine is to crash, too, the copy is opened once more, without its `-shm` and with garbage in
-//! every page that the last checkpoint does not need. Versions never go back: no later look finds an earlier one.
+//! Where the machine is to crash, too, the copy is opened once more, without its `-shm` and with garbage in every
+//! page that the last checkpoint does not need. Versions never go back: no later look finds an earlier one.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -11,8 +12,8 @@ use perilune_engine::instrument::{rehome, WATCHED_BYTES};
 use perilune_engine::{checkpoint_pages, Database};
 use perilune_store::{Error, Result, Session, Store};
 
-use crate::play::broken;
 use crate::records::{options, version};
+use crate::run_case::broken;
 
 /// The name of the database, and that of a copy that an operation makes of it.
 pub(crate) const DATABASE: &str = "x.db";
@@ -33,16 +34,16 @@ pub(crate) struct Expected {
 }
 
 /// Looks at copies.
-pub(crate) struct Witness<'a> {
+pub(crate) struct Survivor<'a> {
     from: &'a Path,
     to: &'a Path,
     expected: Expected,
 }
 
-impl<'a> Witness<'a> {
+impl<'a> Survivor<'a> {
     /// Of the files in `from`, with copies in `to`.
-    pub(crate) fn new(from: &'a Path, to: &'a Path, expected: Expected) -> Witness<'a> {
-        Witness { from, to, expected }
+    pub(crate) fn new(from: &'a Path, to: &'a Path, expected: Expected) -> Survivor<'a> {
+        Survivor { from, to, expected }
     }
 
     /// What the operation, which is over, has not led to.
@@ -93,7 +94,7 @@ impl<'a> Witness<'a> {
         let path = self.to.join(DATABASE);
         let _ = fs::remove_file(self.to.join("x.db-shm"));
         garble(&path).map_err(broken)?;
-        let database = Database::open_still(&path, &options(None))?;
+        let database = Database::open_threadless(&path, &options(None))?;
         advance(&mut self.expected.crashed, version(&database)?, "after a crash")?;
         database.close()
     }
@@ -103,17 +104,17 @@ impl<'a> Witness<'a> {
         self.copy().map_err(broken)?;
         let path = self.to.join(DATABASE);
         let shm = self.to.join("x.db-shm");
-        if let (Some(original), true) = (original, shm.exists()) {
-            rehome(&shm, &path, original)?;
+        if let (Some((device, inode)), true) = (original, shm.exists()) {
+            rehome(&shm, &path, device, inode)?;
         }
         for _ in 0..2 {
-            let database = Database::open_still(&path, &options(None))?;
+            let database = Database::open_threadless(&path, &options(None))?;
             match self.expected.living {
                 Some(_) => advance(&mut self.expected.living, version(&database)?, "killed")?,
                 None => drop(database.verify()?),
             }
             let mut session = database.session()?;
-            session.set(b"witness", b"saw it")?;
+            session.set(b"survivor", b"saw it")?;
             drop(session);
             database.close()?;
         }
@@ -126,7 +127,7 @@ impl<'a> Witness<'a> {
         if !path.exists() {
             return advance(&mut self.expected.backup, 0, "without a backup");
         }
-        let database = Database::open_still(&path, &options(None))?;
+        let database = Database::open_threadless(&path, &options(None))?;
         advance(&mut self.expected.backup, version(&database)?, "in the backup")?;
         database.close()
     }

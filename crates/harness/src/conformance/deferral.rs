@@ -1,4 +1,5 @@
-//! What is left to later: the wait for the disk, and what a transaction has read as a condition of another.
+//! The facets `Deferral` and `ReadSets`: a commit whose wait for the disk comes later, for several at once; and
+//! reads of one transaction that a later one depends on, so that it conflicts if they no longer hold.
 
 use perilune_store::{Deferral, Error, Facets, ReadSets, Session, Store, Transactions};
 

@@ -139,32 +139,32 @@ impl Drop for Directory {
 }
 
 /// A place being prepared by the acting party, whose undo area and ring are thus in use.
-pub(crate) struct Scene {
+pub(crate) struct Setup {
     pub(crate) place: Place,
     pub(crate) actor: Party,
     pub(crate) content: Content,
     directory: Directory,
 }
 
-/// Data pages of a scene at its begin.
+/// Data pages of a setup at its begin.
 const PAGES: u64 = 600;
 /// Pages it may grow to.
 const PAGES_MAX: u64 = 3000;
 
-impl Scene {
+impl Setup {
     /// An empty place.
     ///
     /// # Errors
     /// What the engine says.
-    pub(crate) fn new() -> Result<Scene> {
+    pub(crate) fn new() -> Result<Setup> {
         let directory = Directory::new().map_err(|source| perilune_store::Error::Io {
             action: "make a directory",
-            path: "/dev/shm".into(),
+            place: "/dev/shm".into(),
             source,
         })?;
         let place = Place::create(directory.path(), PAGES, PAGES_MAX)?;
         let actor = place.join(ACTOR, &[])?;
-        Ok(Scene { place, actor, content: Content::default(), directory })
+        Ok(Setup { place, actor, content: Content::default(), directory })
     }
 
     /// Where the files are.
@@ -172,7 +172,7 @@ impl Scene {
         self.directory.path()
     }
 
-    /// Takes note of what the actor has done by other means than [`Scene::set`] and [`Scene::remove`].
+    /// Takes note of what the actor has done by other means than [`Setup::set`] and [`Setup::remove`].
     pub(crate) fn refresh(&mut self) -> Result<()> {
         self.content = Content::seen_by(&self.actor)?;
         Ok(())

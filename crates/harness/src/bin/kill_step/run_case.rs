@@ -1,4 +1,5 @@
-//! Playing one case: step, look, compare.
+//! Runs one case: lets the child do an instruction, looks at the files as survivors would, and compares what is
+//! found with the states that are allowed; until the operation is over.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
@@ -7,8 +8,8 @@ use perilune_engine::instrument::{Party, Tree};
 use perilune_store::Result;
 
 use crate::cases::Case;
-use crate::scene::{Content, Plan, Scene, Write, ACTOR, WITNESS};
-use crate::touch::Touch;
+use crate::setup::{Content, Plan, Setup, Write, ACTOR, WITNESS};
+use crate::stores::Stores;
 use crate::tracee::{self, Step, Tracee};
 
 /// Of the looks, one in so many also writes.
@@ -99,7 +100,7 @@ impl Report {
 }
 
 /// The state of a place as its survivors find it.
-pub(crate) struct Witness {
+pub(crate) struct Survivor {
     party: Party,
     dead: Vec<u16>,
     states: Vec<Content>,
@@ -108,10 +109,10 @@ pub(crate) struct Witness {
     looks: u64,
 }
 
-impl Witness {
-    pub(crate) fn new(scene: &Scene, dead: &[u16], states: Vec<Content>) -> Result<Witness> {
-        let party = scene.place.watch(WITNESS, dead)?;
-        Ok(Witness { party, dead: dead.to_vec(), states, reached: 0, looks: 0 })
+impl Survivor {
+    pub(crate) fn new(setup: &Setup, dead: &[u16], states: Vec<Content>) -> Result<Survivor> {
+        let party = setup.place.watch(WITNESS, dead)?;
+        Ok(Survivor { party, dead: dead.to_vec(), states, reached: 0, looks: 0 })
     }
 
     /// Looks at the place as if those who are to be dead had just died; answers which state it is.
@@ -183,8 +184,8 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// The states that a plan may lead through.
-pub(crate) fn states(scene: &Scene, plan: &Plan) -> Vec<Content> {
-    let mut states = vec![scene.content.clone()];
+pub(crate) fn states(setup: &Setup, plan: &Plan) -> Vec<Content> {
+    let mut states = vec![setup.content.clone()];
     for stage in &plan.stages {
         let mut next = states[states.len() - 1].clone();
         stage.iter().for_each(|write| next.apply(write));
@@ -193,22 +194,22 @@ pub(crate) fn states(scene: &Scene, plan: &Plan) -> Vec<Content> {
     states
 }
 
-/// Plays a case at the given pace.
-pub(crate) fn play(case: &Case, pace: &Pace) -> Report {
+/// Runs a case at the given pace.
+pub(crate) fn run(case: &Case, pace: &Pace) -> Report {
     Report::of(|report| act(case, pace, report))
 }
 
 fn act(case: &Case, pace: &Pace, report: &mut Report) -> Result<()> {
-    let mut scene = Scene::new()?;
-    let plan = (case.build)(&mut scene)?;
-    let states = states(&scene, &plan);
-    let before = scene.actor.shape()?;
-    let mut witness = Witness::new(&scene, &[ACTOR], states)?;
-    let child = Tracee::start(|| (plan.act)(&scene.actor).expect("the operation succeeds"));
-    watch(&mut child.map_err(broken)?, scene.directory(), &mut witness, pace, case.name, report);
-    let after = scene.actor.shape()?;
-    let wanted = witness.states.len() - 1;
-    if !witness.states[wanted].is_seen_by(&scene.actor)? {
+    let mut setup = Setup::new()?;
+    let plan = (case.build)(&mut setup)?;
+    let states = states(&setup, &plan);
+    let before = setup.actor.shape()?;
+    let mut survivor = Survivor::new(&setup, &[ACTOR], states)?;
+    let child = Tracee::start(|| (plan.act)(&setup.actor).expect("the operation succeeds"));
+    watch(&mut child.map_err(broken)?, setup.directory(), &mut survivor, pace, case.name, report);
+    let after = setup.actor.shape()?;
+    let wanted = survivor.states.len() - 1;
+    if !survivor.states[wanted].is_seen_by(&setup.actor)? {
         report.problem("the operation has not done what it should".to_owned());
     }
     if !(plan.took)(&before, &after) {
@@ -221,24 +222,24 @@ pub(crate) fn broken(error: std::io::Error) -> perilune_store::Error {
     perilune_store::Error::Internal(format!("tracing: {error}"))
 }
 
-/// Steps the child to its end. After each step that the pace names a kill is tried: the witness looks if
+/// Steps the child to its end. After each step that the pace names a kill is tried: the survivor looks if
 /// the shared memory may have changed since its last look; else what it would find is known.
 pub(crate) fn watch(
     child: &mut Tracee,
     directory: &Path,
-    witness: &mut Witness,
+    survivor: &mut Survivor,
     pace: &Pace,
     name: &str,
     report: &mut Report,
 ) {
     let tracing = |error| format!("tracing: {error}");
     let phase = pace.phase(name);
-    let mut touch = match Touch::new(child, Some(directory)) {
-        Ok(touch) => touch,
+    let mut stores = match Stores::new(child, Some(directory)) {
+        Ok(stores) => stores,
         Err(error) => return report.problem(tracing(error)),
     };
     loop {
-        let step = match touch.before(child).and_then(|()| child.step()) {
+        let step = match stores.before(child).and_then(|()| child.step()) {
             Ok(step) => step,
             Err(error) => return report.problem(tracing(error)),
         };
@@ -248,8 +249,8 @@ pub(crate) fn watch(
         report.instructions += 1;
         if step == Step::Over || report.instructions % pace.every == phase {
             report.points += 1;
-            match touch.after().and_then(|()| touch.take_changed()) {
-                Ok(true) => look(child, witness, report),
+            match stores.after().and_then(|()| stores.take_changed()) {
+                Ok(true) => look(child, survivor, report),
                 Ok(false) => {}
                 Err(error) => return report.problem(tracing(error)),
             }
@@ -260,13 +261,13 @@ pub(crate) fn watch(
     }
 }
 
-fn look(child: &Tracee, witness: &mut Witness, report: &mut Report) {
+fn look(child: &Tracee, survivor: &mut Survivor, report: &mut Report) {
     report.looks += 1;
-    if let Err(problem) = witness.look() {
+    if let Err(problem) = survivor.look() {
         report.problem(format!(
             "killed after instruction {} at {:#x}: {problem}",
             report.instructions,
-            child.address().wrapping_sub(play as *const () as u64)
+            child.address().wrapping_sub(run as *const () as u64)
         ));
     }
 }

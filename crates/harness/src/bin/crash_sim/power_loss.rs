@@ -14,8 +14,8 @@ use std::path::Path;
 use perilune_engine::{checkpoint_pages, instrument};
 use perilune_harness::bank::Random;
 
-use crate::scene;
-use crate::tape::{Kind, Note, DATABASE};
+use crate::operations;
+use crate::recording::{Kind, Note, DATABASE};
 
 const SECTOR: usize = 512;
 /// Blocks of zeros are left out of files of the log.
@@ -43,8 +43,8 @@ pub(crate) struct Logged {
     pub(crate) until: u64,
 }
 
-/// What the tapes tell.
-pub(crate) struct Platter {
+/// What the recordings tell.
+pub(crate) struct PowerLoss {
     notes: Vec<Note>,
     written: Vec<Written>,
 }
@@ -57,8 +57,8 @@ fn syncs(notes: &[Note], begun: Kind, done: Kind) -> Vec<(u32, u64, u64)> {
     whole.map(|note| (note.file, note.time, note.length)).collect()
 }
 
-impl Platter {
-    pub(crate) fn new(notes: Vec<Note>) -> Platter {
+impl PowerLoss {
+    pub(crate) fn new(notes: Vec<Note>) -> PowerLoss {
         let done: BTreeMap<_, u64> = notes
             .iter()
             .filter(|note| note.kind == Kind::WriteDone)
@@ -88,7 +88,7 @@ impl Platter {
                 _ => {}
             }
         }
-        Platter { notes, written }
+        PowerLoss { notes, written }
     }
 
     /// What the log is known to hold: a batch holds all that was committed before it was begun, thus before
@@ -123,7 +123,7 @@ impl Platter {
     }
 
     /// Makes in `into` what a power loss leaves of the files in `now`, which were those in `start` when the
-    /// tapes began.
+    /// recordings began.
     pub(crate) fn crash(&self, start: &Path, now: &Path, into: &Path, random: &mut Random) -> io::Result<()> {
         fs::create_dir_all(into)?;
         self.crash_database(start, now, into, random)?;
@@ -138,9 +138,9 @@ impl Platter {
     }
 
     fn crash_database(&self, start: &Path, now: &Path, into: &Path, random: &mut Random) -> io::Result<()> {
-        let from = File::open(scene::database_path(start))?;
-        let path = scene::database_path(into);
-        fs::copy(scene::database_path(now), &path)?;
+        let from = File::open(operations::database_path(start))?;
+        let path = operations::database_path(into);
+        fs::copy(operations::database_path(now), &path)?;
         let mut sectors: BTreeMap<u64, [u8; SECTOR]> = BTreeMap::new();
         for written in self.written.iter().filter(|written| written.file == DATABASE) {
             let mut fate = Fate::of(written, random);
@@ -176,7 +176,7 @@ impl Platter {
     }
 
     fn crash_segment(&self, file: u32, start: &Path, into: &Path, random: &mut Random) -> io::Result<()> {
-        let name = format!("{}-wal.{}", scene::DATABASE, file - 1);
+        let name = format!("{}-wal.{}", operations::DATABASE, file - 1);
         let was_there = start.join(&name).exists();
         // What the name has meant since, and from when on each is certain.
         let mut lives = vec![(0, was_there.then_some(0))];
@@ -233,7 +233,7 @@ impl Platter {
             .filter(|written| written.file != DATABASE && written.is_durable && batches(written).is_some())
             .collect();
         let Some(written) = log.last() else { return Ok(false) };
-        let path = dir.join(format!("{}-wal.{}", scene::DATABASE, written.file - 1));
+        let path = dir.join(format!("{}-wal.{}", operations::DATABASE, written.file - 1));
         if !path.exists() {
             return Ok(false);
         }
@@ -328,9 +328,9 @@ fn garble_pages(path: &Path, file: &File, random: &mut Random) -> io::Result<()>
     Ok(())
 }
 
-/// The segments in a directory, by the numbers the tapes give them.
+/// The segments in a directory, by the numbers the recordings give them.
 fn segments(dir: &Path) -> io::Result<Vec<u32>> {
-    let prefix = format!("{}-wal.", scene::DATABASE);
+    let prefix = format!("{}-wal.", operations::DATABASE);
     let names = fs::read_dir(dir)?.collect::<io::Result<Vec<_>>>()?;
     let slot = |name: &str| name.strip_prefix(&prefix)?.parse::<u32>().ok();
     Ok(names.iter().filter_map(|entry| slot(entry.file_name().to_str()?)).map(|slot| slot + 1).collect())

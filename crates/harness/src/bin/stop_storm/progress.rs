@@ -20,7 +20,7 @@ const DONE: usize = 2;
 const REFUSED: usize = 3;
 
 /// Word 0 is the order to end.
-pub(crate) struct Board(Region);
+pub(crate) struct Progress(Region);
 
 /// What a worker is at.
 pub(crate) struct At {
@@ -30,20 +30,23 @@ pub(crate) struct At {
     pub(crate) limit: u64,
 }
 
-impl Board {
-    fn map(file: &File, workers: usize) -> io::Result<Board> {
+impl Progress {
+    fn map(file: &File, workers: usize) -> io::Result<Progress> {
         let bytes = 8 * WORDS * (workers + 1);
         let pages = bytes.next_multiple_of(platform_page());
         file.set_len(pages as u64)?;
-        Region::map(file, pages, Access::ReadWrite).map(Board)
+        Region::map(file, pages, Access::ReadWrite).map(Progress)
     }
 
-    pub(crate) fn create(path: &Path, workers: usize) -> io::Result<Board> {
-        Board::map(&File::options().read(true).write(true).create(true).truncate(true).open(path)?, workers)
+    pub(crate) fn create(path: &Path, workers: usize) -> io::Result<Progress> {
+        Progress::map(
+            &File::options().read(true).write(true).create(true).truncate(true).open(path)?,
+            workers,
+        )
     }
 
-    pub(crate) fn open(path: &Path, workers: usize) -> io::Result<Board> {
-        Board::map(&File::options().read(true).write(true).open(path)?, workers)
+    pub(crate) fn open(path: &Path, workers: usize) -> io::Result<Progress> {
+        Progress::map(&File::options().read(true).write(true).open(path)?, workers)
     }
 
     fn word(&self, worker: usize, word: usize) -> &AtomicU64 {

@@ -11,20 +11,20 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Word 0 is the order to end, word 1 a time; the others are the workers' counts of finished operations.
-pub(crate) struct Board(File);
+pub(crate) struct Heartbeats(File);
 
 /// Words before those of the workers.
 const COMMON: u64 = 2;
 
-impl Board {
-    pub(crate) fn create(path: &Path, workers: usize) -> io::Result<Board> {
+impl Heartbeats {
+    pub(crate) fn create(path: &Path, workers: usize) -> io::Result<Heartbeats> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
         file.set_len(8 * (workers as u64 + COMMON))?;
-        Ok(Board(file))
+        Ok(Heartbeats(file))
     }
 
-    pub(crate) fn open(path: &Path) -> io::Result<Board> {
-        Ok(Board(OpenOptions::new().read(true).write(true).open(path)?))
+    pub(crate) fn open(path: &Path) -> io::Result<Heartbeats> {
+        Ok(Heartbeats(OpenOptions::new().read(true).write(true).open(path)?))
     }
 
     fn word(&self, index: u64) -> io::Result<u64> {
@@ -59,7 +59,7 @@ impl Board {
         self.word(worker as u64 + COMMON)
     }
 
-    /// Notes what [`Board::beats`] is to answer from now on.
+    /// Notes what [`Heartbeats::beats`] is to answer from now on.
     pub(crate) fn beat(&self, worker: usize, count: u64) -> io::Result<()> {
         self.0.write_all_at(&count.to_le_bytes(), 8 * (worker as u64 + COMMON))
     }

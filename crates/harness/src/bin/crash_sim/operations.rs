@@ -182,8 +182,8 @@ pub(crate) fn trouble_path(dir: &Path, process: usize) -> PathBuf {
     dir.join(format!("trouble-{process}"))
 }
 
-pub(crate) fn tape_path(dir: &Path, process: usize) -> PathBuf {
-    dir.join(format!("tape-{process}"))
+pub(crate) fn recording_path(dir: &Path, process: usize) -> PathBuf {
+    dir.join(format!("recording-{process}"))
 }
 
 /// Its presence is the order to end.

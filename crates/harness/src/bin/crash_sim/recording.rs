@@ -1,12 +1,12 @@
-//! A disk that tells what it was asked for: the judge of what would be left after a power loss.
+//! A disk that notes what it was asked for, so that the simulator knows what a power loss may leave.
 //!
-//! Each process has a tape, a file that survives its death. What is done to the database file and to the
-//! log's segments by system calls is noted there: before it is begun, and once it is done. Nothing is really
-//! synced: what a sync makes durable is read from the tapes. Stores through mappings are not seen.
+//! Each process has a recording, a file that survives its death. What is done to the database file and to the log's
+//! segments by system calls is noted there: before it is begun, and once it is done. Nothing is really synced: what
+//! a sync makes durable is read from the recordings. Stores through mappings are not seen.
 //!
 //! Invariants
-//! - A note is one write of the tape: only the last note of a tape can be torn.
-//! - Notes of all tapes are ordered by their times: what happened before has a lower one.
+//! - A note is one write of the recording: only the last note of a recording can be torn.
+//! - Notes of all recordings are ordered by their times: what happened before has a lower one.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -58,7 +58,7 @@ const KINDS: [Kind; 8] = [
 pub(crate) struct Note {
     pub(crate) kind: Kind,
     pub(crate) file: u32,
-    /// Joins begin and end, unique among all tapes.
+    /// Joins begin and end, unique among all recordings.
     pub(crate) id: (usize, u64),
     /// Nanoseconds of the machine's clock.
     pub(crate) time: u64,
@@ -79,7 +79,7 @@ pub(crate) enum Failing {
 }
 
 #[derive(Debug)]
-struct Tape {
+struct Recording {
     failing: AtomicU64,
     file: Mutex<File>,
     next: AtomicU64,
@@ -91,11 +91,11 @@ struct Tape {
 
 /// The disk of a process.
 #[derive(Clone, Debug)]
-pub(crate) struct TapeDisk(Arc<Tape>);
+pub(crate) struct RecordingDisk(Arc<Recording>);
 
 #[derive(Debug)]
-struct TapeFile {
-    tape: Arc<Tape>,
+struct RecordingFile {
+    recording: Arc<Recording>,
     /// None: not one whose fate is of interest.
     number: Option<u32>,
     file: Box<dyn DiskFile>,
@@ -105,28 +105,28 @@ struct TapeFile {
 /// Which file a path names.
 fn number(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
-    if name == crate::scene::DATABASE {
+    if name == crate::operations::DATABASE {
         return Some(DATABASE);
     }
-    let slot = name.strip_prefix(crate::scene::DATABASE)?.strip_prefix("-wal.")?;
+    let slot = name.strip_prefix(crate::operations::DATABASE)?.strip_prefix("-wal.")?;
     Some(slot.parse::<u32>().ok()? + 1)
 }
 
-impl Tape {
+impl Recording {
     fn id(&self) -> u64 {
         self.next.fetch_add(1, Relaxed)
     }
 
     fn note(&self, kind: Kind, file: u32, id: u64, place: (u64, u64), data: &[u8]) -> io::Result<()> {
         let mut note = Vec::with_capacity(HEAD + data.len());
-        let mut tape = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recording = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         note.extend_from_slice(&(kind as u32).to_le_bytes());
         note.extend_from_slice(&file.to_le_bytes());
         for word in [id, monotonic_nanos(), place.0, place.1, data.len() as u64] {
             note.extend_from_slice(&word.to_le_bytes());
         }
         note.extend_from_slice(data);
-        tape.write_all(&note)
+        recording.write_all(&note)
     }
 
     fn check(&self, failing: Failing) -> io::Result<()> {
@@ -142,12 +142,17 @@ impl Tape {
     }
 }
 
-impl TapeDisk {
-    /// A disk with a new tape at `path`. Syncs take up to `sync_max` microseconds.
-    pub(crate) fn new(path: &Path, seed: u64, sync_max: u64, canary: Option<Canary>) -> io::Result<TapeDisk> {
+impl RecordingDisk {
+    /// A disk with a new recording at `path`. Syncs take up to `sync_max` microseconds.
+    pub(crate) fn new(
+        path: &Path,
+        seed: u64,
+        sync_max: u64,
+        canary: Option<Canary>,
+    ) -> io::Result<RecordingDisk> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         let (next, random) = (AtomicU64::new(0), Mutex::new(Random::new(seed)));
-        Ok(TapeDisk(Arc::new(Tape {
+        Ok(RecordingDisk(Arc::new(Recording {
             failing: AtomicU64::new(0),
             file: Mutex::new(file),
             next,
@@ -164,12 +169,12 @@ impl TapeDisk {
     }
 
     fn wrap(&self, path: &Path, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        let (tape, real) = (Arc::clone(&self.0), path.to_path_buf());
-        Box::new(TapeFile { tape, number: number(path), file, real })
+        let (recording, real) = (Arc::clone(&self.0), path.to_path_buf());
+        Box::new(RecordingFile { recording, number: number(path), file, real })
     }
 }
 
-impl Disk for TapeDisk {
+impl Disk for RecordingDisk {
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.wrap(path, RealDisk.open(path, write)?))
     }
@@ -214,25 +219,25 @@ impl Disk for TapeDisk {
     }
 }
 
-impl DiskFile for TapeFile {
+impl DiskFile for RecordingFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_at(bytes, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let Some(number) = self.number else { return self.file.write_at(bytes, offset) };
-        self.tape.check(Failing::NoSpace)?;
-        let (id, place) = (self.tape.id(), (offset, bytes.len() as u64));
+        self.recording.check(Failing::NoSpace)?;
+        let (id, place) = (self.recording.id(), (offset, bytes.len() as u64));
         let data = if bytes.iter().all(|byte| *byte == 0) { &[] } else { bytes };
-        self.tape.note(Kind::WriteBegun, number, id, place, data)?;
+        self.recording.note(Kind::WriteBegun, number, id, place, data)?;
         self.file.write_at(bytes, offset)?;
-        self.tape.note(Kind::WriteDone, number, id, place, &[])
+        self.recording.note(Kind::WriteDone, number, id, place, &[])
     }
 
     fn sync_data(&self) -> io::Result<()> {
         let Some(number) = self.number else { return Ok(()) };
-        self.tape.check(Failing::Sync)?;
-        let lies = match self.tape.canary {
+        self.recording.check(Failing::Sync)?;
+        let lies = match self.recording.canary {
             Some(Canary::UnsyncedLog) => number != DATABASE,
             Some(Canary::UnsyncedCheckpoint) => number == DATABASE,
             _ => false,
@@ -240,10 +245,10 @@ impl DiskFile for TapeFile {
         if lies {
             return Ok(());
         }
-        let (id, size) = (self.tape.id(), fs::metadata(&self.real)?.len());
-        self.tape.note(Kind::SyncBegun, number, id, (0, size), &[])?;
-        std::thread::sleep(Duration::from_micros(self.tape.below(self.tape.sync_max + 1)));
-        self.tape.note(Kind::SyncDone, number, id, (0, size), &[])
+        let (id, size) = (self.recording.id(), fs::metadata(&self.real)?.len());
+        self.recording.note(Kind::SyncBegun, number, id, (0, size), &[])?;
+        std::thread::sleep(Duration::from_micros(self.recording.below(self.recording.sync_max + 1)));
+        self.recording.note(Kind::SyncDone, number, id, (0, size), &[])
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -259,13 +264,13 @@ impl DiskFile for TapeFile {
     }
 }
 
-/// All notes of some tapes, in the order of their times.
-pub(crate) fn read(tapes: &[PathBuf]) -> io::Result<Vec<Note>> {
+/// All notes of some recordings, in the order of their times.
+pub(crate) fn read(recordings: &[PathBuf]) -> io::Result<Vec<Note>> {
     let mut notes = Vec::new();
-    for (tape, path) in tapes.iter().enumerate() {
+    for (recording, path) in recordings.iter().enumerate() {
         let bytes = fs::read(path)?;
         let mut rest = &bytes[..];
-        while let Some((note, behind)) = parse(rest, tape) {
+        while let Some((note, behind)) = parse(rest, recording) {
             notes.push(note);
             rest = behind;
         }
@@ -275,7 +280,7 @@ pub(crate) fn read(tapes: &[PathBuf]) -> io::Result<Vec<Note>> {
 }
 
 /// The first note, and what follows it; None if it is torn.
-fn parse(bytes: &[u8], tape: usize) -> Option<(Note, &[u8])> {
+fn parse(bytes: &[u8], recording: usize) -> Option<(Note, &[u8])> {
     let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let first = word(0)?;
     let kind = *KINDS.get((first as u32 as usize).checked_sub(1)?)?;
@@ -286,7 +291,7 @@ fn parse(bytes: &[u8], tape: usize) -> Option<(Note, &[u8])> {
     let note = Note {
         kind,
         file,
-        id: (tape, word(8)?),
+        id: (recording, word(8)?),
         time: word(16)?,
         offset: word(24)?,
         length: word(32)?,
