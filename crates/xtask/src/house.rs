@@ -45,6 +45,13 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/sqlite",
+        uses: &["libsqlite3-sys"],
+        tests_use: &[],
+        unsafety: Unsafety::Proved,
+        prints: false,
+    },
+    Room {
         dir: "crates/resp",
         uses: &[],
         tests_use: &["proptest"],
@@ -53,7 +60,7 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/chart",
-        uses: &["font8x8", "png"],
+        uses: &["plotters", "resvg"],
         tests_use: &[],
         unsafety: Unsafety::Forbidden,
         prints: false,
@@ -73,6 +80,13 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/memory",
+        uses: &["perilune-store"],
+        tests_use: &[],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
         dir: "crates/engine",
         uses: &["perilune-shm", "perilune-disk", "perilune-store", "crc32c", "loom"],
         tests_use: &["perilune-key", "perilune-harness", "proptest", "libc"],
@@ -80,32 +94,75 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/remote",
+        uses: &["perilune-key", "perilune-resp", "perilune-shm", "perilune-store", "rustix", "rustls"],
+        tests_use: &[],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
         dir: "crates/perilune",
-        uses: &["perilune-key", "perilune-resp", "perilune-store", "perilune-engine", "rustls"],
+        uses: &[
+            "perilune-key",
+            "perilune-resp",
+            "perilune-store",
+            "perilune-engine",
+            "perilune-memory",
+            "perilune-remote",
+        ],
         tests_use: &["perilune-harness", "proptest", "libc"],
         unsafety: Unsafety::Forbidden,
         prints: false,
     },
     Room {
+        dir: "crates/graph",
+        uses: &["perilune", "serde_json"],
+        tests_use: &["petgraph"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/sql",
+        uses: &["perilune", "perilune-graph", "perilune-sqlite"],
+        tests_use: &["md-5"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/dom",
+        uses: &["perilune", "quick-xml"],
+        tests_use: &["roxmltree"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
+        dir: "crates/models",
+        uses: &["perilune", "serde_json"],
+        tests_use: &["proptest"],
+        unsafety: Unsafety::Forbidden,
+        prints: false,
+    },
+    Room {
         dir: "crates/capi",
-        uses: &["perilune"],
+        uses: &["perilune", "perilune-dom", "perilune-graph", "perilune-models", "perilune-sql"],
         tests_use: &[],
         unsafety: Unsafety::Proved,
         prints: false,
     },
     Room {
         dir: "crates/net",
-        uses: &["mio", "rustix", "rustls", "socket2"],
+        uses: &["mio", "rustix", "rustls", "sha2", "socket2"],
         tests_use: &[],
         unsafety: Unsafety::Forbidden,
         prints: false,
     },
     Room {
         dir: "crates/luahost",
-        uses: &["perilune-capi", "mlua", "mlua-sys"],
+        uses: &["perilune", "perilune-capi", "perilune-sql", "mlua", "mlua-sys", "signal-hook"],
         tests_use: &["cc", "luajit-src"],
         // A Lua state that loads C modules has no safe form, nor have calls into C.
         unsafety: Unsafety::Named(&[
+            "crates/luahost/src/interrupt.rs",
             "crates/luahost/src/registration.rs",
             "crates/luahost/src/sandbox/edge.rs",
             "crates/luahost/src/sandbox/offer.rs",
@@ -113,20 +170,21 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
-        dir: "crates/server",
+        dir: "crates/redis",
         uses: &[
             "perilune",
             "perilune-resp",
             "perilune-luahost",
             "perilune-net",
+            "perilune-sql",
             "mio",
             "rustls",
             "sha1",
             "sha2",
         ],
-        tests_use: &["cc", "proptest"],
+        tests_use: &["cc", "proptest", "perilune-harness", "perilune-remote", "perilune-store"],
         // Redis's library for scripts is C, which luahost is given a pointer to.
-        unsafety: Unsafety::Named(&["crates/server/src/scripts/redis/mod.rs"]),
+        unsafety: Unsafety::Named(&["crates/redis/src/scripts/redis/mod.rs"]),
         prints: false,
     },
     Room {
@@ -134,7 +192,10 @@ pub(crate) const ROOMS: &[Room] = &[
         uses: &[
             "perilune",
             "perilune-luahost",
-            "perilune-server",
+            "perilune-redis",
+            "perilune-sql",
+            "perilune-dom",
+            "perilune-graph",
             "clap",
             "clap_complete",
             "clap_mangen",
@@ -153,6 +214,7 @@ pub(crate) const ROOMS: &[Room] = &[
         uses: &[
             "perilune-key",
             "perilune-store",
+            "perilune-memory",
             "perilune-disk",
             "perilune-engine",
             "perilune-shm",
@@ -178,6 +240,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "perilune-chart",
             "indicatif",
             "libloading",
+            "pulldown-cmark",
             "redb",
             "rustix",
             "serde",
@@ -221,49 +284,79 @@ macro_rules! order {
 pub(crate) const ORDERS: &[Order] = &[
     order!("crates/key/src/":
         "append" "decimal" "number" "numeral" "double" "error" "name" "encode" "quoted" "subscript" "decode"
-        "key" "range" "text" "value" "increment" "literal" "zwr"
+        "key" "plain" "range" "text" "value" "increment" "record" "literal" "zwr"
     ),
     order!("crates/shm/src/":
-        "sync" "words" "latch" "futex" "lockbyte" "slices" "stopped" "sigbus" "descriptor" "event" "platform" "region"
+        "sync" "words" "latch" "futex" "lockbyte" "slices" "stopped" "sigbus" "descriptor" "event" "files" "platform" "region"
         "fork" "anchor"
     ),
+    order!("crates/sqlite/src/": "error" "value" "inner" "statement" "index" "table" "function" "connection"),
+    order!("crates/sql/src/":
+        "limits" "error" "terms" "token" "value" "answer" "function" "document" "rewrite" "schema" "elements" "definition"
+        "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables" "graphs" "engine" "define" "connection"
+    ),
+    order!("crates/graph/src/":
+        "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"
+        "budget" "view" "cost" "path" "traversal" "request" "algorithm" "ask" "bulk" "import" "export" "statistics"
+    ),
     order!("crates/resp/src/": "limits" "decimal" "answer" "reply" "arguments" "inline" "request"),
-    order!("crates/chart/src/": "axis" "bars" "lines" "raster" "surface" "svg"),
+    order!("crates/chart/src/":
+        "axis" "style" "head" "bars" "lines" "surface" "layout" "names" "picture"
+        "network"
+    ),
     order!("crates/disk/src/": "identity" "real" "faulty"),
     order!("crates/store/src/":
-        "error" "limits" "lock" "message" "watch" "options" "hook" "update" "page" "entries" "read_set" "deferral" "bounds"
-        "report" "optimistic" "transaction" "session" "bulk" "facets" "store" "absent" "runner"
+        "error" "limits" "lock" "message" "watch" "options" "hook" "update" "page" "entries" "granularity" "programs" "read_set"
+        "deferral" "bounds" "report" "optimistic" "transaction" "session" "bulk" "facets" "store" "absent" "runner"
+    ),
+    order!("crates/memory/src/":
+        "fault" "channels" "lock_table" "watch_table" "state" "overlay" "query" "transaction" "hook" "session" "bulk"
+        "levels" "probed" "locks" "watches" "messages" "facets" "store"
+    ),
+    order!("crates/remote/src/":
+        "limits" "wire" "codes" "address" "tls" "stream" "link" "bell" "search" "ahead" "overlay" "reads" "running" "shared"
+        "session" "questions" "seen" "transactions" "bulk" "granular" "facilities" "database"
+    ),
+    order!("crates/perilune/src/":
+        "limits" "error" "subscript" "value" "node" "options" "backend" "local" "session" "cursor" "subtree" "transaction"
+        "levels" "hook" "lock" "watch" "channel" "remote" "database" "report" "verify" "maintenance" "sigbus"
     ),
     order!("crates/capi/src/":
         "status" "edge" "options" "value" "number" "node" "database" "session" "channel" "cursor" "data"
-        "health" "lock" "transaction" "walk" "watch"
+        "health" "lock" "rows" "sql" "graph" "dom" "models" "transaction" "walk" "watch"
     ),
-    order!("crates/luahost/src/": "error" "registration" "host" "sandbox"),
+    order!("crates/luahost/src/": "error" "interrupt" "registration" "sandbox" "nodes" "sql" "host"),
+    order!("crates/dom/src/":
+        "kind" "error" "characters" "layout" "record" "whole" "references" "parse" "store" "serialize" "create" "attributes"
+        "change" "copy" "data" "user_data" "namespaces" "check" "xpath" "order" "call"
+    ),
+    order!("crates/models/src/": "error" "leaf" "document" "list" "keyvalue" "call"),
     order!("crates/net/src/":
-        "clock" "elsewhere" "files" "journal" "processor" "awake" "away" "seat" "timers" "weights" "mailbox" "tls"
-        "stream" "listener" "page"
+        "limits" "clock" "elsewhere" "files" "settings" "passwords" "journal" "processor" "awake" "away" "seat" "timers"
+        "weights" "mailbox" "crew" "tls" "stream" "listener" "figures" "page" "protocol" "buffers" "connection" "event_loop"
+        "aside"
     ),
-    Order { src: "crates/server/src/", modules: SERVER_MODULES },
+    Order { src: "crates/redis/src/", modules: REDIS_MODULES },
     order!("crates/cli/src/":
-        "failure" "chart" "inspect" "exchange" "import" "keep" "other_lua" "scratch" "serve" "upkeep"
-        "arguments" "manual" "script" "collatz" "repl" "workloads"
+        "failure" "which_database" "chart" "dom" "inspect" "exchange" "import" "keep" "module_paths" "scratch" "graph" "serve" "maintenance"
+        "arguments" "manual" "script" "collatz" "typed" "repl" "sql" "workloads"
     ),
     order!("crates/harness/src/":
-        "memory" "model" "number" "bank" "appends" "conformance" "counters" "script"
+        "model" "number" "bank" "appends" "conformance" "counters" "script"
     ),
     order!("crates/xtask/src/":
-        "finding" "house" "lexer" "sources" "samples" "arrows" "stages" "storeys" "tidy" "totals" "runner"
+        "finding" "house" "lexer" "sources" "samples" "arrows" "stages" "storeys" "tidy" "totals" "lanes" "runner"
     ),
     order!("bench/src/":
         "data" "clock" "statistics" "subject" "globals" "machine" "peers" "player" "scratch" "workload"
-        "crew" "plan" "row" "disk" "engine" "targets" "report" "archive" "durability" "memory" "server"
-        "comparison"
+        "worker_processes" "plan" "row" "disk" "engine" "verdict" "markup" "targets" "report" "page" "run_directory"
+        "durability" "memory" "server" "comparison"
     ),
     Order { src: "crates/engine/src/", modules: ENGINE_MODULES },
 ];
 
-/// The modules of the server.
-pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
+/// The modules of the server for Redis's clients.
+pub(crate) const REDIS_MODULES: &[(&str, &str)] = &[
     ("limits", "every bound of the server"),
     ("random", "chance, not for secrets"),
     ("pattern", "names with `*` and `?`, as KEYS and ACL have them"),
@@ -282,7 +375,7 @@ pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
     ("notify", "classes of events of keys"),
     ("topic", "what is subscribed to and published"),
     ("subscriptions", "what the clients of a loop are subscribed to"),
-    ("rest", "what a command leaves to be done in slices"),
+    ("leftovers", "what a command leaves to be done in slices"),
     ("invalidation", "what clients choose with CLIENT TRACKING, and what they are told"),
     ("question", "a question to all loops, and their answers"),
     ("command", "commands as everybody sees them who does not run them; finding one by its name"),
@@ -292,10 +385,13 @@ pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
     ("statistics", "what commands have done: how often, how long, with which errors"),
     ("figures", "counters of a server"),
     ("memory", "what the database takes, and how its keys are used"),
+    ("rules", "what the operator has set: settings and users"),
+    ("measures", "what is counted and measured"),
     ("monitors", "who sees all commands"),
     ("mailbox", "what is said to a loop, and the duty to answer a parked connection"),
     ("inquiry", "questions that are not answered yet"),
     ("nodes", "what a connection has of PERILUNE.*, and the threads that wait for it"),
+    ("commons", "what clients of a server have to do with each other"),
     ("server", "what all threads of a server share"),
     ("peers", "the servers of a database: their numbers, which of them live, how one is told"),
     ("published", "figures of all servers, in the tree"),
@@ -320,17 +416,19 @@ pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
     ("permits", "whether a client's user may run a command"),
     ("fence", "what servers keep in the tree, and who reaches it by node"),
     ("eviction", "`maxmemory`: room for what wants to be written"),
-    ("attempts", "brief transactions of one command, of EXEC, of a script"),
-    ("execution", "looks every command up, checks it and runs it"),
+    ("transact", "the one loop that runs something again, as a one-shot transaction or a whole one"),
+    ("execution", "the one way to run a command, whoever asks for it"),
+    ("gate", "looks every request's command up, checks it and has it queued or run"),
     ("asking", "how all loops of all servers are asked"),
     ("dispatch", "what other servers tell this one, handed to whom it concerns"),
     ("expiry", "the thread that removes expired keys"),
     ("scripts", "sandboxes, what is compiled, who looks after what runs"),
     ("loop_state", "what a loop lends to the connection that it serves"),
-    ("connection", "a socket, what has arrived, what waits to be sent"),
+    ("together", "requests that have arrived together, run as one operation"),
+    ("connection", "Redis's protocol, as connections know one: requests from bytes, and what they answer"),
     ("commands", "what each command does"),
     ("table", "the rows of all commands"),
-    ("worker", "an event loop over its connections"),
+    ("worker", "what an event loop is asked: whom it lets in, what letters mean, what each round does"),
     ("aside", "commands that take long, run while another thread has the loop"),
     ("running", "how a server starts and ends"),
     ("lib", "the public face"),
@@ -339,6 +437,7 @@ pub(crate) const SERVER_MODULES: &[(&str, &str)] = &[
 /// The modules of the engine.
 pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("limits", "every bound, and layouts asserted at compile time"),
+    ("planted", "bugs that instruments plant, to prove that they would find them"),
     ("notice", "what $PERILUNE_LOG asks the library to say"),
     ("error", "how an attempt on shared pages ends early"),
     ("page", "the bytes of one page"),
@@ -362,17 +461,17 @@ pub(crate) const ENGINE_MODULES: &[(&str, &str)] = &[
     ("checkpoint", "shadow checkpoints, while others write"),
     ("recover", "the tree from the last checkpoint; what recovery reports"),
     ("open", "create, open, recover, attach, detach, close"),
-    ("attendant", "a thread that looks after something as long as it is held"),
+    ("background", "a thread that looks after something as long as it is held"),
     ("warden", "the sweep for dead processes"),
-    ("upkeep", "flushes and checkpoints in time"),
+    ("maintenance", "flushes and checkpoints in time"),
     ("verify", "is every invariant true"),
-    ("still", "a file that nobody changes, read by system calls"),
+    ("offline", "a file that nobody changes, read by system calls"),
     ("bulk", "a new file, written from ascending nodes"),
     ("salvage", "what can be read of a damaged file, into a new one"),
     ("compact", "a file written anew, without what nothing uses"),
     ("backup", "a copy of what others are using"),
     ("handle", "databases and sessions as users hold them"),
-    ("instrument", "the door for kill-step"),
+    ("instrument", "the door for instruments"),
     ("fuzz", "hostile bytes for all that reads them; tests only"),
     ("lib", "the public face"),
 ];
@@ -401,19 +500,19 @@ pub(crate) const C_ORDERS: &[COrder] = &[
             "failure",
             "source",
             "proxy",
-            "chance",
+            "random",
             "sorting",
             "patterns",
             "json",
             "msgpack",
-            "packing",
+            "structs",
             "values",
             "functions",
-            "parts",
+            "node_parts",
             "shipped",
             "nodes",
-            "direct",
-            "shelter",
+            "script_globals",
+            "environment",
             "run",
             "state",
         ],
@@ -440,6 +539,9 @@ pub(crate) const C_ORDERS: &[COrder] = &[
             "ship",
             "transactions",
             "pieces",
+            "sql",
+            "dom",
+            "models",
             "methods",
             "jit",
             "yottadb",
@@ -452,10 +554,34 @@ pub(crate) const C_ORDERS: &[COrder] = &[
             "yottadb_locks",
             "yottadb_transactions",
             "yottadb_module",
+            "graphask",
+            "graph",
+            "graphwalk",
             "module",
         ],
     },
-    COrder { dir: "crates/server/src/scripts/redis/", files: &["redis", "replies", "calls"] },
+    COrder {
+        dir: "bindings/node/src/",
+        files: &[
+            "state",
+            "text",
+            "values",
+            "places",
+            "databases",
+            "data",
+            "documents",
+            "models",
+            "batches",
+            "walk",
+            "cursors",
+            "transactions",
+            "locks",
+            "channels",
+            "waiting",
+            "addon",
+        ],
+    },
+    COrder { dir: "crates/redis/src/scripts/redis/", files: &["redis", "replies", "calls"] },
 ];
 
 /// Words that name no concept: not allowed as a part of a file, directory or module name.
@@ -468,6 +594,8 @@ pub(crate) const BANNED_CODE: &[&str] = &["todo!", "unimplemented!", "dbg!", "#[
 /// Notes to oneself: the work is done now or stands in an issue.
 pub(crate) const BANNED_NOTES: &[&str] = &["TODO", "FIXME", "XXX"];
 
+/// Most lines of a file without its tests, unless it has a reason.
+pub(crate) const CONCEPT_LINES_MAX: usize = 400;
 /// Longest source file, in lines.
 pub(crate) const FILE_LINES_MAX: usize = 800;
 /// Files that may be longer, because what they are about is one list.

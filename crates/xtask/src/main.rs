@@ -12,6 +12,7 @@
 mod arrows;
 mod finding;
 mod house;
+mod lanes;
 mod lexer;
 mod runner;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Suffixes of the files whose text the rules read.
 const TEXT_SUFFIXES: &[&str] =
-    &["rs", "c", "h", "cc", "lua", "md", "toml", "txt", "sh", "py", "supp", "rockspec"];
+    &["rs", "c", "h", "cc", "lua", "md", "toml", "txt", "sh", "py", "supp", "rockspec", "js", "mjs", "ts"];
 /// Files without a telling suffix that are text all the same.
 const TEXT_NAMES: &[&str] = &["Makefile", "LICENSE-MIT", "LICENSE-APACHE", "run"];
 /// Directories of build output.

@@ -1,10 +1,11 @@
-//! The stages of `make test`, in order. Add a row when a new kind of test exists.
+//! The stages of `make test`, in order: long ones first where two run at a time. Add a row when a new kind of test exists.
 //!
-//! The benchmarks compile peers of their own, so they are no default member; stage `bench` compiles them.
+//! The benchmarks are no default member, but tests are built of the whole workspace: what is chosen decides which features
+//! libraries have, so that another choice would build them once more.
 //!
 //! Invariants: every stage has a time limit, and all together may take at most
 //! [`TOTAL_SECONDS_MAX`]; stages share one target directory unless their flags would throw the
-//! others' build away.
+//! others' build away. Two stages run at a time (`lanes`) unless one needs the machine for itself.
 
 /// What a stage is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +16,24 @@ pub(crate) enum Kind {
     Tests,
 }
 
+/// When a stage may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// While no other does: it keeps all cores busy, or others use what it builds.
+    Alone,
+    /// Beside one other.
+    Beside,
+    /// Beside one other, once the stage of that name has ended.
+    After(&'static str),
+}
+
 /// One stage: commands run one after the other until one fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
+    /// What it needs of the others.
+    pub(crate) place: Place,
     /// Limit for all its commands together.
     pub(crate) seconds_max: u64,
     /// Environment variables set besides.
@@ -32,11 +46,11 @@ pub(crate) struct Stage {
 /// two idle cores; the limits are for machines that are slow or busy, and for what hangs.
 pub(crate) const TOTAL_SECONDS_MAX: u64 = 75 * 60;
 
-/// The command that runs a program of the harness, by its feature and name, with arguments.
+/// The command that runs a program of the harness, by its name, with arguments.
 macro_rules! instrument {
-    ($feature:literal, $program:literal $(, $argument:literal)*) => {
+    ($program:literal $(, $argument:literal)*) => {
         &[
-            "cargo", "run", "--quiet", "--release", "-p", "perilune-harness", "--features", $feature, "--bin",
+            "cargo", "run", "--quiet", "--release", "-p", "perilune-harness", "--features", "instruments", "--bin",
             $program, "--" $(, $argument)*
         ]
     };
@@ -47,6 +61,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "fmt",
         kind: Kind::Check,
+        place: Place::Alone,
         seconds_max: 120,
         variables: &[],
         commands: &[&["cargo", "fmt", "--all", "--check"]],
@@ -54,6 +69,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "tidy",
         kind: Kind::Check,
+        place: Place::Alone,
         seconds_max: 120,
         variables: &[],
         commands: &[&["cargo", "xtask", "tidy"]],
@@ -61,6 +77,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "clippy",
         kind: Kind::Check,
+        place: Place::Alone,
         seconds_max: 800,
         variables: &[],
         commands: &[&["cargo", "clippy", "--all-targets", "--", "-D", "warnings"]],
@@ -68,22 +85,84 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "tests",
         kind: Kind::Tests,
+        place: Place::Alone,
         seconds_max: 1800,
         variables: &[],
-        commands: &[&["cargo", "test", "--no-fail-fast"]],
+        commands: &[&["cargo", "test", "--workspace", "--no-fail-fast"]],
     },
     Stage {
-        name: "doc",
+        name: "kill-step",
         kind: Kind::Check,
-        seconds_max: 600,
-        // Private items are documented too, so links to them are good.
-        variables: &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
-        commands: &[&["cargo", "doc", "--no-deps", "--document-private-items"]],
+        place: Place::Beside,
+        seconds_max: 1200,
+        variables: &[],
+        // One instruction in eleven; `make kill-step` tries them all. Then a bug that must be found.
+        commands: &[
+            instrument!("kill_step", "--quick"),
+            instrument!("kill_step", "--quick", "--case", "set-new", "--canary"),
+        ],
+    },
+    Stage {
+        name: "page-4k",
+        kind: Kind::Tests,
+        place: Place::Beside,
+        seconds_max: 1200,
+        variables: &[],
+        // What depends on how large a page is. How calls to the disk fail, one after the other, does not: stage `tests`.
+        commands: &[
+            &[
+                "cargo",
+                "test",
+                "-p",
+                "perilune-engine",
+                "--features",
+                "page-4k,tiny",
+                "--no-fail-fast",
+                "--lib",
+                "--test",
+                "checkpoints",
+                "--test",
+                "conformance",
+                "--test",
+                "entries",
+                "--test",
+                "killed",
+                "--test",
+                "pieces",
+                "--test",
+                "scripts",
+                "--",
+                "--skip",
+                "failing_disks",
+                "--skip",
+                "the_disk_fails",
+                "--skip",
+                "call_fails",
+                "--skip",
+                "at_any_call",
+            ],
+            &[
+                "cargo",
+                "test",
+                "-p",
+                "perilune",
+                "--features",
+                "perilune-engine/page-4k,perilune-engine/tiny",
+                "--no-fail-fast",
+                "--test",
+                "checkpointed",
+                "--test",
+                "cursor_modes",
+                "--test",
+                "cursor_races",
+            ],
+        ],
     },
     Stage {
         name: "loom",
         kind: Kind::Tests,
-        seconds_max: 600,
+        place: Place::Beside,
+        seconds_max: 900,
         variables: &[("RUSTFLAGS", "--cfg loom")],
         // Its flags change every crate: a target directory of its own keeps the others' build.
         commands: &[&[
@@ -104,7 +183,8 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "loom-canary",
         kind: Kind::Tests,
-        seconds_max: 600,
+        place: Place::Beside,
+        seconds_max: 900,
         variables: &[("RUSTFLAGS", "--cfg loom --cfg canary")],
         // The latch without its fence: passes if loom finds that.
         commands: &[&[
@@ -121,119 +201,10 @@ pub(crate) const STAGES: &[Stage] = &[
         ]],
     },
     Stage {
-        name: "page-4k",
-        kind: Kind::Tests,
-        seconds_max: 800,
-        variables: &[],
-        commands: &[&[
-            "cargo",
-            "test",
-            "-p",
-            "perilune-engine",
-            "--features",
-            "page-4k,tiny",
-            "--no-fail-fast",
-        ]],
-    },
-    Stage {
-        name: "kill-step",
-        kind: Kind::Check,
-        seconds_max: 1000,
-        variables: &[],
-        // One instruction in seven; `make kill-step` tries them all. Then a bug that must be found.
-        commands: &[
-            instrument!("kill-step", "kill_step", "--quick"),
-            instrument!("canary-undo", "kill_step", "--quick", "--case", "set-new", "--canary"),
-        ],
-    },
-    Stage {
-        name: "kill-storm",
-        kind: Kind::Check,
-        seconds_max: 600,
-        variables: &[],
-        // Both with a checkpoint every 50 ms. `make kill-storm` goes on for longer.
-        commands: &[
-            instrument!("kill-storm", "kill_storm", "--seconds", "8", "--level", "fsync"),
-            instrument!("kill-storm", "kill_storm", "--seconds", "8", "--level", "changing"),
-        ],
-    },
-    Stage {
-        name: "replace-storm",
-        kind: Kind::Check,
-        seconds_max: 600,
-        variables: &[],
-        // `make replace-storm` goes on for longer. Then a bug that must be found.
-        commands: &[
-            instrument!("replace-storm", "replace_storm", "--seconds", "6"),
-            instrument!("canary-home", "replace_storm", "--seconds", "6", "--canary", "yes"),
-        ],
-    },
-    Stage {
-        name: "stop-storm",
-        kind: Kind::Check,
-        seconds_max: 600,
-        variables: &[],
-        // Then workers that wait without a limit, which must be found. `make stop-storm` goes on for longer.
-        commands: &[
-            instrument!("stop-storm", "stop_storm", "--seconds", "10"),
-            instrument!("stop-storm", "stop_storm", "--seconds", "60", "--canary", "yes"),
-        ],
-    },
-    Stage {
-        name: "promises",
-        kind: Kind::Tests,
-        seconds_max: 600,
-        variables: &[],
-        // Each cell of the README's table of promises.
-        commands: &[&[
-            "cargo",
-            "test",
-            "--release",
-            "-p",
-            "perilune-harness",
-            "--features",
-            "crash-sim",
-            "--bin",
-            "crash_sim",
-        ]],
-    },
-    Stage {
-        name: "crash-sim",
-        kind: Kind::Check,
-        seconds_max: 600,
-        variables: &[],
-        // `make crash-sim` runs thousands. The second has a bug that must be found.
-        commands: &[
-            instrument!("crash-sim", "crash_sim", "--runs", "200"),
-            instrument!("crash-sim", "crash_sim", "--runs", "50", "--canary", "lost-batch"),
-        ],
-    },
-    Stage {
-        name: "bench",
-        kind: Kind::Tests,
-        seconds_max: 400,
-        variables: &[],
-        // All peers of Debian, small; the page of a run in a browser; canaries; our server beside Redis.
-        commands: &[
-            &["cargo", "build", "--quiet", "-p", "perilune-cli"],
-            &[
-                "cargo",
-                "test",
-                "-p",
-                "perilune-bench",
-                "--bin",
-                "perilune-bench",
-                "--test",
-                "run",
-                "--test",
-                "server",
-            ],
-        ],
-    },
-    Stage {
         name: "lua",
         kind: Kind::Check,
-        seconds_max: 900,
+        place: Place::Beside,
+        seconds_max: 1200,
         variables: &[],
         commands: &[
             &["cargo", "build", "--quiet", "--release", "-p", "perilune-capi"],
@@ -243,25 +214,166 @@ pub(crate) const STAGES: &[Stage] = &[
         ],
     },
     Stage {
+        name: "bench",
+        kind: Kind::Tests,
+        place: Place::Beside,
+        seconds_max: 1200,
+        variables: &[],
+        // All peers of Debian, small; the page of a run in a browser; canaries; our server beside Redis.
+        commands: &[
+            &["cargo", "build", "--quiet", "--workspace", "--bins"],
+            &[
+                "cargo",
+                "test",
+                "--workspace",
+                "--no-fail-fast",
+                "--test",
+                "dockerfile",
+                "--test",
+                "engine",
+                "--test",
+                "resp",
+                "--test",
+                "run",
+                "--test",
+                "server",
+            ],
+        ],
+    },
+    Stage {
+        name: "sqllogictest",
+        kind: Kind::Check,
+        place: Place::Beside,
+        seconds_max: 900,
+        variables: &[],
+        // Files of the public corpus, if they lie there: each 16th query, by what stage `tests` built. `make sqllogictest` runs all.
+        commands: &[&[
+            "target/debug/examples/sqllogictest",
+            "--if-there",
+            "--every",
+            "16",
+            "../shared/data/sqllogictest",
+        ]],
+    },
+    Stage {
+        name: "doc",
+        kind: Kind::Check,
+        place: Place::Beside,
+        seconds_max: 900,
+        // Private items are documented too, so links to them are good.
+        variables: &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links")],
+        commands: &[&["cargo", "doc", "--no-deps", "--document-private-items"]],
+    },
+    Stage {
+        name: "promises",
+        kind: Kind::Tests,
+        place: Place::Beside,
+        seconds_max: 900,
+        variables: &[],
+        // Each cell of the README's table of promises.
+        commands: &[&[
+            "cargo",
+            "test",
+            "--release",
+            "-p",
+            "perilune-harness",
+            "--features",
+            "instruments",
+            "--bin",
+            "crash_sim",
+        ]],
+    },
+    Stage {
+        name: "crash-sim",
+        kind: Kind::Check,
+        place: Place::Beside,
+        seconds_max: 900,
+        variables: &[],
+        // `make crash-sim` runs thousands. The second has a bug that must be found.
+        commands: &[
+            instrument!("crash_sim", "--runs", "200"),
+            instrument!("crash_sim", "--runs", "50", "--canary", "lost-batch"),
+        ],
+    },
+    Stage {
+        name: "kill-storm",
+        kind: Kind::Check,
+        place: Place::Beside,
+        seconds_max: 900,
+        variables: &[],
+        // Both with a checkpoint every 50 ms. `make kill-storm` goes on for longer.
+        commands: &[
+            instrument!("kill_storm", "--seconds", "8", "--level", "fsync"),
+            instrument!("kill_storm", "--seconds", "8", "--level", "changing"),
+        ],
+    },
+    Stage {
+        name: "replace-storm",
+        kind: Kind::Check,
+        place: Place::Beside,
+        seconds_max: 900,
+        variables: &[],
+        // `make replace-storm` goes on for longer. Then a bug that must be found.
+        commands: &[
+            instrument!("replace_storm", "--seconds", "6"),
+            instrument!("replace_storm", "--seconds", "6", "--canary", "yes"),
+        ],
+    },
+    Stage {
+        name: "stop-storm",
+        kind: Kind::Check,
+        place: Place::Beside,
+        seconds_max: 900,
+        variables: &[],
+        // Then workers that wait without a limit, which must be found. `make stop-storm` goes on for longer.
+        commands: &[
+            instrument!("stop_storm", "--seconds", "10"),
+            instrument!("stop_storm", "--seconds", "60", "--canary", "yes"),
+        ],
+    },
+    Stage {
+        name: "node",
+        kind: Kind::Check,
+        place: Place::After("lua"),
+        seconds_max: 900,
+        variables: &[],
+        // Over the library of stage `lua`: the module's own tests; then what others have written for mg-dbx, unmodified
+        // from npm; what `make install-node` installs.
+        commands: &[
+            &["cargo", "build", "--quiet", "--release", "-p", "perilune-capi"],
+            &["make", "--silent", "-C", "bindings/node", "test"],
+            &["make", "--silent", "-C", "bindings/node", "test-packages"],
+            &["make", "--silent", "-C", "bindings/node", "test-install"],
+        ],
+    },
+    Stage {
         name: "package",
         kind: Kind::Check,
-        seconds_max: 300,
+        place: Place::Beside,
+        seconds_max: 900,
         variables: &[],
-        // As it would be released, of what stage `tests` built.
+        // As it would be released, of what stages `tests`, `bench` and `lua` built; then the guides' first steps with it.
         commands: &[
-            &["make", "--silent", "deb", "PROFILE=dev", "DEB=target/deb/check.deb"],
+            &["make", "--silent", "dist", "PROFILE=dev", "DEB=target/deb/check.deb"],
             &["packaging/check", "target/deb/check.deb"],
+            &["packaging/check-dist", "target/dist"],
+            &[
+                "packaging/newcomers",
+                "target/debug",
+                "target/release/libperilune_capi.a",
+                "target/deb/check.deb",
+            ],
         ],
     },
     Stage {
         name: "clients",
         kind: Kind::Check,
-        seconds_max: 300,
+        place: Place::After("lua"),
+        seconds_max: 900,
         variables: &[],
         // What others have written for Redis: redis-py, ioredis, node-redis, redis-lua, redis-cli, redis-benchmark.
         commands: &[
-            &["cargo", "build", "--quiet", "-p", "perilune-cli"],
-            &["crates/server/clients/check", "target/debug/perilune"],
+            &["crates/redis/clients/check", "target/debug/perilune"],
             // The module, of stage `lua`, is such a client, too.
             &["make", "--silent", "-C", "bindings/lua", "test-remote"],
         ],
@@ -269,6 +381,7 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "header",
         kind: Kind::Check,
+        place: Place::Beside,
         seconds_max: 30,
         variables: &[],
         commands: &[

@@ -39,6 +39,39 @@ pub(crate) fn failed_tests(log: &str) -> Vec<&str> {
     log.lines().filter(failed).collect()
 }
 
+/// Bytes of a panic's message that [`why`] shows, of its beginning and of its end.
+const SHOWN: usize = 240;
+
+/// Why tests failed, on one line: where the first panics were and what they said, shortened. None: no test panicked.
+pub(crate) fn why(log: &str) -> Option<String> {
+    let lines: Vec<&str> = log.lines().collect();
+    let is_panic = |line: &str| line.starts_with("thread '") && line.contains(" panicked at ");
+    let ends = |line: &str| line.is_empty() || line.starts_with("note: run with") || is_panic(line);
+    let failed = failed_tests(log);
+    let is_of_failed = |line: &str| {
+        let name = line.split('\'').nth(1).unwrap_or_default();
+        failed.iter().any(|test| test.split(' ').nth(1) == Some(name))
+    };
+    let mut told = Vec::new();
+    for (at, line) in
+        lines.iter().enumerate().filter(|(_, line)| is_panic(line) && is_of_failed(line)).take(2)
+    {
+        let said: Vec<&str> = lines[at + 1..].iter().copied().take_while(|line| !ends(line)).collect();
+        told.push(format!("{line} {}", shortened(&said.join(" "))));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// A text without its middle, if it is long.
+fn shortened(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= 2 * SHOWN {
+        return text.to_owned();
+    }
+    let text = |letters: &[char]| letters.iter().collect::<String>();
+    format!("{} [...] {}", text(&letters[..SHOWN]), text(&letters[letters.len() - SHOWN..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +89,19 @@ test result: ok. 40 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fin
         let wanted = Totals { passed: 41, failed: 1 };
         assert_eq!(Totals::of_log(LOG), wanted);
         assert_eq!(failed_tests(LOG), ["test b ... FAILED"]);
+    }
+
+    #[test]
+    fn why_is_what_the_failed_test_said() {
+        assert_eq!(why(LOG), None);
+        let long = "x".repeat(1000);
+        let log = format!(
+            "thread 'fine' (7) panicked at a.rs:1:1:\nas it should\n\ntest b ... FAILED\n\
+             thread 'b' (8) panicked at b.rs:7:5:\nleft: 1\nright: {long}\nnote: run with `RUST_BACKTRACE=1`\n"
+        );
+        let told = why(&log).unwrap();
+        assert!(told.starts_with("thread 'b' (8) panicked at b.rs:7:5: left: 1 right: xxx"), "{told}");
+        assert!(told.contains(" [...] xxx") && told.len() < 600, "{told}");
     }
 
     #[test]

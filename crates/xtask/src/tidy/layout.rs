@@ -5,9 +5,9 @@ use crate::house::COLUMNS_MAX;
 use crate::sources::{self, Sources};
 
 /// Files whose lines are short; documents wrap where they like.
-const NARROW: &[&str] = &["rs", "c", "h", "cc", "lua", "sh", "py"];
+const NARROW: &[&str] = &["rs", "c", "h", "cc", "lua", "sh", "py", "js", "mjs", "ts"];
 /// Files that indent with spaces.
-const NO_TABS: &[&str] = &["rs", "lua", "toml", "md", "py"];
+const NO_TABS: &[&str] = &["rs", "lua", "toml", "md", "py", "js", "mjs", "ts"];
 
 pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -4,6 +4,7 @@
 //! fires on a bad sample, because an instrument that cannot fail measures nothing.
 
 mod dependencies;
+mod face;
 mod imports;
 mod includes;
 mod layout;
@@ -11,6 +12,7 @@ mod links;
 mod named;
 mod names;
 mod notes;
+mod parameters;
 mod prose;
 mod runs;
 mod sizes;
@@ -33,6 +35,8 @@ const RULES: &[(&str, Rule)] = &[
     ("names that name a concept", names::check),
     ("nothing unfinished, nothing that prints in a library", words::check),
     ("sizes of files and functions", sizes::check),
+    ("parameters of functions", parameters::check),
+    ("what the Rust API shows at once", face::check),
     ("encoding, columns, white space, module heads", layout::check),
     ("relative links in documents lead somewhere", links::check),
     ("targets and variables that documents name", named::check),

@@ -1,4 +1,6 @@
-//! What must be listed is listed: design notes in their index, crates in ARCHITECTURE.md, whose tables are those of `house.rs`.
+//! What must be listed is listed: design notes in their index, crates in ARCHITECTURE.md, whose tables are those of
+//! `house.rs`. And what is to be read at one sitting is short: a design note has two pages, CHANGELOG a line or two for
+//! each thing that a user notices.
 
 use crate::finding::Finding;
 use crate::sources::{self, Sources};
@@ -6,6 +8,10 @@ use crate::storeys;
 
 const INDEX: &str = "docs/design/README.md";
 const ARCHITECTURE: &str = storeys::DOCUMENT;
+/// Most words of a design note: two pages.
+const WORDS: usize = 1_000;
+/// Most lines of CHANGELOG.
+const LINES: usize = 60;
 
 pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -20,6 +26,9 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
                 "design-index",
                 format!("not linked in {INDEX}; add a line for it"),
             ));
+        }
+        if path == format!("docs/design/{name}") && is_note(name) {
+            findings.extend(sources.text(path).and_then(|text| long(path, text)));
         }
         if let Some(dir) = path.strip_suffix("/Cargo.toml") {
             let is_crate = dir.starts_with("crates/") && dir.matches('/').count() == 1;
@@ -36,7 +45,21 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
         }
     }
     findings.extend(sources.text(ARCHITECTURE).and_then(tables));
+    let lines = sources.text("CHANGELOG.md").map_or(0, |text| text.lines().count());
+    findings.extend((lines > LINES).then(|| {
+        let message = format!("{lines} lines, at most {LINES}; say it shorter, or in a guide");
+        Finding::new("CHANGELOG.md", LINES + 1, "long-document", message)
+    }));
     findings
+}
+
+/// The finding if a note is longer than two pages.
+fn long(path: &str, text: &str) -> Option<Finding> {
+    let words = text.split_whitespace().count();
+    (words > WORDS).then(|| {
+        let message = format!("{words} words, at most {WORDS}; say it shorter, or make two of it");
+        Finding::new(path, 1, "long-document", message)
+    })
 }
 
 /// The finding if a table of ARCHITECTURE.md is missing, or not as `house.rs` has it.
@@ -77,6 +100,18 @@ mod tests {
             places(check(&bad)),
             ["ARCHITECTURE.md:1", "crates/shm/Cargo.toml:1", "docs/design/0002-two.md:1"]
         );
+    }
+
+    #[test]
+    fn what_is_too_long_is_found() {
+        let (long, short) = ("word ".repeat(WORDS + 1), "word ".repeat(WORDS));
+        let project = project(&[
+            ("docs/design/README.md", "- [one](0001-one.md)\n- [two](0002-two.md)\n"),
+            ("docs/design/0001-one.md", &long),
+            ("docs/design/0002-two.md", &short),
+            ("CHANGELOG.md", &"line\n".repeat(LINES + 1)),
+        ]);
+        assert_eq!(places(check(&project)), ["CHANGELOG.md:61", "docs/design/0001-one.md:1"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Nothing unfinished is left in the sources; a library prints nothing, and keeps nothing in thread-local memory.
+//! Nothing unfinished is left in the sources; a library prints nothing, and keeps nothing in thread-local memory;
+//! the library's threads run no signal handler of the host program.
 
 use crate::finding::Finding;
 use crate::house::{room_of, BANNED_CODE, BANNED_NOTES};
@@ -15,6 +16,15 @@ const HANDLES_ONLY: &[&str] = &[
     "crates/perilune/src/",
 ];
 
+/// These are mapped into other people's programs, whose signals are not for our threads.
+const IN_HOSTS: &[&str] = &[
+    "crates/shm/src/",
+    "crates/engine/src/",
+    "crates/remote/src/",
+    "crates/perilune/src/",
+    "crates/capi/src/",
+];
+
 const PRINTS: &[&str] = &["println!", "print!", "eprintln!", "eprint!"];
 
 pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
@@ -29,6 +39,9 @@ pub(crate) fn check(sources: &Sources) -> Vec<Finding> {
         }
         if HANDLES_ONLY.iter().any(|dir| path.starts_with(dir)) {
             thread_locals(path, &lexed.code, &mut findings);
+        }
+        if IN_HOSTS.iter().any(|dir| path.starts_with(dir)) && !path.ends_with("tests.rs") {
+            threads(path, &lexed.code, &mut findings);
         }
     }
     for (path, text) in sources.texts(&["c", "h", "cc", "lua", "sh", "py", "toml"]) {
@@ -73,6 +86,20 @@ fn thread_locals(path: &str, code: &str, findings: &mut Vec<Finding>) {
         if !is_marked && !in_tests {
             let message = "`thread_local!`: keep it in the session, which may move to another thread";
             findings.push(Finding::new(path, line, "thread-local", message));
+        }
+    }
+}
+
+/// Threads that are started with signals open, outside tests.
+fn threads(path: &str, code: &str, findings: &mut Vec<Finding>) {
+    let tests = lexer::test_lines(code);
+    let blocks = code.contains("with_signals_blocked(");
+    for (at, text) in code.lines().enumerate() {
+        let starts = text.contains("thread::spawn(") || text.contains("thread::Builder") && !blocks;
+        let in_tests = tests.iter().any(|(first, last)| (*first..=*last).contains(&(at + 1)));
+        if starts && !in_tests {
+            let message = "a thread with signals open: start it by a `Builder` in `with_signals_blocked`";
+            findings.push(Finding::new(path, at + 1, "signals", message));
         }
     }
 }
@@ -142,6 +169,22 @@ mod tests {
     fn memory_of_a_thread_is_found() {
         let text = "thread_local! {}\n#[cfg(test)]\nthread_local! {}\n";
         let bad = project(&[("crates/engine/src/a.rs", text), ("crates/capi/src/a.rs", text)]);
+        assert_eq!(places(check(&bad)), ["crates/engine/src/a.rs:1"]);
+    }
+
+    #[test]
+    fn a_thread_with_signals_open_is_found() {
+        let text = "fn f() { thread::Builder::new().spawn(g); }\n\
+            #[cfg(test)]\nmod tests {\n fn g() { thread::spawn(h); }\n}\n";
+        let bad = project(&[
+            ("crates/engine/src/a.rs", text),
+            ("crates/engine/src/a_tests.rs", text),
+            (
+                "crates/engine/src/b.rs",
+                "fn f() {\n let b = thread::Builder::new();\n with_signals_blocked(|| b.spawn(g));\n}\n",
+            ),
+            ("crates/cli/src/a.rs", text),
+        ]);
         assert_eq!(places(check(&bad)), ["crates/engine/src/a.rs:1"]);
     }
 
