@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::crew::worker::BALANCE;
-use crate::crew::Crew;
 use crate::data::{essence, essence_of};
 use crate::disk;
 use crate::plan::{Cell, Group, ACCOUNTS};
 use crate::row::Row;
 use crate::scratch::Scratch;
 use crate::subject::{Passage, Peer, Result, Tree};
+use crate::worker_processes::worker::BALANCE;
+use crate::worker_processes::Workers;
 use crate::workload::{expected, Job, Order};
 
 /// A round longer than this makes later ones dear: such a side has [`ROUNDS_LONG`] of them.
@@ -75,7 +75,7 @@ struct Run<'a> {
 
 /// A peer in a group. Fields are dropped in their order: workers before the directory.
 struct Side {
-    crew: Crew,
+    workers: Workers,
     peer: Peer,
     /// What the counter must read.
     counted: u64,
@@ -103,7 +103,7 @@ impl Run<'_> {
             }
         }
         for side in sides {
-            if let Err(error) = side.crew.finish() {
+            if let Err(error) = side.workers.finish() {
                 self.problem(&side.peer, "close", &*error);
             }
         }
@@ -113,17 +113,17 @@ impl Run<'_> {
     fn start(&mut self, peer: &Peer, processes: usize) -> Result<Side> {
         self.databases += 1;
         let directory = Scratch::new(self.scratch.path(), &format!("{}-{}", peer.name, self.databases))?;
-        let crew = Crew::start(peer, directory.path(), processes)?;
-        Ok(Side { crew, peer: *peer, counted: 0, _directory: directory })
+        let workers = Workers::start(peer, directory.path(), processes)?;
+        Ok(Side { workers, peer: *peer, counted: 0, _directory: directory })
     }
 
     fn load(&mut self, group: &Group, peer: &Peer) -> Result<Side> {
         let mut side = self.start(peer, group.processes)?;
         if group.keys > 0 {
-            side.crew.fill(Tree::Data, group.keys)?;
+            side.workers.fill(Tree::Data, group.keys)?;
         }
         if group.cells.iter().any(|cell| cell.job == Job::Transfer) {
-            side.crew.fill(Tree::Bank, ACCOUNTS)?;
+            side.workers.fill(Tree::Bank, ACCOUNTS)?;
         }
         Ok(side)
     }
@@ -152,7 +152,7 @@ impl Run<'_> {
                     index += 1;
                     continue;
                 }
-                match side.crew.run(self.order(cell, round)) {
+                match side.workers.run(self.order(cell, round)) {
                     Ok(outcomes) => {
                         side.counted += outcomes.iter().map(|outcome| outcome.applied).sum::<u64>()
                             * u64::from(cell.job == Job::Increment);
@@ -204,15 +204,15 @@ impl Run<'_> {
 
     fn collatz(&mut self, cell: &Cell, peer: &Peer, round: usize) -> Result<Row> {
         let mut side = self.start(peer, cell.processes)?;
-        side.crew.fill(Tree::Blocks, cell.keys)?;
-        side.crew.all_see(Tree::Blocks, 1)?;
-        let outcomes = side.crew.run(self.order(cell, round))?;
+        side.workers.fill(Tree::Blocks, cell.keys)?;
+        side.workers.all_see(Tree::Blocks, 1)?;
+        let outcomes = side.workers.run(self.order(cell, round))?;
         let expected = expected(cell.keys).ok_or("3n+1 has no known results for this many numbers")?;
         let sum = |what: fn(&crate::workload::Outcome) -> u64| outcomes.iter().map(what).sum::<u64>();
         let (reads, updates) = (sum(|outcome| outcome.reads), sum(|outcome| outcome.updates));
-        let longest = side.crew.get(Tree::Record, 0)?;
-        let highest = side.crew.get(Tree::Record, 1)?;
-        let stored = side.crew.scan(Tree::Step)?.entries;
+        let longest = side.workers.get(Tree::Record, 0)?;
+        let highest = side.workers.get(Tree::Record, 1)?;
+        let stored = side.workers.scan(Tree::Step)?.entries;
         let found = (longest, highest, stored);
         if found != (Some(expected.longest), Some(expected.highest), expected.stored) {
             return Err(format!("3n+1 found {found:?}, not {expected:?}").into());
@@ -221,7 +221,7 @@ impl Run<'_> {
         if cell.processes == 1 && !exact || updates < expected.stored {
             return Err(format!("3n+1 took {reads} reads and {updates} updates, not as {expected:?}").into());
         }
-        side.crew.finish()?;
+        side.workers.finish()?;
         Ok(Row::new(cell, peer, round, &outcomes))
     }
 
@@ -261,14 +261,14 @@ fn check(cell: &Cell, side: &mut Side) -> Result<()> {
             let sum = |of: fn(u64) -> u64| (0..cell.keys).map(of).fold(0, u64::wrapping_add);
             let wanted =
                 Passage { entries: cell.keys, numbers: sum(|number| number), values: sum(essence_of) };
-            same("the tree holds", side.crew.scan(Tree::Data)?, wanted)
+            same("the tree holds", side.workers.scan(Tree::Data)?, wanted)
         }
         Job::Increment => {
-            let counter = side.crew.get(Tree::Counter, 0)?.unwrap_or(0);
+            let counter = side.workers.get(Tree::Counter, 0)?.unwrap_or(0);
             same("the counter reads", counter as u64, side.counted)
         }
         Job::Transfer => {
-            let bank = side.crew.scan(Tree::Bank)?;
+            let bank = side.workers.scan(Tree::Bank)?;
             let wanted = (ACCOUNTS, essence(BALANCE) * ACCOUNTS);
             same("the bank holds", (bank.entries, bank.values), wanted)
         }

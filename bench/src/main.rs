@@ -1,31 +1,39 @@
-//! `perilune-bench`: Perilune beside its peers, sides alternating in one run.
+//! `perilune-bench`: measures Perilune beside its peers, on one machine, sides alternating in one run.
 //!
-//! `run` compares all peers, in their languages and with their servers; `engine` compares engines alone.
+//! A *peer* is another database. A *side* is a peer, or Perilune, with its settings for one class of durability (D1
+//! on disk before a call returns ... D4 nothing promised). A *cell* is a line of the results: a workload, a size, a
+//! number of processes. In each *round* of a cell every side works once.
+//!
+//! There are five suites: `run`, the comparison of all peers in their languages and with their servers; `engine`,
+//! embedded databases by their Rust or C interface alone; `durability`; `memory`; `server`, beside redis-server.
 //! The guide is `docs/guide/benchmarks.md`.
 
 #![deny(unsafe_code)]
 
-mod archive;
 mod clock;
 mod comparison;
-mod crew;
 mod data;
 mod disk;
 mod durability;
 mod engine;
 mod globals;
 mod machine;
+mod markup;
 mod memory;
+mod page;
 mod peers;
 mod plan;
 mod player;
 mod report;
 mod row;
+mod run_directory;
 mod scratch;
 mod server;
 mod statistics;
 mod subject;
 mod targets;
+mod verdict;
+mod worker_processes;
 mod workload;
 
 use std::path::PathBuf;
@@ -36,8 +44,9 @@ use perilune::Durability;
 
 use crate::comparison::arguments::{self, CompareArguments, PlayerArguments, ReportArguments, RunArguments};
 use crate::plan::Wish;
-use crate::report::{Score, Table};
+use crate::report::Table;
 use crate::subject::{Class, Peer, Result};
+use crate::verdict::Score;
 
 #[derive(Parser)]
 #[command(name = "perilune-bench", version, about = "Measures Perilune beside its peers")]
@@ -69,7 +78,7 @@ enum Command {
     Server(ServerArguments),
     /// One client process of a server's run
     #[command(hide = true)]
-    Swarm {
+    ClientProcess {
         #[arg(long)]
         port: u16,
         #[arg(long)]
@@ -222,7 +231,9 @@ fn main() -> ExitCode {
         Command::Durability(arguments) => durability(&arguments),
         Command::Memory(arguments) => memory(&arguments),
         Command::Server(arguments) => server(&arguments),
-        Command::Swarm { port, source } => server::swarm::serve(port, source).map(|()| ExitCode::SUCCESS),
+        Command::ClientProcess { port, source } => {
+            server::client_process::serve(port, source).map(|()| ExitCode::SUCCESS)
+        }
         Command::MemoryWorker { dir, nodes, seconds, level } => {
             memory::work::serve(&dir, nodes, seconds, level).map(|()| ExitCode::SUCCESS)
         }
@@ -230,7 +241,7 @@ fn main() -> ExitCode {
             durability::recovery::grow(&dir, bytes, large).map(|()| ExitCode::SUCCESS)
         }
         Command::Worker { peer, class, processes, dir } => {
-            crew::worker::serve(&peer, class, &dir, processes).map(|()| ExitCode::SUCCESS)
+            worker_processes::worker::serve(&peer, class, &dir, processes).map(|()| ExitCode::SUCCESS)
         }
     };
     done.unwrap_or_else(|error| {
@@ -278,10 +289,17 @@ fn engine(arguments: &EngineArguments) -> Result<ExitCode> {
     let (tables, score) = report::tables(&groups, &results.rows, &backends);
     show(&tables, score, &results.problems);
     if let Some(path) = &arguments.json {
-        archive::write_rows(path, &results.rows)?;
+        run_directory::write_rows(path, &results.rows)?;
     }
     if let Some(path) = &arguments.run_dir {
-        archive::write_run(path, "the engine suite", &facts, &results.rows, &tables, &results.problems)?;
+        run_directory::write_run(
+            path,
+            "the engine suite",
+            &facts,
+            &results.rows,
+            &tables,
+            &results.problems,
+        )?;
     }
     Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
 }
@@ -291,7 +309,7 @@ fn durability(arguments: &DurabilityArguments) -> Result<ExitCode> {
     let wish = durability::Wish {
         quick: arguments.quick,
         only: arguments.only.clone(),
-        rounds: usize::from(if arguments.quick { arguments.rounds.min(2) } else { arguments.rounds }),
+        rounds: usize::from(if arguments.quick { arguments.rounds.min(3) } else { arguments.rounds }),
         directory: arguments.dir.clone().unwrap_or_else(std::env::temp_dir),
     };
     let mut facts = machine::facts(&wish.directory);
@@ -309,10 +327,10 @@ fn durability(arguments: &DurabilityArguments) -> Result<ExitCode> {
     let (tables, score) = durability::tables(&results.rows);
     show(&tables, score, &results.problems);
     if let Some(path) = &arguments.json {
-        archive::write_rows(path, &results.rows)?;
+        run_directory::write_rows(path, &results.rows)?;
     }
     if let Some(path) = &arguments.run_dir {
-        archive::write_run(path, "durability", &facts, &results.rows, &tables, &results.problems)?;
+        run_directory::write_run(path, "durability", &facts, &results.rows, &tables, &results.problems)?;
     }
     Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
 }
@@ -337,10 +355,10 @@ fn memory(arguments: &MemoryArguments) -> Result<ExitCode> {
     let tables = memory::tables(&results.rows);
     show(&tables, Score::default(), &results.problems);
     if let Some(path) = &arguments.json {
-        archive::write_rows(path, &results.rows)?;
+        run_directory::write_rows(path, &results.rows)?;
     }
     if let Some(path) = &arguments.run_dir {
-        archive::write_run(
+        run_directory::write_run(
             path,
             "data larger than memory",
             &facts,
@@ -359,7 +377,7 @@ fn server(arguments: &ServerArguments) -> Result<ExitCode> {
     let wish = server::Wish {
         quick: arguments.quick,
         only: arguments.only.clone(),
-        rounds: usize::from(if arguments.quick { arguments.rounds.min(2) } else { arguments.rounds }),
+        rounds: usize::from(if arguments.quick { arguments.rounds.min(3) } else { arguments.rounds }),
         directory: arguments.dir.clone().unwrap_or(usual),
     };
     let mut facts = machine::facts(&wish.directory);
@@ -369,15 +387,22 @@ fn server(arguments: &ServerArguments) -> Result<ExitCode> {
         println!("{name:<12} {value}");
     }
     let results = server::run(&wish)?;
-    let (tables, score) = server::tables(&results.rows);
-    show(&tables, score, &results.problems);
+    let found = server::tables(&results.rows);
+    show(&found.tables, found.score, &results.problems);
     if let Some(path) = &arguments.json {
-        archive::write_rows(path, &results.rows)?;
+        run_directory::write_rows(path, &results.rows)?;
     }
     if let Some(path) = &arguments.run_dir {
-        archive::write_run(path, "the server", &facts, &results.rows, &tables, &results.problems)?;
+        run_directory::write_run(
+            path,
+            "the server",
+            &facts,
+            &results.rows,
+            &found.tables,
+            &results.problems,
+        )?;
         let command: Vec<String> = std::env::args().skip(1).collect();
-        server::draw(&results, &command.join(" "), &facts, &tables, path)?;
+        server::draw(&results, &command.join(" "), &facts, &found, path)?;
     }
     Ok(ExitCode::from(u8::from(!results.problems.is_empty())))
 }
@@ -402,8 +427,7 @@ fn show(tables: &[Table], score: Score, problems: &[String]) {
     for problem in problems {
         println!("\nNOT COUNTED: {problem}");
     }
-    let Score { met, missed, open } = score;
-    println!("\ntargets: {met} met, {missed} missed, {open} not measured; {} sides wrong", problems.len());
+    println!("\ntargets: {}; {} sides wrong", score.words(), problems.len());
 }
 
 /// Reads a size: `10k`, `1M` or plain.

@@ -92,8 +92,8 @@ pub(crate) fn groups(wish: &Wish) -> Vec<Group> {
         groups.push(access(*keys, 2));
     }
     groups.extend([single(), pair(), threads(wish.quick)]);
-    let crews: &[usize] = if wish.quick { &[32] } else { &[2, 8, 32] };
-    groups.extend(crews.iter().map(|processes| counter(*processes)));
+    let workers: &[usize] = if wish.quick { &[32] } else { &[2, 8, 32] };
+    groups.extend(workers.iter().map(|processes| counter(*processes)));
     // In D1 every update waits for the disk: the whole program would take most of an hour.
     let n = match (wish.quick, wish.class) {
         (_, Class::D1) => 1_000,

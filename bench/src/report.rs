@@ -3,25 +3,19 @@
 
 use perilune_chart::escaped;
 
+use crate::markup;
 use crate::peers::OURS;
 use crate::plan::{Cell, Group, Unit};
 use crate::row::Row;
 use crate::statistics::{median, ratio, spread, Ratio};
-use crate::targets::{judge, Verdict};
+use crate::targets::judge;
+use crate::verdict::{Score, Verdict};
 
 /// A table with its heading.
 pub(crate) struct Table {
     title: String,
     /// The first row holds the names of columns.
     rows: Vec<Vec<String>>,
-}
-
-/// How many targets were met, missed, and not measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Score {
-    pub(crate) met: usize,
-    pub(crate) missed: usize,
-    pub(crate) open: usize,
 }
 
 /// The rows of one cell, by backend.
@@ -47,12 +41,14 @@ impl Measured<'_> {
         })
     }
 
-    fn verdict(&self) -> Option<Verdict> {
+    /// The target in words, and what came of it.
+    fn verdict(&self) -> Option<(String, Verdict)> {
         let ours = self.values(OURS);
         if ours.is_empty() {
             return None;
         }
-        judge(self.cell, median(&ours), |peer| self.ratio(peer).map(|ratio| ratio.ratio))
+        // The interval of a median is that of its ratio to one.
+        judge(self.cell, ratio(&ours, &[1.0]), |peer| self.ratio(peer))
     }
 
     /// The columns that say which cell this is.
@@ -105,17 +101,9 @@ fn medians(measured: &[Measured<'_>], backends: &[&str], score: &mut Score) -> T
         }
         let (goal, word) = match cell.verdict() {
             None => (String::new(), ""),
-            Some(Verdict { goal, met: Some(true) }) => {
-                score.met += 1;
-                (goal, "met")
-            }
-            Some(Verdict { goal, met: Some(false) }) => {
-                score.missed += 1;
-                (goal, "MISSED")
-            }
-            Some(Verdict { goal, met: None }) => {
-                score.open += 1;
-                (goal, "not measured")
+            Some((goal, verdict)) => {
+                score.add(verdict);
+                (goal, verdict.word())
             }
         };
         row.extend([goal, word.to_owned()]);
@@ -190,7 +178,8 @@ impl Table {
             let missed = row.iter().any(|text| text == "MISSED");
             text.push_str(if missed { "<tr class=\"missed\">" } else { "<tr>" });
             for value in row {
-                text.push_str(&format!("<{cell}>{}</{cell}>", escaped(value)));
+                let shown = if index == 0 { escaped(value) } else { markup::cell(value) };
+                text.push_str(&format!("<{cell}>{shown}</{cell}>"));
             }
             text.push_str("</tr>\n");
         }
@@ -273,7 +262,7 @@ mod tests {
             .collect();
         let (tables, score) = tables(&groups, &rows, &[OURS, "lmdb"]);
         let text: String = tables.iter().map(Table::text).collect();
-        assert_eq!(score, Score { met: 0, missed: 1, open: 0 });
+        assert_eq!(score, Score { missed: 1, ..Score::default() });
         for part in ["402 ±0%", "MISSED", "1.75x [1.7", "500 (0.50)", ">= 2x lmdb"] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }

@@ -1,4 +1,4 @@
-//! A directory that goes with its owner.
+//! A fresh directory that is removed with all in it when its owner is dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};

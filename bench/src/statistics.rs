@@ -1,4 +1,5 @@
-//! Medians, spread, and ratios with an interval.
+//! Medians, spread, and the ratio of two medians with its 95 % interval (by the bootstrap: drawn again from the
+//! rounds).
 
 use crate::data::Random;
 

@@ -1,12 +1,11 @@
-//! What the suite asks of a database under test: peers, their databases and sessions.
+//! What the engine suite asks of a database under test: peers, their databases and sessions.
 //!
 //! Invariants
-//! - Every operation of a session is atomic by itself and sees what any process committed before it
-//!   began, except in [`Session::get_snapshot`]. Whoever can be faster by answering older states is
-//!   measured there.
+//! - Every operation of a session is atomic by itself and sees what any process committed before it began, except
+//!   in [`Session::get_snapshot`], where a peer may answer from an older state if that is faster.
 //! - Keys are pairs of a tree and an integer; each peer stores them in the form that suits it best.
-//! - Loops over a batch are methods of the trait, so that each peer's own operation is compiled into
-//!   its loop and no side pays for dynamic dispatch at every operation.
+//! - Loops over a batch are methods of the trait, so that each peer's own operation is compiled into its loop and
+//!   no side pays for dynamic dispatch at every operation.
 //!
 //! Deliberately absent: clocks, processes, checks of results. They are the same for all sides.
 

@@ -1,6 +1,8 @@
-//! The goals of the engine, as its issue states them, and whether medians meet them.
+//! The project's goals for the engine suite, as medians or as ratios to a peer, and whether they are met.
 
 use crate::plan::Cell;
+use crate::statistics::Ratio;
+use crate::verdict::{Bound, Verdict};
 
 /// What a cell must reach.
 #[derive(Clone, Copy, Debug)]
@@ -35,15 +37,6 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { workload: "collatz", keys: 100_000, processes: 1, goal: Goal::AtMost(230.0) },
 ];
 
-/// Whether a target is met.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    /// The target in words.
-    pub(crate) goal: String,
-    /// `None` if what it is compared with was not measured.
-    pub(crate) met: Option<bool>,
-}
-
 impl Target {
     /// Is the target about this cell?
     pub(crate) fn is_for(&self, cell: &Cell) -> bool {
@@ -52,16 +45,18 @@ impl Target {
     }
 }
 
-/// The verdict on our median `ours` in a cell, if there is a target for it; `ratio` says how many times
-/// as fast as a peer we are.
-pub(crate) fn judge(cell: &Cell, ours: f64, ratio: impl Fn(&str) -> Option<f64>) -> Option<Verdict> {
+/// The target of a cell in words and what came of it, if there is one: by the interval of our median `ours`, or of how
+/// many times as fast as a peer we are, which `ratio` says.
+pub(crate) fn judge(
+    cell: &Cell,
+    ours: Ratio,
+    ratio: impl Fn(&str) -> Option<Ratio>,
+) -> Option<(String, Verdict)> {
     let target = TARGETS.iter().find(|target| target.is_for(cell))?;
     Some(match target.goal {
-        Goal::AtMost(most) => Verdict { goal: format!("<= {most} ns"), met: Some(ours <= most) },
-        Goal::AtLeast(least) => Verdict { goal: format!(">= {} M/s", least / 1e6), met: Some(ours >= least) },
-        Goal::Times(times, peer) => {
-            Verdict { goal: format!(">= {times}x {peer}"), met: ratio(peer).map(|ratio| ratio >= times) }
-        }
+        Goal::AtMost(most) => (format!("<= {most} ns"), Bound::AtMost(most).judge(Some(ours))),
+        Goal::AtLeast(least) => (format!(">= {} M/s", least / 1e6), Bound::AtLeast(least).judge(Some(ours))),
+        Goal::Times(times, peer) => (format!(">= {times}x {peer}"), Bound::AtLeast(times).judge(ratio(peer))),
     })
 }
 
@@ -84,14 +79,22 @@ mod tests {
     #[test]
     fn a_target_is_met_or_missed() {
         let cell = |workload, keys, processes| Cell { workload, job: Job::Get, keys, processes, threads: 1 };
-        let met = |cell: &Cell, ours, ratio: Option<f64>| judge(cell, ours, |_| ratio).map(|v| v.met);
+        let exact = |ratio: f64| Ratio { ratio, low: ratio, high: ratio };
+        let verdict = |cell: &Cell, ours: f64, ratio: Option<f64>| {
+            judge(cell, exact(ours), |_| ratio.map(exact)).map(|(_, verdict)| verdict)
+        };
         let get = cell("get", 1_000_000, 1);
-        assert_eq!(met(&get, 9.0, Some(2.1)), Some(Some(true)));
-        assert_eq!(met(&get, 9.0, Some(1.9)), Some(Some(false)));
-        assert_eq!(met(&get, 9.0, None), Some(None));
-        assert_eq!(met(&cell("get", 10_000, 1), 9.0, None), None);
-        assert_eq!(met(&cell("lock", 1, 1), 2_501.0, None), Some(Some(false)));
-        assert_eq!(met(&cell("counter", 1, 32), 4.1e6, None), Some(Some(true)));
-        assert_eq!(met(&cell("counter", 1, 8), 4.1e6, None), None);
+        assert_eq!(verdict(&get, 9.0, Some(2.1)), Some(Verdict::Met));
+        assert_eq!(verdict(&get, 9.0, Some(1.9)), Some(Verdict::Missed));
+        assert_eq!(verdict(&get, 9.0, None), Some(Verdict::NotMeasured));
+        assert_eq!(verdict(&cell("get", 10_000, 1), 9.0, None), None);
+        assert_eq!(verdict(&cell("lock", 1, 1), 2_501.0, None), Some(Verdict::Missed));
+        assert_eq!(verdict(&cell("counter", 1, 32), 4.1e6, None), Some(Verdict::Met));
+        assert_eq!(verdict(&cell("counter", 1, 8), 4.1e6, None), None);
+        let wide = Ratio { ratio: 2.1, low: 1.9, high: 2.3 };
+        assert_eq!(
+            judge(&get, exact(9.0), |_| Some(wide)).map(|(_, verdict)| verdict),
+            Some(Verdict::Undecided)
+        );
     }
 }

@@ -72,7 +72,7 @@ fn every_installed_peer_takes_part_and_is_right() {
         }
     }
     let summary = fs::read_to_string(directory.join("summary.md")).unwrap();
-    for part in ["D4: 3n+1 over 1000", "D4: sets of cm(n) in order", "the paper, Ryzen 7 5800X"] {
+    for part in ["D4: 3n+1 over 1000", "D4: sets of cm(n) in order", "Hoyt's paper, Ryzen 7 5800X"] {
         assert!(summary.contains(part), "{part} in\n{summary}");
     }
     // Charts can be drawn again, so they are not kept: the tables must not name them.

@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 /// One cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
-    /// As it is asked for by `--only`.
+    /// Its name for `--only`.
     pub(crate) name: &'static str,
     /// Its number in the guide.
     pub(crate) number: u8,

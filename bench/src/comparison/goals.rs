@@ -2,6 +2,7 @@
 
 use crate::comparison::result::Run;
 use crate::statistics::{paired, Ratio};
+use crate::verdict::{Bound, Score, Verdict};
 
 /// One goal.
 pub(crate) struct Goal {
@@ -88,9 +89,8 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Was it met? None: not measured.
-    pub(crate) fn met(&self) -> Option<bool> {
-        self.nearest.as_ref().map(|(_, ratio)| ratio.ratio >= self.goal.factor)
+    pub(crate) fn verdict(&self) -> Verdict {
+        Bound::AtLeast(self.goal.factor).judge(self.nearest.as_ref().map(|(_, ratio)| *ratio))
     }
 }
 
@@ -113,15 +113,18 @@ pub(crate) fn advantage(unit: &str, ours: &[f64], theirs: &[f64]) -> Ratio {
     }
 }
 
+/// How many goals came to what.
+pub(crate) fn score(run: &Run) -> Score {
+    let mut score = Score::default();
+    outcomes(run).iter().for_each(|outcome| score.add(outcome.verdict()));
+    score
+}
+
 /// Every goal with what came of it, those that were missed first.
 pub(crate) fn outcomes(run: &Run) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> =
         GOALS.iter().map(|goal| Outcome { goal, nearest: nearest(run, goal) }).collect();
-    outcomes.sort_by_key(|outcome| match outcome.met() {
-        Some(false) => 0,
-        Some(true) => 1,
-        None => 2,
-    });
+    outcomes.sort_by_key(Outcome::verdict);
     outcomes
 }
 
@@ -157,7 +160,7 @@ pub(crate) struct Published {
     pub(crate) source: &'static str,
 }
 
-const RYZEN: &str = "the paper, Ryzen 7 5800X";
+const RYZEN: &str = "Hoyt's paper, Ryzen 7 5800X";
 const NUC: &str = "Global Storage comparison (final), NUC i7 of the 8th generation, Node.js";
 
 const fn published(
@@ -170,7 +173,8 @@ const fn published(
     Published { workload, procs, name, value, source }
 }
 
-/// The figures of the paper and of the Global Storage comparison (500,000 sets or gets as rates).
+/// What others have published: the article "Lua API and benchmark design using 3n+1 sequences" (`RYZEN`), and
+/// "Performance Comparisons of Global Storage Databases" (`NUC`; 500,000 sets or gets, here as rates).
 pub(crate) const PUBLISHED: &[Published] = &[
     published("collatz", 1, "YottaDB", 1.2, RYZEN),
     published("collatz", 32, "YottaDB", 0.4, RYZEN),

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use perilune_chart::{bars, Bar, Drawing};
+use perilune_chart::{bars, Axis, Bar, Drawing, Scale, Whose};
 
 use crate::comparison::causes::Causes;
 use crate::comparison::goals::{self, advantage, is_ours, more_is_better, PUBLISHED};
@@ -17,6 +17,7 @@ use crate::comparison::scaling;
 use crate::report::{quantity, Table};
 use crate::statistics::{median, spread, Ratio};
 use crate::subject::Result;
+use crate::verdict::Verdict;
 
 /// The measured lines of one workload, class and number of processes.
 pub(crate) struct Section<'a> {
@@ -181,21 +182,32 @@ impl Section<'_> {
 
     pub(crate) fn drawing(&self, run: &Run) -> Drawing {
         let bar = |standing: Standing| Bar {
-            label: match run.is_published(&standing.name) {
-                true => format!("({})", standing.name),
-                false => standing.name.clone(),
-            },
             value: standing.median,
-            text: format!("{} {}", quantity_of(self.unit, standing.median), self.unit),
-            ours: is_ours(&standing.name),
+            text: quantity_of(self.unit, standing.median),
+            whose: match (is_ours(&standing.name), run.is_published(&standing.name)) {
+                (true, _) => Whose::Ours,
+                (false, true) => Whose::AsPublished,
+                (false, false) => Whose::Theirs,
+            },
+            label: standing.name,
         };
         let all: Vec<Bar> = self.standings().into_iter().map(bar).collect();
         let good = if more_is_better(self.unit) { "longer is better" } else { "shorter is better" };
-        bars(&self.title(), &format!("{good}; (in brackets): mapped as published"), &all)
+        let axis = Axis { name: words(self.unit), scale: Scale::fitting(all.iter().map(|bar| bar.value)) };
+        bars(&self.title(), &format!("{good}; medians of the rounds"), axis, &all)
     }
 
     fn file(&self) -> String {
         format!("{}-{}-{}", self.class, self.workload, self.procs)
+    }
+}
+
+/// A unit as it stands at an axis.
+fn words(unit: &str) -> &str {
+    match unit {
+        "s" => "seconds",
+        "op/s" => "operations a second",
+        other => other,
     }
 }
 
@@ -219,17 +231,13 @@ fn times(Ratio { ratio, low, high }: Ratio) -> String {
 pub(crate) fn goal_table(run: &Run, causes: &Causes) -> Table {
     let mut rows = vec![["goal", "verdict", "ratio", "nearest peer", "cause"].map(str::to_owned).to_vec()];
     for outcome in goals::outcomes(run) {
-        let missed = outcome.met() == Some(false);
-        let cause = causes.of.iter().find(|(goal, _)| missed && goal == outcome.goal.text);
+        let verdict = outcome.verdict();
+        let asked = matches!(verdict, Verdict::Missed | Verdict::Undecided);
+        let cause = causes.of.iter().find(|(goal, _)| asked && goal == outcome.goal.text);
         let cause = cause.map_or(String::new(), |(_, cause)| cause.clone());
-        let verdict = match outcome.met() {
-            Some(true) => "met",
-            Some(false) => "MISSED",
-            None => "not measured",
-        };
         let (peer, ratio) =
             outcome.nearest.map_or((String::new(), String::new()), |(peer, ratio)| (peer, times(ratio)));
-        rows.push(vec![outcome.goal.text.to_owned(), verdict.to_owned(), ratio, peer, cause]);
+        rows.push(vec![outcome.goal.text.to_owned(), verdict.word().to_owned(), ratio, peer, cause]);
     }
     Table::new("Goals, against the best mapping of each peer", rows)
 }
@@ -284,7 +292,7 @@ pub(crate) fn write(run: &Run, directory: &Path) -> Result<()> {
     summary.push_str(&causes.text);
     for section in sections(run) {
         let (file, drawing) = (section.file(), section.drawing(run));
-        fs::write(charts.join(format!("{file}.svg")), drawing.svg())?;
+        fs::write(charts.join(format!("{file}.svg")), drawing.svg()?)?;
         fs::write(charts.join(format!("{file}.png")), drawing.png()?)?;
         summary.push_str(&section.table(run).markdown());
         summary.push('\n');

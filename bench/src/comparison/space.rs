@@ -1,4 +1,5 @@
-//! The cells that measure no rate: bytes for a node, and the time to open.
+//! The cells of the comparison that measure no rate: bytes for a node in memory (D4) or on disk (other classes),
+//! and the time to open.
 
 use crate::comparison::cells::{same, Amount, Cell, Figure};
 use crate::comparison::process::{Measured, Play};

@@ -1,4 +1,4 @@
-//! The instruments of the comparison: do they see what is there, and only that?
+//! Tests of the comparison's instruments: do they see what is there, and only that?
 
 use super::*;
 use crate::statistics::paired;
@@ -6,6 +6,7 @@ use crate::statistics::paired;
 fn wish(peers: &[&str]) -> Wish {
     Wish {
         full: false,
+        quick: false,
         only: vec!["sequence".to_owned()],
         classes: vec![Class::D4],
         peers: peers.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,4 +1,5 @@
-//! The published trace of an XML parser's calls: unpacked, checked, by phase, and by kind of call.
+//! The published trace of an XML parser's calls (data/xml_trace.tsv.gz): unpacked, checked by its hash, and split
+//! by phase (delete, parse, output) and by kind of call (get, data, next, set, increment).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

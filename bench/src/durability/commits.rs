@@ -37,14 +37,14 @@ pub(super) fn commits(run: &mut Run<'_>) -> Result<()> {
 /// 3n+1 at `none` and at `periodic`, by 1, 2 and 32 processes.
 pub(super) fn levels(run: &mut Run<'_>) -> Result<()> {
     let keys = run.quick(10_000, 1_000_000);
-    let crews: &[usize] = run.quick(&[1], &[1, 2, 32]);
+    let workers: &[usize] = run.quick(&[1], &[1, 2, 32]);
     let group = |processes: &usize| Group {
         keys: 0,
         processes: *processes,
         cells: vec![Cell { workload: COLLATZ, job: Job::Collatz, keys, processes: *processes, threads: 1 }],
         fresh: true,
     };
-    let groups: Vec<Group> = crews.iter().map(group).collect();
+    let groups: Vec<Group> = workers.iter().map(group).collect();
     let peers = [Class::D4, Class::D3].map(peers::ours);
     let mut found = engine::run(&groups, &peers, &measure(run, 0))?;
     let by_wall = |row: &Row| Row {

@@ -1,8 +1,9 @@
-//! The goals of durability, as its issue states them, each a bound on a ratio of two medians or on one.
+//! The project's goals for durability: each is a bound on a median, or on the ratio of two.
 
 use super::{commits, load, reopen, space};
 use crate::row::Row;
-use crate::statistics::median;
+use crate::statistics::{ratio, Ratio};
+use crate::verdict::{Bound, Verdict};
 
 /// Which rows.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +22,6 @@ pub(super) struct Goal {
     of: Of,
     over: Option<Of>,
     bound: Bound,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Bound {
-    AtLeast(f64),
-    AtMost(f64),
 }
 
 const fn ours(workload: &'static str, class: &'static str, procs: usize, threads: usize) -> Of {
@@ -90,29 +85,21 @@ pub(super) const GOALS: &[Goal] = &[
 ];
 
 impl Of {
-    fn median(&self, rows: &[Row]) -> Option<f64> {
+    fn values(&self, rows: &[Row]) -> Vec<f64> {
         let is_of = |row: &&Row| {
             (row.workload, row.backend, row.class, row.procs, row.threads)
                 == (self.workload, self.backend, self.class, self.procs, self.threads)
         };
-        let values: Vec<f64> = rows.iter().filter(is_of).map(|row| row.value).collect();
-        (!values.is_empty()).then(|| median(&values))
+        rows.iter().filter(is_of).map(|row| row.value).collect()
     }
 }
 
 impl Goal {
-    /// What was reached, and whether that is enough; None where it was not measured.
-    pub(super) fn judge(&self, rows: &[Row]) -> Option<(f64, bool)> {
-        let over = match &self.over {
-            Some(over) => over.median(rows)?,
-            None => 1.0,
-        };
-        let reached = self.of.median(rows)? / over;
-        let is_met = match self.bound {
-            Bound::AtLeast(least) => reached >= least,
-            Bound::AtMost(most) => reached <= most,
-        };
-        Some((reached, is_met))
+    /// What was reached, None where it was not measured, and what comes of it.
+    pub(super) fn judge(&self, rows: &[Row]) -> (Option<Ratio>, Verdict) {
+        let (mine, over) = (self.of.values(rows), self.over.map_or(vec![1.0], |over| over.values(rows)));
+        let reached = (!mine.is_empty() && !over.is_empty()).then(|| ratio(&mine, &over));
+        (reached, self.bound.judge(reached))
     }
 }
 
@@ -132,12 +119,18 @@ mod tests {
         let rows = |ours, theirs| {
             [row(commits::COMMIT, "perilune", "D1", ours), row(commits::COMMIT, "lmdb", "D1", theirs)]
         };
+        let judged = |goal: &Goal, rows: &[Row]| {
+            let (reached, verdict) = goal.judge(rows);
+            (reached.map(|reached| reached.ratio), verdict)
+        };
         let goal = GOALS[0];
-        assert_eq!(goal.judge(&rows(50.0, 10.0)), Some((5.0, true)));
-        assert_eq!(goal.judge(&rows(49.0, 10.0)), Some((4.9, false)));
-        assert_eq!(goal.judge(&rows(49.0, 10.0)[..1]), None);
+        assert_eq!(judged(&goal, &rows(50.0, 10.0)), (Some(5.0), Verdict::Met));
+        assert_eq!(judged(&goal, &rows(49.0, 10.0)), (Some(4.9), Verdict::Missed));
+        assert_eq!(judged(&goal, &rows(49.0, 10.0)[..1]), (None, Verdict::NotMeasured));
+        let apart: Vec<Row> = [rows(30.0, 10.0), rows(60.0, 10.0), rows(90.0, 10.0)].concat();
+        assert_eq!(judged(&goal, &apart), (Some(6.0), Verdict::Undecided));
         let late = [Row { procs: 16, threads: 1, ..row(reopen::REOPEN, "perilune", "D3", 11.0) }];
         let goal = GOALS.iter().find(|goal| goal.over.is_none()).expect("one without a peer");
-        assert_eq!(goal.judge(&late), Some((11.0, false)));
+        assert_eq!(judged(goal, &late), (Some(11.0), Verdict::Missed));
     }
 }

@@ -15,7 +15,7 @@ use super::Run;
 pub(super) const SINGLE: &str = "load-single";
 pub(super) const BATCH: &str = "load-batch";
 
-/// As many as `perilune load` has.
+/// Nodes in a batch: as many as `perilune load` sets at a time.
 const BATCH_NODES: usize = 16_384;
 
 /// Loads fresh databases, sides alternating.

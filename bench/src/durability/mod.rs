@@ -1,12 +1,12 @@
-//! What durability costs, and what it leaves: commits beside peers at equal durability and beside the disk
-//! itself, levels beside each other, recovery, reopening, space, loading.
+//! What durability costs, and what it leaves: commits beside peers at equal durability and beside the disk itself,
+//! levels beside each other, recovery, reopening, space, loading.
 //!
 //! Invariants
-//! - As in the suite of the engine: sides alternate within a round, and rows count only after a check.
-//! - Every database is made in a scratch directory, and goes with its measurement.
+//! - Sides alternate within a round, and rows count only after a check, as in the suite of the engine.
+//! - Every database is made in a scratch directory that is removed with its measurement.
 //!
-//! Deliberately absent: what is lost when (the crash simulator of `crates/harness`), data larger than
-//! memory (`memory`).
+//! Deliberately absent: what is lost when (the crash simulator of `crates/harness`), data larger than memory
+//! (`memory`).
 
 mod commits;
 mod goals;

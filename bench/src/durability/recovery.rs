@@ -1,5 +1,6 @@
-//! Recovery from a long log: writers at the level `periodic` fill it, are killed, `-shm` goes as the machine's
-//! memory would, what the kernel keeps of the files is dropped, and the database is opened.
+//! Recovery from a long log. Writers at the level `periodic` fill the log and are killed; `-shm` is removed, since
+//! a crash of the machine loses it; the kernel's cache of the files is dropped; then the time to open the database
+//! is taken.
 //!
 //! A checkpoint is taken when the log has grown to 512 MiB, and commits stay in the log until the checkpoint is on
 //! disk. So the log can become a little longer than that, but not as long as one likes: rows say how long it was.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::crew::Crew;
 use crate::row::Row;
 use crate::subject::{Class, Passage, Peer, Result, Tree};
+use crate::worker_processes::Workers;
 use crate::workload::{Job, Order};
 
 use super::Run;
@@ -23,20 +23,20 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
     let mut sides = Vec::new();
     for peer in peers {
         let directory = run.directory(peer.name)?;
-        let mut crew = Crew::start(&peer, directory.path(), 1)?;
-        crew.fill(Tree::Data, keys)?;
-        crew.finish()?;
+        let mut workers = Workers::start(&peer, directory.path(), 1)?;
+        workers.fill(Tree::Data, keys)?;
+        workers.finish()?;
         sides.push((peer, directory));
     }
     for round in 0..run.wish.rounds {
         for (peer, directory) in &sides {
             run.announce(&format!("reopen {} {}", peer.name, peer.class.name()));
-            let crew = Crew::start(peer, directory.path(), PROCESSES)?;
-            crew.kill(order(keys, round), Duration::from_millis(100))?;
-            let mut crew = Crew::start(peer, directory.path(), 1)?;
-            let seconds = crew.opened() as f64 / 1e9;
-            check(peer, keys, crew.scan(Tree::Data)?)?;
-            crew.finish()?;
+            let workers = Workers::start(peer, directory.path(), PROCESSES)?;
+            workers.kill(order(keys, round), Duration::from_millis(100))?;
+            let mut workers = Workers::start(peer, directory.path(), 1)?;
+            let seconds = workers.opened() as f64 / 1e9;
+            check(peer, keys, workers.scan(Tree::Data)?)?;
+            workers.finish()?;
             let row = Row::figure(REOPEN, peer, keys, round, "ms", seconds * 1e3);
             run.push(Row { procs: PROCESSES, wall_seconds: seconds, ..row });
         }

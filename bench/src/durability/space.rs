@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::crew::Crew;
 use crate::peers::perilune::{options, FILE};
 use crate::row::Row;
 use crate::subject::{Class, Passage, Peer, Result, Tree};
+use crate::worker_processes::Workers;
 
 use super::{redis, Run};
 
@@ -33,13 +33,13 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
         for (scattered, names) in [(false, ASCENDING), (true, SCATTERED)] {
             run.announce(&format!("space {} {}", peer.name, names[0]));
             let directory = run.directory(peer.name)?;
-            let mut crew = Crew::start(&peer, directory.path(), 1)?;
+            let mut workers = Workers::start(&peer, directory.path(), 1)?;
             if scattered {
-                crew.scatter(Tree::Data, keys)?;
+                workers.scatter(Tree::Data, keys)?;
             } else {
-                crew.fill(Tree::Data, keys)?;
+                workers.fill(Tree::Data, keys)?;
             }
-            crew.finish()?;
+            workers.finish()?;
             let loaded = disk_bytes(directory.path())?;
             (peer.compact)(directory.path())?;
             let compact = disk_bytes(directory.path())?;
@@ -61,10 +61,10 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
 
 /// Bytes of a process that has read all of the database, and what it came by.
 fn memory(peer: &Peer, directory: &Path) -> Result<(u64, Passage)> {
-    let mut crew = Crew::start(peer, directory, 1)?;
-    let found = crew.scan(Tree::Data)?;
-    let bytes = crew.memory()?;
-    crew.finish()?;
+    let mut workers = Workers::start(peer, directory, 1)?;
+    let found = workers.scan(Tree::Data)?;
+    let bytes = workers.memory()?;
+    workers.finish()?;
     Ok((bytes, found))
 }
 

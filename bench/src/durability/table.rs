@@ -1,9 +1,10 @@
 //! Rows of durability as tables: medians of each figure, and the goals.
 
 use super::goals::GOALS;
-use crate::report::{quantity, round_number, Score, Table};
+use crate::report::{quantity, round_number, Table};
 use crate::row::Row;
 use crate::statistics::{median, spread};
+use crate::verdict::Score;
 
 /// The suite of these rows.
 pub(super) const SUITE: &str = "durability";
@@ -56,18 +57,10 @@ fn verdicts(rows: &[Row]) -> (Table, Score) {
     let mut score = Score::default();
     let mut lines = vec![["goal", "reached", "verdict"].map(str::to_owned).to_vec()];
     for goal in GOALS {
-        let (reached, verdict) = match goal.judge(rows) {
-            None => {
-                score.open += 1;
-                ("-".to_owned(), "not measured")
-            }
-            Some((reached, is_met)) => {
-                score.met += usize::from(is_met);
-                score.missed += usize::from(!is_met);
-                (format!("{reached:.2}"), if is_met { "met" } else { "MISSED" })
-            }
-        };
-        lines.push(vec![goal.words.to_owned(), reached, verdict.to_owned()]);
+        let (reached, verdict) = goal.judge(rows);
+        score.add(verdict);
+        let reached = reached.map_or("-".to_owned(), |reached| format!("{:.2}", reached.ratio));
+        lines.push(vec![goal.words.to_owned(), reached, verdict.word().to_owned()]);
     }
     (Table::new("Goals", lines), score)
 }

@@ -1,10 +1,10 @@
-//! Globals by a server that speaks Redis's protocol: one hash a global, and a sorted set of keys where
-//! order is wanted.
+//! Globals by a server that speaks Redis's protocol: one hash a global, and a sorted set of keys where order is
+//! wanted.
 //!
 //! Invariants
 //! - One round trip an operation, but for what must read before it writes: two, under WATCH.
-//! - Without a plan for order, nodes are fields of the hash with the name of their global; nodes of
-//!   transactions are strings of their own, so that WATCH sees them alone.
+//! - If a workload wants no order ([`Globals::plan`]), nodes are fields of the hash with the name of their global;
+//!   nodes of transactions are then strings of their own, so that WATCH sees each alone.
 
 use crate::globals::wire::{Client, Reply};
 use crate::globals::{sub, Globals, Keys, Path, Sub};

@@ -1,7 +1,8 @@
-//! The sides of the comparison, one file a peer: what it is set to, and its operations.
+//! The peers of the engine suite, one file each: settings, and operations on integer keys. (The sides of the
+//! comparison, which have globals, are in [`subjects`].)
 //!
-//! A new peer is a file here with its `PEERS` and a line in [`all`]. The C libraries are those of the
-//! system, loaded at run time: a peer whose library is missing is left out and named. Calls into them are the only unsafe code of the
+//! A new peer is a file here with its `PEERS` and a line in [`all`]. C libraries are those of the system, loaded at
+//! run time: a peer whose library is missing is left out and named. Calls into them are the only unsafe code of the
 //! suite.
 
 #[allow(unsafe_code)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use perilune::{
     Batch, Cursor, Database as Store, Durability, KeyMark, LockMode, Neighbour, Node, OpenOptions,
-    Session as StoreSession, TransactionOptions,
+    PlainSubscript, Session as StoreSession, TransactionOptions,
 };
 
 use crate::data::essence;
@@ -162,13 +162,24 @@ impl Session for Open {
 
     fn scan(&mut self, tree: Tree, limit: u64) -> Result<Passage> {
         let mut passage = Passage::default();
-        let mut cursor = Cursor::children(self.parent(tree));
-        while passage.entries < limit && cursor.next(&mut self.session)? {
+        let mut pass = |number: i64, value: i64| {
             passage.entries += 1;
-            let number = cursor.integer().ok_or("a subscript is no integer")?;
             passage.numbers = passage.numbers.wrapping_add(number as u64);
-            let value = cursor.integer_value().ok_or("a value is no integer")?;
             passage.values = passage.values.wrapping_add(essence(value));
+            passage.entries < limit
+        };
+        let mut goes_on = limit > 0;
+        let mut cursor = Cursor::children(self.parent(tree));
+        while goes_on && cursor.next(&mut self.session)? {
+            let number = cursor.integer().ok_or("a subscript is no integer")?;
+            goes_on = pass(number, cursor.integer_value().ok_or("a value is no integer")?);
+            cursor.take_while(&self.session, |child| match (child.subscript(), child.integer_value()) {
+                (PlainSubscript::Int(number), Some(value)) if goes_on => {
+                    goes_on = pass(number, value);
+                    true
+                }
+                _ => false,
+            });
         }
         Ok(passage)
     }

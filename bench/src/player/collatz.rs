@@ -1,7 +1,8 @@
-//! The 3n+1 program of the paper on globals: `step(n)`, `record(1)` the longest path, `record(2)` the
-//! highest number, `taken(block)` how often a block was asked for.
+//! The 3n+1 program on globals, after the article "Lua API and benchmark design using 3n+1 sequences": `step(n)`
+//! are the remembered steps, `record(1)` the longest path, `record(2)` the highest number, `taken(block)` how often
+//! a block was asked for.
 //!
-//! Reads and updates are counted as the paper does; with one player they are exact.
+//! Reads and updates are counted as there; with one player the counts are exact.
 
 use crate::globals::{Globals, Path};
 use crate::subject::Result;
@@ -78,7 +79,7 @@ impl Solver<'_> {
         }
         let mut steps = self.path.len() as i64;
         if n > 1 {
-            // Read again, as the paper's program does.
+            // Read again, as the article's program does.
             steps += self.step(n)?.ok_or("a step is missing")?;
         }
         self.raise(steps, highest as i64)?;

@@ -1,4 +1,5 @@
-//! Sequences, random access, and the bank.
+//! The player's jobs besides 3n+1 and traces: sets and gets of `cm(n)` in sequence and at random, and transfers
+//! between accounts.
 
 use crate::globals::{Globals, Path};
 use crate::player::{Random, VALUE};

@@ -1,8 +1,9 @@
-//! 3n+1 by 32 Lua clients, as the paper has it, and as a script in the server.
+//! 3n+1 by 32 Lua clients, as in the article "Lua API and benchmark design using 3n+1 sequences", and as a script
+//! in the server.
 //!
-//! The clients are the paper's program (`crates/server/clients/collatz.lua`) in Lua 5.1 with redis-lua, the
-//! same for all sides. In the server Redis runs the paper's script; ours runs it with the flag `non-atomic` in two
-//! clients at once, each with half of the numbers and its own maxima: the counts of both are added.
+//! The clients run the article's program (`crates/redis/clients/collatz.lua`) in Lua 5.1 with redis-lua, one
+//! program for all sides. In the server, Redis runs the article's script; ours runs it with the flag `non-atomic`
+//! in two clients at once, each with half of the numbers and its own maxima: the counts of both are added.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,21 +12,21 @@ use crate::clock;
 use crate::subject::Result;
 use crate::workload::expected;
 
+use super::conversation::Conversation;
 use super::row::Row;
 use super::sides::{Serving, Side, ALL, TWO};
-use super::talk::Talk;
 use super::{turned, Run};
 
 /// The names of the sections, which are those of their only workload, too.
 pub(super) const BY_CLIENTS: &str = "clients";
 pub(super) const INSIDE: &str = "inside";
 
-/// Client processes of the paper's largest table.
+/// Client processes, as many as the article has at most.
 pub(super) const WORKERS: usize = 32;
 /// Numbers in a block that a client takes.
 const BLOCK: u64 = 10;
 
-/// The paper's script, over a part of the numbers and with maxima of its own.
+/// The article's script, over a part of the numbers and with maxima of its own.
 const SCRIPT: &str = include_str!("collatz.lua");
 
 /// 3n+1 by 32 clients.
@@ -45,7 +46,7 @@ pub(super) fn by_clients(run: &mut Run<'_>) -> Result<()> {
 
 fn clients(serving: &Serving, n: u64, workers: usize) -> Result<Row> {
     let side = serving.side;
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/clients");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/redis/clients");
     let numbers = [u64::from(serving.port), workers as u64, n, BLOCK].map(|number| number.to_string());
     let cpu = serving.cpu();
     let output = Command::new("lua5.1")
@@ -97,23 +98,25 @@ pub(super) fn inside(run: &mut Run<'_>) -> Result<()> {
 
 fn script(serving: &Serving, n: u64) -> Result<Row> {
     let side = serving.side;
-    Talk::connect(serving.port)?.ask(&["FLUSHALL"])?;
+    Conversation::connect(serving.port)?.ask(&["FLUSHALL"])?;
     let (parts, header) = match side {
         Side::Redis => (1, ""),
         Side::Perilune { threads } => (threads as u64, "#!lua flags=non-atomic\n"),
     };
     let source = format!("{header}{SCRIPT}");
-    let mut talks = (0..parts).map(|_| Talk::connect(serving.port)).collect::<Result<Vec<_>>>()?;
+    let mut conversations =
+        (0..parts).map(|_| Conversation::connect(serving.port)).collect::<Result<Vec<_>>>()?;
     let (begun, cpu) = (clock::now(), serving.cpu());
     let answers: Vec<std::result::Result<Vec<String>, String>> = std::thread::scope(|scope| {
         let source = &source;
-        let ask = |(part, talk): (u64, &mut Talk)| {
+        let ask = |(part, conversation): (u64, &mut Conversation)| {
             let (first, last) = (part * n / parts + 1, (part + 1) * n / parts);
             let words = [part, first, last].map(|number| number.to_string());
-            let answer = talk.ask(&["EVAL", source, "0", &words[0], &words[1], &words[2]]);
+            let answer = conversation.ask(&["EVAL", source, "0", &words[0], &words[1], &words[2]]);
             answer.map_err(|error| error.to_string())
         };
-        let running: Vec<_> = (0..).zip(&mut talks).map(|pair| scope.spawn(move || ask(pair))).collect();
+        let running: Vec<_> =
+            (0..).zip(&mut conversations).map(|pair| scope.spawn(move || ask(pair))).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()))
         };
@@ -130,7 +133,7 @@ fn script(serving: &Serving, n: u64) -> Result<Row> {
         found = [found[0].max(longest), found[1].max(highest), found[2] + reads, found[3] + updates];
     }
     let wanted = expected(n).ok_or("3n+1 has no known results for this many numbers")?;
-    let stored = Talk::connect(serving.port)?.ask(&["HLEN", "step"])?;
+    let stored = Conversation::connect(serving.port)?.ask(&["HLEN", "step"])?;
     let stored_all = stored == [wanted.stored.to_string()] && found[3] >= wanted.stored;
     let right = (found[0] as i64, found[1] as i64) == (wanted.longest, wanted.highest) && stored_all;
     // In another order other numbers are known already, so only one script has the known counts.

@@ -1,5 +1,5 @@
--- 3n+1 in the server over ARGV[2] to ARGV[3], as the paper's Table 1 has it; the maxima of part ARGV[1] are its own, since
--- between two calls of a script that is not atomic another may have changed them.
+-- 3n+1 in the server over ARGV[2] to ARGV[3], as in Table 1 of the article that clients.rs names. The maxima of
+-- part ARGV[1] are its own: between two calls of a script that is not atomic another may have changed shared ones.
 local reads, updates = 0, 0
 local longest, highest_key = 'longest:' .. ARGV[1], 'highest:' .. ARGV[1]
 local function GET(key, default) reads = reads + 1 return redis.call('GET', key) or default end

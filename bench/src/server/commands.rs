@@ -2,7 +2,7 @@
 
 use crate::subject::Result;
 
-use super::crowd::Crowd;
+use super::client_processes::ClientProcesses;
 use super::requests::{Job, COMMANDS};
 use super::row::Row;
 use super::sides::{Serving, Side, ALL};
@@ -26,18 +26,18 @@ pub(super) const CALLS: [usize; 5] = [1, 2, 5, 10, 100];
 
 /// A side with its clients.
 struct Pair {
-    crowd: Crowd,
+    clients: ClientProcesses,
     serving: Serving,
 }
 
 fn pairs(run: &Run<'_>, sides: &[Side]) -> Result<Vec<Pair>> {
     let pair = |serving: Serving| {
-        let mut crowd = Crowd::start(CLIENTS, serving.port)?;
-        crowd.connect(CONNECTIONS)?;
-        crowd.load(Job::Fill, 1)?;
+        let mut clients = ClientProcesses::start(CLIENTS, serving.port)?;
+        clients.connect(CONNECTIONS)?;
+        clients.load(Job::Fill, 1)?;
         // Each process fills all: which keys are whose turn it has is its own matter.
-        crowd.work(Job::Fill.whole() * CLIENTS as u64)?;
-        Ok(Pair { crowd, serving })
+        clients.work(Job::Fill.whole() * CLIENTS as u64)?;
+        Ok(Pair { clients, serving })
     };
     run.start_all(sides)?.into_iter().map(pair).collect()
 }
@@ -57,10 +57,10 @@ fn play(cell: &Cell, pair: &mut Pair, round: usize) -> Result<Row> {
     let pipeline = cell.pipeline as u64;
     // A whole number for each process, so that pops find what was pushed.
     let batches = |operations: u64| (operations / pipeline / CLIENTS as u64).max(1) * CLIENTS as u64;
-    pair.crowd.load(cell.job, cell.pipeline)?;
-    pair.crowd.work(batches(cell.operations / 10))?;
+    pair.clients.load(cell.job, cell.pipeline)?;
+    pair.clients.work(batches(cell.operations / 10))?;
     let cpu = pair.serving.cpu();
-    let done = pair.crowd.work(batches(cell.operations))?;
+    let done = pair.clients.work(batches(cell.operations))?;
     let cpu = pair.serving.cpu() - cpu;
     let operations = if cell.pipeline > 1 { done.requests } else { done.operations };
     let row = Row::rate(cell.section, &cell.name, pair.serving.side, operations, &done, cpu);

@@ -10,9 +10,9 @@ use std::process::Command;
 use crate::clock;
 use crate::subject::Result;
 
+use super::conversation::Conversation;
 use super::row::Row;
 use super::sides::{Side, ONE};
-use super::talk::Talk;
 use super::{turned, Run};
 
 /// The name of the section, and of the workloads.
@@ -44,9 +44,9 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
                 first => Err(format!("{name}: {found}, and {first} elsewhere")),
             };
             for serving in turned(&mut servings, round) {
-                let mut talk = Talk::connect(serving.port)?;
+                let mut conversation = Conversation::connect(serving.port)?;
                 let (begun, cpu) = (clock::now(), serving.cpu());
-                let answer = talk.ask(&["EVAL", &program, "0"])?;
+                let answer = conversation.ask(&["EVAL", &program, "0"])?;
                 let seconds = (clock::now() - begun) as f64 / 1e9;
                 same(answer.concat())?;
                 let row = Row::figure(SECTION, name, serving.side, "s", seconds);

@@ -1,19 +1,19 @@
-//! The connection study of the author of AlchemyDB: as many requests at each number of connections, all of
-//! which have one under way; then many idle ones.
+//! The connection study of the author of AlchemyDB: equally many requests at each number of connections, of which
+//! each has one request under way; then few busy connections among many idle ones.
 //!
-//! Connections are added from level to level and stay. Up to 19,000 they are one server process'; beyond
-//! that no process may have the files, and several of ours share the port.
+//! Connections are added from level to level and stay. One server process serves up to 19,000; a process may not
+//! have more files open than that, so that beyond it several of ours share the port.
 
 use std::path::Path;
 
 use crate::clock;
 use crate::subject::Result;
 
-use super::crowd::Crowd;
+use super::client_process::Work;
+use super::client_processes::ClientProcesses;
 use super::requests::Job;
 use super::row::Row;
 use super::sides::{Serving, Side, ALL, ONE};
-use super::swarm::Work;
 use super::{turned, Run};
 
 /// The name of the section, and its workloads.
@@ -47,39 +47,39 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
     let mut pairs = Vec::new();
     for side in ALL {
         let serving = run.start(side)?;
-        let crowd = filled(&serving)?;
-        pairs.push((serving, crowd));
+        let clients = filled(&serving)?;
+        pairs.push((serving, clients));
     }
     let steps = levels.len() + BEYOND.len();
     for (index, level) in levels.iter().enumerate() {
         run.announce(index, steps, format!("{level} connections"));
-        for (serving, crowd) in turned(&mut pairs, index) {
-            let rows = measure(run, serving, crowd, *level, 1)?;
+        for (serving, clients) in turned(&mut pairs, index) {
+            let rows = measure(run, serving, clients, *level, 1)?;
             rows.into_iter().for_each(|row| run.push(row));
         }
         let rounds = if *level <= SHORT { run.wish.rounds.min(ROUNDS) } else { 1 };
         for round in 1..rounds {
-            for (serving, crowd) in turned(&mut pairs, round) {
-                let row = requests(run, serving, crowd, *level)?;
+            for (serving, clients) in turned(&mut pairs, round) {
+                let row = requests(run, serving, clients, *level)?;
                 run.push(Row { round, ..row });
             }
         }
     }
     let most = levels.last().copied().unwrap_or(0);
-    for (serving, crowd) in turned(&mut pairs, 1) {
-        let row = partly(run, serving, crowd, most, if most > 10_000 { 10_000 } else { most / 2 }, HALF)?;
+    for (serving, clients) in turned(&mut pairs, 1) {
+        let row = partly(run, serving, clients, most, if most > 10_000 { 10_000 } else { most / 2 }, HALF)?;
         run.push(row);
     }
     drop(pairs);
     // Some more than one process may have, in a quick run as well.
     let beyond: &[usize] = if run.wish.quick { &[2_000] } else { &BEYOND };
     let serving = Serving::start(ONE, SERVERS, &[], run.scratch.path())?;
-    let mut crowd = filled(&serving)?;
+    let mut clients = filled(&serving)?;
     for (index, level) in beyond.iter().enumerate() {
         run.announce(levels.len() + index, steps, format!("{level} connections, {SERVERS} processes"));
-        let rows = measure(run, &serving, &mut crowd, *level, SERVERS)?;
+        let rows = measure(run, &serving, &mut clients, *level, SERVERS)?;
         rows.into_iter().for_each(|row| run.push(row));
-        let row = partly(run, &serving, &mut crowd, *level, 50, IDLE)?;
+        let row = partly(run, &serving, &mut clients, *level, 50, IDLE)?;
         run.push(Row { servers: SERVERS, ..row });
     }
     Ok(())
@@ -89,14 +89,14 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
 pub(super) fn levels(side: Side, directory: &Path, seconds: f64) -> Result<Vec<Row>> {
     let most = if seconds < 0.1 { 100 } else { 10_000 };
     let serving = Serving::start(side, 1, &[], directory)?;
-    let mut crowd = filled(&serving)?;
+    let mut clients = filled(&serving)?;
     let mut rows = Vec::new();
     for level in [1, 10, 100, 1_000, 10_000].into_iter().filter(|level| *level <= most) {
-        crowd.connect(level)?;
-        crowd.work(level as u64)?;
+        clients.connect(level)?;
+        clients.work(level as u64)?;
         let (operations, nanoseconds) = (u64::MAX, (seconds * 1e9) as u64);
         let cpu = serving.cpu();
-        let done = crowd.part(Work { operations, nanoseconds, busy: level, interval: 0 })?;
+        let done = clients.part(Work { operations, nanoseconds, busy: level, interval: 0 })?;
         let cpu = serving.cpu() - cpu;
         let row = Row::rate(SECTION, STUDY, side, done.operations, &done, cpu);
         rows.push(Row { connections: level, ..row });
@@ -104,29 +104,29 @@ pub(super) fn levels(side: Side, directory: &Path, seconds: f64) -> Result<Vec<R
     Ok(rows)
 }
 
-fn filled(serving: &Serving) -> Result<Crowd> {
-    let mut crowd = Crowd::start(CLIENTS, serving.port)?;
-    crowd.connect(CLIENTS)?;
-    crowd.load(Job::Fill, 1)?;
-    crowd.work(Job::Fill.whole() * CLIENTS as u64)?;
-    crowd.load(Job::Get, 1)?;
-    Ok(crowd)
+fn filled(serving: &Serving) -> Result<ClientProcesses> {
+    let mut clients = ClientProcesses::start(CLIENTS, serving.port)?;
+    clients.connect(CLIENTS)?;
+    clients.load(Job::Fill, 1)?;
+    clients.work(Job::Fill.whole() * CLIENTS as u64)?;
+    clients.load(Job::Get, 1)?;
+    Ok(clients)
 }
 
 /// Connects up to a level and measures it.
 fn measure(
     run: &Run<'_>,
     serving: &Serving,
-    crowd: &mut Crowd,
+    clients: &mut ClientProcesses,
     level: usize,
     servers: usize,
 ) -> Result<Vec<Row>> {
     let side: Side = serving.side;
     let named = |error| format!("{} with {level} connections: {error}", side.name());
     let (begun, cpu) = (clock::now(), serving.cpu());
-    crowd.connect(level).map_err(named)?;
+    clients.connect(level).map_err(named)?;
     let (wall, connecting) = ((clock::now() - begun) as f64 / 1e9, serving.cpu() - cpu);
-    let row = Row { servers, ..requests(run, serving, crowd, level).map_err(named)? };
+    let row = Row { servers, ..requests(run, serving, clients, level).map_err(named)? };
     let connect = Row {
         connections: level,
         servers,
@@ -138,12 +138,12 @@ fn measure(
 }
 
 /// One round of the requests of a level.
-fn requests(run: &Run<'_>, serving: &Serving, crowd: &mut Crowd, level: usize) -> Result<Row> {
+fn requests(run: &Run<'_>, serving: &Serving, clients: &mut ClientProcesses, level: usize) -> Result<Row> {
     let requests = run.wish.quick(4_000, 100_000);
     // Each connection once, so that none is new.
-    crowd.work((level as u64).max(requests / 10))?;
+    clients.work((level as u64).max(requests / 10))?;
     let cpu = serving.cpu();
-    let done = crowd.work(requests)?;
+    let done = clients.work(requests)?;
     let cpu = serving.cpu() - cpu;
     let curve = percentiles().into_iter().map(|percent| (percent, done.latencies.percentile(percent)));
     let row = Row::rate(SECTION, STUDY, serving.side, done.operations, &done, cpu);
@@ -154,14 +154,14 @@ fn requests(run: &Run<'_>, serving: &Serving, crowd: &mut Crowd, level: usize) -
 fn partly(
     run: &Run<'_>,
     serving: &Serving,
-    crowd: &mut Crowd,
+    clients: &mut ClientProcesses,
     level: usize,
     busy: usize,
     name: &str,
 ) -> Result<Row> {
     let operations = run.wish.quick(2_000, 100_000);
     let cpu = serving.cpu();
-    let done = crowd.part(Work { operations, nanoseconds: 0, busy, interval: 0 })?;
+    let done = clients.part(Work { operations, nanoseconds: 0, busy, interval: 0 })?;
     let cpu = serving.cpu() - cpu;
     let row = Row::rate(SECTION, name, serving.side, done.operations, &done, cpu);
     Ok(Row { connections: level, ..row })

@@ -1,9 +1,11 @@
-//! The goals of the server, as its issue states them: bounds on medians, or on ratios of medians.
+//! The project's goals for the server: bounds on medians, or on ratios of medians.
 //!
-//! A rate is judged by the clock, and where server and clients together fill the machine's cores by the
-//! operations in each second of the server's CPU: then the clock says as much about the clients.
+//! A rate is judged by operations in a second of the clock. But where server and clients together keep the
+//! machine's cores busy (90 % or more), the clock says as much about the clients; then the rate in a second of the
+//! server's CPU time is judged.
 
-use crate::statistics::median;
+use crate::statistics::{median, ratio, Ratio};
+use crate::verdict::{Bound, Verdict};
 
 use super::commands::{script_names, COMMAND, NOTHING, PIPELINE, SCRIPT};
 use super::requests::COMMANDS;
@@ -17,32 +19,16 @@ const FILLED: f64 = 0.9;
 /// A goal and what became of it.
 pub(crate) struct Outcome {
     pub(crate) words: String,
+    bound: Bound,
     /// By what was decided, and that; None where it was not measured.
-    pub(crate) reached: Option<f64>,
-    pub(crate) is_met: bool,
+    pub(crate) reached: Option<Ratio>,
     /// What else is to be known: the other figure.
     pub(crate) note: String,
 }
 
-#[derive(Clone, Copy)]
-enum Bound {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Bound {
-    fn holds(self, value: f64) -> bool {
-        match self {
-            Bound::AtLeast(least) => value >= least,
-            Bound::AtMost(most) => value <= most,
-        }
-    }
-
-    fn words(self) -> String {
-        match self {
-            Bound::AtLeast(least) => format!("at least {least}"),
-            Bound::AtMost(most) => format!("at most {most}"),
-        }
+impl Outcome {
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.bound.judge(self.reached)
     }
 }
 
@@ -56,18 +42,22 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
-    fn median(&self, side: Side, value: fn(&Row) -> f64) -> Option<f64> {
+    fn values(&self, side: Side, value: fn(&Row) -> f64) -> Vec<f64> {
         let is_of = |row: &&Row| {
             (row.section, row.workload.as_str(), row.backend, row.pipeline)
                 == (self.section, self.workload, side.name(), self.pipeline)
         };
-        let values: Vec<f64> = self.rows.iter().filter(is_of).map(value).collect();
+        self.rows.iter().filter(is_of).map(value).collect()
+    }
+
+    fn median(&self, side: Side, value: fn(&Row) -> f64) -> Option<f64> {
+        let values = self.values(side, value);
         (!values.is_empty()).then(|| median(&values)).filter(|value| value.is_finite())
     }
 
     /// Our median by Redis's.
-    fn ratio(&self, side: Side, value: fn(&Row) -> f64) -> Option<f64> {
-        Some(self.median(side, value)? / self.median(Side::Redis, value)?)
+    fn ratio(&self, side: Side, value: fn(&Row) -> f64) -> Option<Ratio> {
+        quotient(&self.values(side, value), &self.values(Side::Redis, value))
     }
 
     /// A goal of throughput.
@@ -80,14 +70,26 @@ impl Of<'_> {
             true => (by_cpu, by_clock, "by server CPU, cores filled; by the clock"),
             false => (by_clock, by_cpu, "by the clock; by server CPU"),
         };
-        let note = other.map_or(String::new(), |other| format!("{note} {other:.2}"));
+        let note = other.map_or(String::new(), |other| format!("{note} {:.2}", other.ratio));
         outcome(format!("{what}, times Redis"), decides, bound, note)
     }
 }
 
-fn outcome(what: String, reached: Option<f64>, bound: Bound, note: String) -> Outcome {
-    let is_met = reached.is_some_and(|value| bound.holds(value));
-    Outcome { words: format!("{what}: {}", bound.words()), reached, is_met, note }
+/// A median by another, if both were measured. Of one round there is no interval.
+fn quotient(above: &[f64], below: &[f64]) -> Option<Ratio> {
+    let found = ratio(above, below);
+    let few = above.len().min(below.len()) < 2;
+    let unsure = Ratio { low: f64::NAN, high: f64::NAN, ..found };
+    Some(if few { unsure } else { found }).filter(|found| found.ratio.is_finite())
+}
+
+/// What was counted rather than timed.
+fn exact(value: f64) -> Ratio {
+    Ratio { ratio: value, low: value, high: value }
+}
+
+fn outcome(what: String, reached: Option<Ratio>, bound: Bound, note: String) -> Outcome {
+    Outcome { words: format!("{what}: {}", bound.words()), bound, reached, note }
 }
 
 /// Every goal, in the issue's order.
@@ -134,11 +136,10 @@ fn scripts(rows: &[Row]) -> Vec<Outcome> {
         all.push(outcome);
     }
     for (side, threads) in THREADS {
-        let p99 = |workload, side| of(neighbours::SECTION, workload).median(side, Row::p99);
-        let ratio =
-            p99(neighbours::BESIDE, side).zip(p99(neighbours::IDLE, side)).map(|(one, other)| one / other);
-        let theirs = p99(neighbours::BESIDE, Side::Redis).zip(p99(neighbours::IDLE, Side::Redis));
-        let note = theirs.map_or(String::new(), |(one, other)| format!("Redis: {:.0}", one / other));
+        let p99 = |workload, side| of(neighbours::SECTION, workload).values(side, Row::p99);
+        let by_idle = |side| quotient(&p99(neighbours::BESIDE, side), &p99(neighbours::IDLE, side));
+        let ratio = by_idle(side);
+        let note = by_idle(Side::Redis).map_or(String::new(), |theirs| format!("Redis: {:.0}", theirs.ratio));
         let what = format!("p99 of others beside a script of a second by that of the idle server, {threads}");
         all.push(outcome(what, ratio, Bound::AtMost(2.0), note));
     }
@@ -170,7 +171,7 @@ fn idle_and_many(rows: &[Row]) -> Vec<Outcome> {
         let of = Of { rows, section: idle::SECTION, workload, pipeline: 1 };
         let theirs = of.median(Side::Redis, |row| row.value);
         let note = theirs.map_or(String::new(), |value| format!("Redis: {value:.1}"));
-        let ours = of.median(ONE, |row| row.value);
+        let ours = of.median(ONE, |row| row.value).map(exact);
         all.push(outcome(format!("{workload}, KiB"), ours, Bound::AtMost(most), note));
     }
     for (what, workload, servers, least) in [
@@ -184,7 +185,7 @@ fn idle_and_many(rows: &[Row]) -> Vec<Outcome> {
                 && servers.contains(&row.servers)
         };
         let most = rows.iter().filter(held).map(|row| row.connections as f64).reduce(f64::max);
-        all.push(outcome(what.to_owned(), most, Bound::AtLeast(least), String::new()));
+        all.push(outcome(what.to_owned(), most.map(exact), Bound::AtLeast(least), String::new()));
     }
     all
 }
@@ -204,20 +205,32 @@ mod tests {
         }
     }
 
-    fn reached(rows: &[Row], words: &str) -> (Option<f64>, bool) {
+    fn reached(rows: &[Row], words: &str) -> (Option<f64>, Verdict) {
         let all = outcomes(rows);
         let one = all.iter().find(|one| one.words.starts_with(words)).expect("a goal");
-        (one.reached, one.is_met)
+        (one.reached.map(|reached| reached.ratio), one.verdict())
     }
 
     #[test]
     fn the_clock_decides_until_the_cores_are_full() {
         let cores = std::thread::available_parallelism().unwrap().get() as f64;
-        let idle = [row(Side::Redis, 100.0, 0.1, 0.1), row(ONE, 150.0, 0.3, 0.1)];
-        assert_eq!(reached(&idle, "SET, one thread, times"), (Some(1.5), true));
-        assert_eq!(reached(&idle, "SET, one thread, p99"), (Some(1e6 / 150.0 / 1e4), true));
-        let full = [row(Side::Redis, 100.0, 1.0, 1.0), row(ONE, 150.0, 2.0, cores)];
-        assert_eq!(reached(&full, "SET, one thread, times"), (Some(0.75), false));
+        let twice = |rows: [Row; 2]| [rows.clone(), rows].concat();
+        let idle = twice([row(Side::Redis, 100.0, 0.1, 0.1), row(ONE, 150.0, 0.3, 0.1)]);
+        assert_eq!(reached(&idle, "SET, one thread, times"), (Some(1.5), Verdict::Met));
+        assert_eq!(reached(&idle, "SET, one thread, p99"), (Some(1e6 / 150.0 / 1e4), Verdict::Met));
+        let full = twice([row(Side::Redis, 100.0, 1.0, 1.0), row(ONE, 150.0, 2.0, cores)]);
+        assert_eq!(reached(&full, "SET, one thread, times"), (Some(0.75), Verdict::Missed));
+    }
+
+    #[test]
+    fn one_round_and_rounds_that_differ_decide_nothing() {
+        let one = [row(Side::Redis, 100.0, 0.1, 0.1), row(ONE, 150.0, 0.3, 0.1)];
+        assert_eq!(reached(&one, "SET, one thread, times"), (Some(1.5), Verdict::Undecided));
+        let mut apart = Vec::new();
+        for (theirs, ours) in [(100.0, 150.0), (140.0, 60.0), (70.0, 130.0)] {
+            apart.extend([row(Side::Redis, theirs, 0.1, 0.1), row(ONE, ours, 0.3, 0.1)]);
+        }
+        assert_eq!(reached(&apart, "SET, one thread, times").1, Verdict::Undecided);
     }
 
     #[test]
@@ -240,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_met() {
-        assert!(outcomes(&[]).iter().all(|one| one.reached.is_none() && !one.is_met));
+        assert!(outcomes(&[]).iter().all(|one| one.verdict() == Verdict::NotMeasured));
     }
 
     #[test]
@@ -253,8 +266,8 @@ mod tests {
                 ..Row::figure(connections::SECTION, connections::STUDY, ONE, "op/s", 1.0)
             },
         ];
-        assert_eq!(reached(&rows, idle::PLAIN), (Some(4.1), false));
-        assert_eq!(reached(&rows, "connections of several"), (Some(64_000.0), true));
-        assert_eq!(reached(&rows, "connections of one"), (None, false));
+        assert_eq!(reached(&rows, idle::PLAIN), (Some(4.1), Verdict::Missed));
+        assert_eq!(reached(&rows, "connections of several"), (Some(64_000.0), Verdict::Met));
+        assert_eq!(reached(&rows, "connections of one"), (None, Verdict::NotMeasured));
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::subject::Result;
 
-use super::crowd::Crowd;
+use super::client_processes::ClientProcesses;
 use super::requests::Job;
 use super::row::Row;
 use super::sides::{free_port, Serving, Side, ONE};
@@ -38,17 +38,17 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
 
 fn plain(run: &mut Run<'_>, side: Side, count: usize) -> Result<()> {
     let serving = run.start(side)?;
-    let mut crowd = Crowd::start(1, serving.port)?;
-    crowd.connect(BEFORE)?;
-    crowd.load(Job::Fill, 1)?;
-    crowd.work(Job::Fill.whole())?;
-    crowd.load(Job::Get, 1)?;
-    crowd.work(10 * BEFORE as u64)?;
+    let mut clients = ClientProcesses::start(1, serving.port)?;
+    clients.connect(BEFORE)?;
+    clients.load(Job::Fill, 1)?;
+    clients.work(Job::Fill.whole())?;
+    clients.load(Job::Get, 1)?;
+    clients.work(10 * BEFORE as u64)?;
     let memory = |fields: &[&str]| serving.memory(fields);
     let (own, all) = (memory(&["RssAnon"])?, memory(&["RssAnon", "RssFile", "RssShmem"])?);
-    crowd.connect(BEFORE + count)?;
+    clients.connect(BEFORE + count)?;
     // Each has had an answer before it is idle.
-    crowd.work(2 * (BEFORE + count) as u64)?;
+    clients.work(2 * (BEFORE + count) as u64)?;
     let each = |before: u64, after: u64| after.saturating_sub(before) as f64 / count as f64;
     let found = each(all, memory(&["RssAnon", "RssFile", "RssShmem"])?);
     let own = each(own, memory(&["RssAnon"])?);
@@ -80,7 +80,7 @@ fn with_tls(run: &Run<'_>, side: Side) -> Result<f64> {
     more.extend([port.to_string(), "--tls-cert-file".to_owned(), certificate.clone()]);
     more.extend(["--tls-key-file".to_owned(), key, "--tls-ca-cert-file".to_owned(), certificate]);
     let serving = Serving::start(side, 1, &more, run.scratch.path())?;
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/clients/idle_tls.py");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/redis/clients/idle_tls.py");
     let numbers = [port.to_string(), serving.process().to_string(), NO_LIMIT.to_owned()];
     let output = Command::new("python3").arg(program).args(numbers).output();
     let output = output.map_err(|error| format!("install python3: {error}"))?;

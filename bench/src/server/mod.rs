@@ -4,18 +4,20 @@
 //! Invariants
 //! - Sides alternate: in each round of a cell every side works once, in an order that turns. All servers of
 //!   a section run from its beginning to its end; those whose turn it is not have no requests.
-//! - The clients are processes of our own (`swarm`): redis-benchmark has one thread and no answers to
+//! - The clients are processes of our own (`process`): redis-benchmark has one thread and no answers to
 //!   compare. Every answer is compared, and a row with a wrong one does not count.
 //! - Servers' CPU time is that of the kernel's books, clients' own beside it: who is the limit can be seen.
 //!
 //! Deliberately absent: what servers lose in a crash (`durability`), peers that do not speak Redis's
 //! protocol (`comparison`).
 
+pub(crate) mod client_process;
+mod client_processes;
 mod clients;
 mod commands;
 mod computing;
 mod connections;
-mod crowd;
+mod conversation;
 mod goals;
 mod histogram;
 mod idle;
@@ -25,9 +27,7 @@ mod pictures;
 mod requests;
 mod row;
 mod sides;
-pub(crate) mod swarm;
 mod table;
-mod talk;
 
 use std::path::{Path, PathBuf};
 
@@ -35,13 +35,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rustix::process::{Resource, Rlimit};
 
 use crate::machine::Facts;
-use crate::report::{Score, Table};
 use crate::scratch::Scratch;
 use crate::subject::Result;
 
 pub(crate) use row::Row;
 use sides::Serving;
 pub(crate) use sides::Side;
+use table::Found;
 
 /// What a run is to be.
 #[derive(Clone, Debug)]
@@ -149,7 +149,7 @@ pub(crate) fn run(wish: &Wish) -> Result<Results> {
 const STEPS: u64 = 100;
 
 /// The tables of a run and the score of its goals, the missed ones first.
-pub(crate) fn tables(rows: &[Row]) -> (Vec<Table>, Score) {
+pub(crate) fn tables(rows: &[Row]) -> Found {
     table::tables(rows)
 }
 
@@ -161,12 +161,12 @@ pub(crate) fn draw(
     results: &Results,
     command: &str,
     facts: &Facts,
-    tables: &[Table],
+    found: &Found,
     directory: &Path,
 ) -> Result<()> {
     let drawings = pictures::drawings(&results.rows);
     pictures::write(&drawings, directory)?;
-    let page = page::html(results, command, facts, tables, &drawings)?;
+    let page = page::html(results, command, facts, found, &drawings)?;
     Ok(std::fs::write(directory.join("index.html"), page)?)
 }
 
@@ -182,12 +182,12 @@ pub(crate) fn redraw(directory: &Path) -> Result<bool> {
     if !raw.starts_with("{\"suite\":\"server\"") {
         return Ok(false);
     }
-    let said = crate::archive::read_words(directory)?;
+    let said = crate::run_directory::read_words(directory)?;
     let rows = raw.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?;
     let results = Results { rows, problems: said.problems };
-    let (tables, _) = tables(&results.rows);
-    crate::archive::write_summary(directory, &tables, &results.problems)?;
-    draw(&results, &said.command, &said.facts, &tables, directory)?;
+    let found = tables(&results.rows);
+    crate::run_directory::write_summary(directory, &found.tables, &results.problems)?;
+    draw(&results, &said.command, &said.facts, &found, directory)?;
     Ok(true)
 }
 

@@ -5,12 +5,12 @@
 
 use crate::subject::Result;
 
-use super::crowd::Crowd;
+use super::client_process::Work;
+use super::client_processes::ClientProcesses;
+use super::conversation::Conversation;
 use super::requests::Job;
 use super::row::Row;
 use super::sides::ALL;
-use super::swarm::Work;
-use super::talk::Talk;
 use super::{turned, Run};
 
 /// The name of the section, and its workloads: without the script and beside it.
@@ -36,12 +36,12 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
         for serving in turned(&mut servings, round) {
             let side = serving.side;
             run.announce(round, rounds, format!("{SECTION} {}", side.name()));
-            let mut crowd = Crowd::start(1, serving.port)?;
-            crowd.connect(CONNECTIONS)?;
-            crowd.load(Job::Fill, 1)?;
-            crowd.work(Job::Fill.whole())?;
-            crowd.load(Job::Get, 1)?;
-            crowd.work(1_000)?;
+            let mut clients = ClientProcesses::start(1, serving.port)?;
+            clients.connect(CONNECTIONS)?;
+            clients.load(Job::Fill, 1)?;
+            clients.work(Job::Fill.whole())?;
+            clients.load(Job::Get, 1)?;
+            clients.work(1_000)?;
             let work =
                 Work { operations: u64::MAX, nanoseconds: length, busy: CONNECTIONS, interval: INTERVAL };
             for (name, with_script) in [(IDLE, false), (BESIDE, true)] {
@@ -49,12 +49,13 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
                 let (port, microseconds) = (serving.port, (length / 1_000).to_string());
                 let script = with_script.then(|| {
                     std::thread::spawn(move || {
-                        let mut talk = Talk::connect(port).map_err(|error| error.to_string())?;
-                        let answer = talk.ask(&["EVAL", SCRIPT, "0", &microseconds]);
+                        let mut conversation =
+                            Conversation::connect(port).map_err(|error| error.to_string())?;
+                        let answer = conversation.ask(&["EVAL", SCRIPT, "0", &microseconds]);
                         answer.map_err(|error| error.to_string())
                     })
                 });
-                let done = crowd.part(work)?;
+                let done = clients.part(work)?;
                 if let Some(script) = script {
                     script.join().map_err(|_| "a thread panicked")??;
                 }

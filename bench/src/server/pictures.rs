@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use perilune_chart::{bars, lines, surfaces, Axis, Bar, Drawing, Scale, Series, Sheet};
+use perilune_chart::{bars, lines, surfaces, Axis, Bar, Drawing, Grid, Scale, Series, Sheet, Whose};
 
 use crate::report::quantity;
 use crate::statistics::median;
@@ -34,7 +34,7 @@ pub(super) fn write(drawings: &[Picture], directory: &Path) -> Result<()> {
     let charts = directory.join("charts");
     fs::create_dir_all(&charts)?;
     for (name, _, drawing) in drawings {
-        fs::write(charts.join(format!("{name}.svg")), drawing.svg())?;
+        fs::write(charts.join(format!("{name}.svg")), drawing.svg()?)?;
         fs::write(charts.join(format!("{name}.png")), drawing.png()?)?;
     }
     Ok(())
@@ -53,7 +53,12 @@ pub(super) fn drawings(rows: &[Row]) -> Vec<Picture> {
             if !all_bars.is_empty() {
                 let name = if by_cpu { format!("{name}-cpu") } else { name.to_owned() };
                 let title = format!("{title}{ending}");
-                let drawing = bars(&title, "50 connections; longer is better", &all_bars);
+                let scale = Scale::fitting(all_bars.iter().map(|bar| bar.value));
+                let unit = if by_cpu { "for each second of server CPU" } else { "a second" };
+                let what = if section == SCRIPT { "scripts" } else { "operations" };
+                let axis = format!("{what} {unit}");
+                let axis = Axis { name: &axis, scale };
+                let drawing = bars(&title, "50 connections; longer is better", axis, &all_bars);
                 all.push((name, title, drawing));
             }
         }
@@ -77,8 +82,8 @@ pub(super) fn drawings(rows: &[Row]) -> Vec<Picture> {
             "requests a second",
             (|row| row.value) as fn(&Row) -> f64,
         ),
-        ("throughput-cpu", "Requests in a second of server CPU", "requests", Row::per_cpu),
-        ("p99", "p99 over connections", "microseconds", Row::p99),
+        ("throughput-cpu", "Requests in a second of server CPU", "requests a CPU second", Row::per_cpu),
+        ("p99", "Latency of all but the slowest 1 % over connections", "microseconds", Row::p99),
     ] {
         let scale = if name == "p99" { Scale::Logarithmic } else { Scale::Linear };
         let drawing = lines(title, note, across, Axis { name: unit, scale }, &series(value));
@@ -112,7 +117,7 @@ fn bars_of(rows: &[Row], section: &str, pipeline: usize, by_cpu: bool) -> Vec<Ba
                     label: format!("{name} {}", side.name()),
                     value: if value.is_finite() { value } else { 0.0 },
                     text: quantity(value),
-                    ours: side != Side::Redis,
+                    whose: if side == Side::Redis { Whose::Theirs } else { Whose::Ours },
                 });
             }
         }
@@ -165,9 +170,9 @@ fn surface(title: &str, study: &[&Row], from: f64, to: f64, most: usize) -> Draw
     surfaces(
         title,
         "",
-        (axis("connections", Scale::Logarithmic), &levels),
-        (axis("percent", Scale::Linear), &percentiles),
-        axis("ms", Scale::Logarithmic),
+        Grid { axis: axis("connections", Scale::Logarithmic), values: &levels },
+        Grid { axis: axis("percent of the requests", Scale::Linear), values: &percentiles },
+        axis("milliseconds", Scale::Logarithmic),
         &sheets,
     )
 }
@@ -197,9 +202,11 @@ mod tests {
             .chain(surfaces.iter().map(String::as_str))
             .collect();
         assert_eq!(names, wanted);
-        let svg = drawings[0].2.svg();
-        assert!(svg.contains("perilune-1 x 4 processes") && svg.contains(">redis<"), "{svg}");
+        let svg = drawings[0].2.svg().unwrap();
+        assert!(svg.contains("perilune-1 x 4 processes") && svg.contains("redis\n"), "{svg}");
         // Two surfaces of two by twenty fields.
-        assert_eq!(drawings[3].2.svg().matches("<polygon").count(), 2 * 2 * STEPS);
+        let svg = drawings[3].2.svg().unwrap();
+        let faces = svg.lines().filter(|line| line.starts_with("<polygon") && !line.contains("#FFFFFF"));
+        assert_eq!(faces.count(), 2 * 2 * STEPS);
     }
 }

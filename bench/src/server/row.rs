@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::crowd::Done;
+use super::client_processes::Done;
 use super::sides::Side;
 
 /// The percentiles of a row's latencies.

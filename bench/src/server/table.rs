@@ -1,15 +1,22 @@
 //! Rows of the server suite as tables: goals, missed ones first; then for each section the medians of its
 //! sides beside each other, with CPU time and latencies.
 
-use crate::report::{quantity, Score, Table};
-use crate::statistics::{median, ratio, spread};
+use crate::report::{quantity, Table};
+use crate::statistics::{median, ratio, spread, Ratio};
+use crate::verdict::Score;
 
 use super::goals::{outcomes, Outcome};
 use super::row::Row;
 use super::sides::Side;
 
+/// The tables of a run, goals first, and what came of the goals.
+pub(crate) struct Found {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) score: Score,
+}
+
 /// Goals, and a table for each section.
-pub(super) fn tables(rows: &[Row]) -> (Vec<Table>, Score) {
+pub(super) fn tables(rows: &[Row]) -> Found {
     let (goals, score) = verdicts(outcomes(rows));
     let mut tables = vec![goals];
     let mut sections: Vec<&str> = Vec::new();
@@ -22,32 +29,25 @@ pub(super) fn tables(rows: &[Row]) -> (Vec<Table>, Score) {
         let of: Vec<&Row> = rows.iter().filter(|row| row.section == section).collect();
         figures(section, &of)
     }));
-    (tables, score)
+    Found { tables, score }
 }
 
 fn verdicts(outcomes: Vec<Outcome>) -> (Table, Score) {
     let mut score = Score::default();
     let mut lines = vec![["goal", "reached", "verdict", "beside it"].map(str::to_owned).to_vec()];
     let mut outcomes = outcomes;
-    outcomes.sort_by_key(|outcome| match (outcome.reached, outcome.is_met) {
-        (Some(_), false) => 0,
-        (Some(_), true) => 1,
-        (None, _) => 2,
-    });
+    outcomes.sort_by_key(Outcome::verdict);
     for outcome in outcomes {
-        let (reached, verdict) = match outcome.reached {
-            None => {
-                score.open += 1;
-                ("-".to_owned(), "not measured")
+        let verdict = outcome.verdict();
+        score.add(verdict);
+        let reached = outcome.reached.map_or("-".to_owned(), |Ratio { ratio, low, high }| {
+            let digits = if ratio >= 1_000.0 { 0 } else { 2 };
+            match low < high {
+                true => format!("{ratio:.digits$} [{low:.digits$}, {high:.digits$}]"),
+                false => format!("{ratio:.digits$}"),
             }
-            Some(reached) => {
-                score.met += usize::from(outcome.is_met);
-                score.missed += usize::from(!outcome.is_met);
-                let digits = if reached >= 1_000.0 { 0 } else { 2 };
-                (format!("{reached:.digits$}"), if outcome.is_met { "met" } else { "MISSED" })
-            }
-        };
-        lines.push(vec![outcome.words, reached, verdict.to_owned(), outcome.note]);
+        });
+        lines.push(vec![outcome.words, reached, verdict.word().to_owned(), outcome.note]);
     }
     (Table::new("Goals", lines), score)
 }
@@ -206,7 +206,7 @@ mod tests {
         for round in 0..3 {
             rows.extend([row(TWO, round, 300.0), row(Side::Redis, round, 100.0), row(ONE, round, 90.0)]);
         }
-        let (tables, score) = tables(&rows);
+        let Found { tables, score } = tables(&rows);
         // SET: one thread missed, two met; both p99 equal.
         assert_eq!((score.met, score.missed), (3, 1));
         let goals = tables[0].rows();

@@ -1,11 +1,12 @@
-//! The 3n+1 program of the paper, in Rust on any peer: for every number of a range its steps to 1, all
-//! numbers on the way remembered, the longest path and the highest number kept.
+//! The 3n+1 program of the engine suite, after the article "Lua API and benchmark design using 3n+1 sequences": for
+//! every number of a range its steps to 1, all numbers on the way remembered, the longest path and the highest
+//! number kept.
 //!
 //! Invariants
-//! - Reads and updates are counted as the paper does: every get of a step, of the longest and of the
-//!   highest is a read, every set of them an update; what hands out blocks is not counted. With one
-//!   worker and blocks in order both counts are exact; with more they may be higher, for two may
-//!   compute the same stretch, while what is stored stays the same.
+//! - Reads and updates are counted as in the article: every get of a step, of the longest and of the highest is a
+//!   read, every set of them an update; what hands out blocks is not counted. With one worker and blocks in order
+//!   both counts are exact; with more they may be higher, for two may compute the same stretch, while what is
+//!   stored stays the same.
 //! - A path is stored after its records, number by number, each its own operation.
 
 use crate::subject::{missing, Result, Session, Tree};
@@ -115,7 +116,7 @@ impl Solver<'_> {
         self.session.update_pair(Tree::Record, [LONGEST, HIGHEST], &mut |now| {
             let raised = [steps, highest];
             let new = [0, 1].map(|index| Some(raised[index]).filter(|new| *new > now[index].unwrap_or(0)));
-            // A body that runs again counts again, as the paper's does.
+            // A body that runs again counts again, as in the article's program.
             counts.reads += 2;
             counts.updates += new.iter().flatten().count() as u64;
             new

@@ -75,7 +75,7 @@ pub(crate) struct Outcome {
     pub(crate) operations: u64,
     /// Operations in all, with those of warming up.
     pub(crate) applied: u64,
-    /// 3n+1: reads, and updates, by the paper's rules.
+    /// 3n+1: reads, and updates, counted as `workload/collatz.rs` says.
     pub(crate) reads: u64,
     pub(crate) updates: u64,
 }

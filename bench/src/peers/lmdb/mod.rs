@@ -222,7 +222,7 @@ impl Open<'_> {
                 Ok(result)
             }
             Err(error) => {
-                // SAFETY: as above.
+                // SAFETY: the transaction is open and ours; this ends it.
                 unsafe { (f.txn_abort)(txn) };
                 Err(error)
             }

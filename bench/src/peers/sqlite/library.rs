@@ -193,7 +193,7 @@ impl Statement {
                 code => break Err(message(f, self.db, code)),
             }
         };
-        // SAFETY: as above.
+        // SAFETY: any statement may be reset.
         unsafe { (f.reset)(self.prepared) };
         outcome
     }
@@ -239,7 +239,7 @@ impl Statement {
                 code => break Err(message(f, self.db, code)),
             }
         };
-        // SAFETY: as above.
+        // SAFETY: any statement may be reset.
         unsafe { (f.reset)(self.prepared) };
         found
     }

@@ -1,6 +1,6 @@
 //! Perilune by its Rust API.
 
-use perilune::{Database, Durability, Neighbour, Node, Session, ValueRef};
+use perilune::{Database, Durability, Neighbour, Node, Session, Steps, ValueRef};
 
 use super::{Mapping, Side, Site, ALL_PARTS};
 use crate::globals::{sub, Globals, Keys, Path, Sub};

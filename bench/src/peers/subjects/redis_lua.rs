@@ -1,4 +1,5 @@
-//! Redis by its client for Lua, as the paper's program called it: 3n+1 alone.
+//! Redis by its client for Lua (lua-redis), as in the article "Lua API and benchmark design using 3n+1 sequences":
+//! it takes part in 3n+1 only.
 
 use std::process::Command;
 

@@ -84,7 +84,7 @@ fn heed<R>(f: &Functions, call: impl FnOnce(Failure) -> R) -> Result<R> {
     }
     // SAFETY: a string of RocksDB's own, which is copied and freed once.
     let text = unsafe { CStr::from_ptr(failure).to_string_lossy().into_owned() };
-    // SAFETY: as above.
+    // SAFETY: the string is RocksDB's own, has been copied, and is freed only here.
     unsafe { (f.free)(failure.cast()) };
     Err(format!("RocksDB: {text}").into())
 }

@@ -1,4 +1,5 @@
-//! The directory of a run: what was run where, raw rows, and tables.
+//! The directory of a run: README.md (command and machine), raw.jsonl (rows), summary.md (tables). Writes it, and
+//! reads the words back to draw a run again.
 
 use std::fs;
 use std::io::Write;

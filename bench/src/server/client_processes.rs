@@ -1,4 +1,4 @@
-//! The clients of a measurement: several processes of `swarm`, told what to do by lines on their pipes.
+//! The clients of a measurement: several processes of `process`, told what to do by lines on their pipes.
 //!
 //! Each has an address of its own of 127.0.0.1 to 127.0.0.4, since an address has some 28,000 ports.
 
@@ -7,15 +7,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::subject::Result;
 
+use super::client_process::{Answer, Order, Outcome, Work};
 use super::histogram::Histogram;
 use super::requests::Job;
-use super::swarm::{Answer, Order, Outcome, Work};
 
 /// The addresses that clients come from.
 const SOURCES: usize = 4;
 
 /// Client processes of one server.
-pub(crate) struct Crowd {
+pub(crate) struct ClientProcesses {
     members: Vec<Member>,
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct Done {
     pub(crate) latencies: Histogram,
 }
 
-impl Crowd {
+impl ClientProcesses {
     /// Starts processes that will connect to a port of this machine.
     ///
     /// # Errors
     /// They cannot be started.
-    pub(crate) fn start(processes: usize, port: u16) -> Result<Crowd> {
+    pub(crate) fn start(processes: usize, port: u16) -> Result<ClientProcesses> {
         let start = |index: usize| -> Result<Member> {
             let source = format!("127.0.0.{}", 1 + index % SOURCES);
             let mut child = Command::new(std::env::current_exe()?)
-                .args(["swarm", "--port", &port.to_string(), "--source", &source])
+                .args(["client-process", "--port", &port.to_string(), "--source", &source])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()?;
@@ -53,7 +53,7 @@ impl Crowd {
             let (input, output) = input.zip(output).ok_or("a client process has no pipes")?;
             Ok(Member { child, input, output: BufReader::new(output), connections: 0 })
         };
-        Ok(Crowd { members: (0..processes).map(start).collect::<Result<_>>()? })
+        Ok(ClientProcesses { members: (0..processes).map(start).collect::<Result<_>>()? })
     }
 
     /// Has so many connections in all, old ones kept.
@@ -161,7 +161,7 @@ fn shares(all: u64, parts: usize) -> Vec<u64> {
     (0..parts).map(|part| all / parts + u64::from(part < all % parts)).collect()
 }
 
-impl Drop for Crowd {
+impl Drop for ClientProcesses {
     fn drop(&mut self) {
         for member in &mut self.members {
             let _ = member.child.kill();

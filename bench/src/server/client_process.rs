@@ -84,7 +84,7 @@ pub(crate) struct Outcome {
 /// # Errors
 /// The suite is gone.
 pub(crate) fn serve(port: u16, source: Ipv4Addr) -> Result<()> {
-    let mut swarm = Swarm {
+    let mut process = ClientProcess {
         server: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
         source,
         poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -95,7 +95,7 @@ pub(crate) fn serve(port: u16, source: Ipv4Addr) -> Result<()> {
         next: 0,
     };
     for line in io::stdin().lock().lines() {
-        let answer = match swarm.follow(serde_json::from_str(&line?)?) {
+        let answer = match process.follow(serde_json::from_str(&line?)?) {
             Ok(answer) => answer,
             Err(error) => Answer::Failed(error.to_string()),
         };
@@ -119,7 +119,7 @@ struct Connection {
     rest: Vec<u8>,
 }
 
-struct Swarm {
+struct ClientProcess {
     server: SocketAddrV4,
     source: Ipv4Addr,
     poll: rustix::fd::OwnedFd,
@@ -131,7 +131,7 @@ struct Swarm {
     next: usize,
 }
 
-impl Swarm {
+impl ClientProcess {
     fn follow(&mut self, order: Order) -> Result<Answer> {
         match order {
             Order::Connect(count) => {
@@ -180,7 +180,7 @@ impl Swarm {
         let busy = work.busy.min(self.connections.len());
         let (start, cpu) = (clock::now(), clock::cpu());
         let mut round = Round {
-            swarm: self,
+            process: self,
             left: work.operations,
             end: if work.nanoseconds == 0 { u64::MAX } else { start + work.nanoseconds },
             interval: work.interval,
@@ -200,7 +200,7 @@ impl Swarm {
 
 /// Work under way.
 struct Round<'a> {
-    swarm: &'a mut Swarm,
+    process: &'a mut ClientProcess,
     /// Operations that have not begun.
     left: u64,
     /// When none begins any more.
@@ -235,7 +235,7 @@ impl Round<'_> {
             let wait =
                 Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
             events.clear();
-            epoll::wait(&self.swarm.poll, spare_capacity(&mut events), Some(&wait))?;
+            epoll::wait(&self.process.poll, spare_capacity(&mut events), Some(&wait))?;
             self.now = clock::now();
             for event in &events {
                 self.read(event.data.u64() as usize)?;
@@ -264,9 +264,9 @@ impl Round<'_> {
             let begun = if self.interval > 0 { self.due } else { clock::now() };
             self.due += self.interval;
             self.left -= 1;
-            let connection = &mut self.swarm.connections[index];
+            let connection = &mut self.process.connections[index];
             connection.begun = begun;
-            connection.exchanges = self.swarm.requests.exchanges;
+            connection.exchanges = self.process.requests.exchanges;
             self.send(index)?;
         }
         Ok(())
@@ -274,10 +274,10 @@ impl Round<'_> {
 
     /// Sends the next batch.
     fn send(&mut self, index: usize) -> Result<()> {
-        let batch = self.swarm.next;
-        self.swarm.next = (batch + 1) % self.swarm.requests.batches.len();
-        let connection = &mut self.swarm.connections[index];
-        let requests = &self.swarm.requests.batches[batch];
+        let batch = self.process.next;
+        self.process.next = (batch + 1) % self.process.requests.batches.len();
+        let connection = &mut self.process.connections[index];
+        let requests = &self.process.requests.batches[batch];
         (connection.batch, connection.replies) = (batch, requests.expected.len());
         // NB: batches are much shorter than what the kernel takes at once.
         let sent = connection.stream.write(&requests.bytes)?;
@@ -289,7 +289,7 @@ impl Round<'_> {
 
     /// Reads what has come, and goes on with what comes after it.
     fn read(&mut self, index: usize) -> Result<()> {
-        let connection = &mut self.swarm.connections[index];
+        let connection = &mut self.process.connections[index];
         let kept = connection.rest.len();
         self.buffer[..kept].copy_from_slice(&connection.rest);
         connection.rest.clear();
@@ -299,7 +299,7 @@ impl Round<'_> {
             read => read?,
         };
         let bytes = &self.buffer[..kept + read];
-        let expected = &self.swarm.requests.batches[connection.batch].expected;
+        let expected = &self.process.requests.batches[connection.batch].expected;
         let mut at = 0;
         while let Some(length) = reply(&bytes[at..])? {
             let found = &bytes[at..at + length];

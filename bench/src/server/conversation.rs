@@ -1,4 +1,5 @@
-//! One connection to a server that asks and waits: what prepares a measurement, and what is measured whole.
+//! One connection that sends a command and waits for its reply: for the preparation of a measurement, and for
+//! commands that are measured one by one, each as a whole.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -12,21 +13,21 @@ use super::requests::request;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A connection.
-pub(super) struct Talk {
+pub(super) struct Conversation {
     input: BufReader<TcpStream>,
     buffer: Vec<u8>,
 }
 
-impl Talk {
+impl Conversation {
     /// Connects to a port of this machine.
     ///
     /// # Errors
     /// Nobody listens.
-    pub(super) fn connect(port: u16) -> Result<Talk> {
+    pub(super) fn connect(port: u16) -> Result<Conversation> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Talk { input: BufReader::new(stream), buffer: Vec::new() })
+        Ok(Conversation { input: BufReader::new(stream), buffer: Vec::new() })
     }
 
     /// Sends a command, and answers with the strings and numbers of its reply, one after the other.

@@ -1,7 +1,7 @@
-//! A crew: worker processes of one peer that begin a round together.
+//! A workers: worker processes of one peer that begin a round together.
 //!
 //! Invariants
-//! - Workers speak in lines over pipes and block between them: a crew that is not asked uses no CPU,
+//! - Workers speak in lines over pipes and block between them: a workers that is not asked uses no CPU,
 //!   so that sides can alternate. Nothing waits by sleeping.
 //! - A round begins when all workers are warmed up: each then waits for one line.
 
@@ -14,35 +14,35 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use crate::crew::message::{Reply, Request};
 use crate::machine;
 use crate::subject::{Passage, Peer, Result, Tree};
+use crate::worker_processes::message::{Reply, Request};
 use crate::workload::{Order, Outcome};
 
 /// Worker processes with one database open.
-pub(crate) struct Crew {
+pub(crate) struct Workers {
     members: Vec<Member>,
     /// Nanoseconds that the first took to open the database and to get a value.
     opened: u64,
 }
 
-impl Crew {
+impl Workers {
     /// Starts `processes` workers on the database of `peer` in `directory`; the first creates it.
     ///
     /// # Errors
     /// A worker cannot be started or cannot open the database.
-    pub(crate) fn start(peer: &Peer, directory: &Path, processes: usize) -> Result<Crew> {
-        let mut crew = Crew { members: Vec::new(), opened: 0 };
+    pub(crate) fn start(peer: &Peer, directory: &Path, processes: usize) -> Result<Workers> {
+        let mut workers = Workers { members: Vec::new(), opened: 0 };
         for index in 0..processes {
-            crew.members.push(Member::start(peer, directory, processes)?);
+            workers.members.push(Member::start(peer, directory, processes)?);
             if index == 0 {
-                crew.opened = crew.members[0].opened()?;
+                workers.opened = workers.members[0].opened()?;
             }
         }
-        for member in crew.members.iter_mut().skip(1) {
+        for member in workers.members.iter_mut().skip(1) {
             member.opened()?;
         }
-        Ok(crew)
+        Ok(workers)
     }
 
     /// Loads keys into a tree.
@@ -121,7 +121,7 @@ impl Crew {
     /// Runs one round on all workers, each with a seed of its own.
     ///
     /// # Errors
-    /// The peer's, or a wrong result that a worker found. The crew is of no use afterwards.
+    /// The peer's, or a wrong result that a worker found. The workers is of no use afterwards.
     pub(crate) fn run(&mut self, order: Order) -> Result<Vec<Outcome>> {
         self.begin(order)?;
         let outcome = |member: &mut Member| match member.hear()? {

@@ -8,10 +8,10 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::clock;
-use crate::crew::message::{Reply, Request};
 use crate::data;
 use crate::peers;
 use crate::subject::{Class, Database, Result, Session, Tree};
+use crate::worker_processes::message::{Reply, Request};
 use crate::workload::{boundaries, Order, Outcome, Work};
 
 /// What each account of the bank holds at first.
