@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 INSTALL ?= install
+STRIP ?= strip
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
@@ -44,6 +45,29 @@ install-lua:
 	$(MAKE) -C bindings/lua install LUA='$(LUA)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
 	    COMPAT='$(COMPAT)' LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
 
+## install-node: the package perilune for Node.js, with its addon, under PREFIX (DESTDIR)
+.PHONY: install-node
+install-node:
+	$(CARGO) build --release -p perilune-capi
+	$(MAKE) -C bindings/node install PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
+	    LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
+
+## node-long: workers, kills and memory of the module for Node.js, in their long forms; some minutes
+.PHONY: node-long node-qewd
+node-long:
+	$(CARGO) build --release -p perilune-capi
+	$(MAKE) -C bindings/node long
+
+## dom-storm: documents of XML changed by 4 processes that are killed, KILLS=1000 times, checked after each
+.PHONY: dom-storm
+dom-storm:
+	PERILUNE_DOM_KILLS=$(or $(KILLS),1000) cargo test --release -p perilune-dom --test killed -- --nocapture
+
+## node-qewd: a whole QEWD server (389 packages from npm) over the module for Node.js
+node-qewd:
+	$(CARGO) build --release -p perilune-capi
+	$(MAKE) -C bindings/node qewd
+
 ## test: every check of the project; installs what it needs (Debian; root or sudo); ends in one line of totals
 test:
 	@.ci/install
@@ -71,7 +95,7 @@ SEQUENCES ?= 10000
 .PHONY: compare
 compare:
 	PERILUNE_SEQUENCES=$(SEQUENCES) timeout $$(($(SEQUENCES) / 20 + 900)) \
-	    $(CARGO) test --release -p perilune-server --test compare -- --nocapture
+	    $(CARGO) test --release -p perilune-redis --test compare -- --nocapture
 
 # qemu-user knows no MADV_WIPEONFORK nor MADV_DONTFORK: tests of anchors, forks and whole databases are left
 # out. It shows that arm64 code works, not that its weaker memory is mastered: that is the loom stages' task.
@@ -91,13 +115,18 @@ cross-test:
 TIMES ?= 20
 .PHONY: hostility
 hostility:
-	PERILUNE_HOSTILITY=$(TIMES) timeout 3600 $(CARGO) test --release -p perilune-server --test hostility -- --nocapture
+	PERILUNE_HOSTILITY=$(TIMES) timeout 3600 $(CARGO) test --release -p perilune-redis --test hostility -- --nocapture
+
+## sqllogictest: files of the public corpus on tables in the tree, plain SQLite beside; CORPUS=DIRECTORY
+.PHONY: sqllogictest
+sqllogictest:
+	cargo run --quiet --release -p perilune-sql --example sqllogictest -- $(CORPUS)
 
 ## redis-suite: the test suite of Redis 7.0 (Debian's source) against this server, some minutes; UNITS='type/list multi'
 .PHONY: redis-suite
 redis-suite:
 	$(CARGO) build --release -p perilune-cli
-	PERILUNE='$(abspath $(TARGET_DIR))/release/perilune' crates/server/suite/run $(UNITS)
+	PERILUNE='$(abspath $(TARGET_DIR))/release/perilune' crates/redis/suite/run $(UNITS)
 
 ## tidy: only the checks of names, sizes, import order, unsafe code and links
 tidy:
@@ -106,30 +135,44 @@ tidy:
 ## kill-storm: random work of 16 processes at changing levels, checkpoints every 50 ms, one killed every few ms, for SECONDS=60
 .PHONY: kill-storm
 kill-storm:
-	@$(CARGO) run --quiet --release -p perilune-harness --features kill-storm --bin kill_storm -- \
+	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin kill_storm -- \
 	    --seconds $(SECONDS) $(KILL_STORM)
 
 ## replace-storm: databases removed, renamed and remade under 8 processes that have them open, for SECONDS=60
 .PHONY: replace-storm
 replace-storm:
-	@$(CARGO) run --quiet --release -p perilune-harness --features replace-storm --bin replace_storm -- \
+	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin replace_storm -- \
 	    --seconds $(SECONDS) $(REPLACE_STORM)
 
 ## stop-storm: random work of 8 processes, one after the other stopped anywhere, nobody waiting beyond its limit, for SECONDS=60
 .PHONY: stop-storm
 stop-storm:
-	@$(CARGO) run --quiet --release -p perilune-harness --features stop-storm --bin stop_storm -- \
+	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin stop_storm -- \
 	    --seconds $(SECONDS) $(STOP_STORM)
+
+## graph-storm: 4 processes change a graph while 2 walk it, one killed after the other, for SECONDS=60
+.PHONY: graph-storm
+graph-storm:
+	@PERILUNE_GRAPH_STORM=$(SECONDS) $(CARGO) test --quiet --release -p perilune-graph --test storm -- --nocapture
+
+## social-network: LDBC's reads as walks beside SQL's joins; LDBC=DIR of its data for Cypher, else cloned from GitHub for the run
+.PHONY: social-network
+social-network:
+	@if [ -n '$(LDBC)' ]; then data='$(LDBC)'; else \
+	    copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \
+	    git clone --quiet --depth 1 https://github.com/ldbc/ldbc_snb_interactive_v1_impls "$$copy/ldbc" && \
+	    data="$$copy/ldbc/cypher/test-data/vanilla"; fi && \
+	$(CARGO) run --quiet --release -p perilune-sql --example social_network -- "$$data"
 
 ## kill-step: kill after every instruction of every operation; KILL_STEP='--quick', '--case NAME', ...
 kill-step:
-	@$(CARGO) run --quiet --release -p perilune-harness --features kill-step --bin kill_step -- $(KILL_STEP)
+	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin kill_step -- $(KILL_STEP)
 
 ## crash-sim: the power fails RUNS=2000 times at random moments; what comes back is compared with the promises
 RUNS ?= 2000
 .PHONY: crash-sim
 crash-sim:
-	@$(CARGO) run --quiet --release -p perilune-harness --features crash-sim --bin crash_sim -- \
+	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin crash_sim -- \
 	    --runs $(RUNS) $(CRASH_SIM)
 
 ## doc: the API documentation in target/doc
@@ -186,6 +229,13 @@ bench-lua:
 	$(MAKE) -s -C bindings/lua LUA=5.4
 	bench/record-lua '$(TARGET_DIR)/release/perilune' '$(LUA_RUN)' lua5.4
 
+## bench-graph: a graph of 1M edges, beside SQLite, and Kuzu and networkx if Python has them; files in GRAPH_FILES=/tmp/...
+GRAPH_FILES ?= $(TARGET_DIR)/bench-graph
+.PHONY: bench-graph
+bench-graph:
+	$(CARGO) run --quiet --release -p perilune-graph --example speed -- '$(GRAPH_FILES)'
+	bench/graph/peers.py '$(GRAPH_FILES)'
+
 ## check-dockerfile: the steps of bench/Dockerfile in a clean root of Debian in CHECK=/tmp/...: root, debootstrap, 5 GB, 15 minutes
 CHECK ?= /tmp/perilune-dockerfile
 .PHONY: check-dockerfile
@@ -206,6 +256,8 @@ install:
 	ln -sf libperilune.so.$(VERSION) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libperilune.so'
 	$(INSTALL) -m 644 '$(BUILT)/libperilune_capi.a' '$(DESTDIR)$(LIBDIR)/libperilune.a'
+	$(STRIP) --strip-unneeded '$(DESTDIR)$(PREFIX)/bin/perilune' '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)'
+	$(STRIP) --strip-debug --enable-deterministic-archives '$(DESTDIR)$(LIBDIR)/libperilune.a'
 	$(INSTALL) -m 644 include/perilune.h '$(DESTDIR)$(PREFIX)/include/perilune.h'
 	$(INSTALL) -d '$(DESTDIR)$(SYSCONFDIR)/perilune' '$(DESTDIR)$(UNITDIR)'
 	[ -e '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf' ] || \
@@ -214,9 +266,13 @@ install:
 	    >'$(DESTDIR)$(UNITDIR)/perilune.service'
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	    crates/capi/perilune.pc.in >'$(DESTDIR)$(LIBDIR)/pkgconfig/perilune.pc'
+	@echo 'Perilune $(VERSION) is in $(DESTDIR)$(PREFIX); the module of a Lua: make install-lua LUA=5.4'
 
-## uninstall: remove what install put there
+## uninstall: remove what install, install-lua and install-node put there
 uninstall:
+	@for lua in 5.1 5.2 5.3 5.4 5.5; do \
+	    $(MAKE) -s -C bindings/lua uninstall LUA=$$lua PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' COMPAT=1; done
+	@$(MAKE) -s -C bindings/node uninstall PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)'
 	rm -f '$(DESTDIR)$(PREFIX)/bin/perilune'
 	rm -f '$(DESTDIR)$(LIBDIR)/libperilune.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/$(SONAME)' \
 	    '$(DESTDIR)$(LIBDIR)/libperilune.so' '$(DESTDIR)$(LIBDIR)/libperilune.a' \
@@ -225,6 +281,7 @@ uninstall:
 	@# Settings may have been written by hand.
 	cmp -s packaging/perilune.conf '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf' && \
 	    rm -f '$(DESTDIR)$(SYSCONFDIR)/perilune/perilune.conf' || true
+	@rmdir '$(DESTDIR)$(SYSCONFDIR)/perilune' 2>/dev/null || true
 	rm -f '$(DESTDIR)$(MANDIR)/man1/perilune.1' '$(DESTDIR)$(MANDIR)/man1/'perilune-*.1 '$(DESTDIR)$(BASHDIR)/perilune' \
 	    '$(DESTDIR)$(ZSHDIR)/_perilune' '$(DESTDIR)$(FISHDIR)/perilune.fish'
 
@@ -233,6 +290,11 @@ DEB ?= $(TARGET_DIR)/perilune_$(VERSION)_$(shell dpkg --print-architecture 2>/de
 .PHONY: deb
 deb:
 	@MAKE='$(MAKE)' packaging/deb '$(VERSION)' '$(PROFILE)' '$(abspath $(BUILT))' '$(abspath $(TARGET_DIR))/deb' '$(DEB)'
+
+## dist: target/dist: what a release has for this platform, a tarball and the package, stripped, with checksums
+.PHONY: dist
+dist: deb
+	packaging/dist '$(VERSION)' '$(PROFILE)' '$(abspath $(TARGET_DIR))/dist' '$(DEB)'
 
 ## clean: remove what was built
 clean:
