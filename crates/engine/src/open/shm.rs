@@ -161,7 +161,7 @@ impl Opening<'_> {
         let pages_max = self.reach(header, file)?;
         let bytes = Image::shm_bytes(pages_max);
         let access = if self.options.read_only { Access::ReadOnly } else { Access::ReadWrite };
-        let shm = self.map(file, bytes, access, &self.site.shm_path)?;
+        let shm = self.map_shm(file, bytes, access)?;
         let image = self.assemble(shm, Some(file), pages_max, access)?;
         self.check_size(image.npages())?;
         Ok(image)
@@ -284,7 +284,7 @@ impl Opening<'_> {
         };
         allocate(0, SESSIONS_AT)?;
         allocate(PAGE_TABLE_AT, Image::shm_bytes(self.meta.npages) - PAGE_TABLE_AT)?;
-        let shm = self.map(&file, bytes, Access::ReadWrite, path)?;
+        let shm = self.map_shm(&file, bytes, Access::ReadWrite)?;
         let mut image = self.assemble(shm, Some(&file), pages_max, Access::ReadWrite)?;
         self.write_header(&image, &database, pages_max)?;
         // NB: before any page is written, be it that of the volatile root.
@@ -394,6 +394,14 @@ impl Opening<'_> {
             wakes_stopped: self.options.wake_stopped,
             late: Mutex::default(),
         })
+    }
+
+    /// Most of the file is a hole, and words of it are touched here and there: around each of them the kernel would
+    /// fill megabytes of memory with zeros.
+    fn map_shm(&self, file: &File, bytes: usize, access: Access) -> Result<Region> {
+        let region = self.map(file, bytes, access, &self.site.shm_path)?;
+        region.expect_random_access();
+        Ok(region)
     }
 
     fn map(&self, file: &File, bytes: usize, access: Access, path: &Path) -> Result<Region> {
