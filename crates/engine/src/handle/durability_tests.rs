@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -524,13 +525,17 @@ fn retry(mut write: impl FnMut() -> perilune_store::Result<()>) {
 /// What a crash of the machine leaves: the files without `-shm`.
 pub(super) fn crashed(scratch: &Scratch) -> Scratch {
     let copy = Scratch::new();
-    for entry in std::fs::read_dir(&scratch.0).unwrap() {
-        let from = entry.unwrap();
-        if from.file_name() != "x.db-shm" {
-            std::fs::copy(from.path(), copy.0.join(from.file_name())).unwrap();
-        }
-    }
+    copy_without_shm(&scratch.0, &copy.0);
     copy
+}
+
+/// Copies the files of a database, with holes where they hold zeros: segments of the log are up to 64 MiB, mostly zeros.
+pub(super) fn copy_without_shm(from: &Path, into: &Path) {
+    let files = std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| !path.to_str().unwrap().ends_with("-shm"));
+    let mut copy = Command::new("cp");
+    let status = copy.arg("--sparse=always").args(files).arg(into).status().unwrap();
+    assert!(status.success(), "{copy:?}");
 }
 
 #[test]

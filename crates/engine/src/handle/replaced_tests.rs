@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use perilune_store::{Durability, Error, Result, Session as _, Store};
 
-use super::durability_tests::{content, key, options, Scratch};
+use super::durability_tests::{content, copy_without_shm, key, options, Scratch};
 use super::{Database, Session};
 use crate::backup::BackupKind;
 use crate::{checkpoint, log};
@@ -99,12 +99,7 @@ fn is_replaced<T>(answer: &Result<T>) -> bool {
 
 fn copy(from: &Path, into: &Path) {
     fs::create_dir_all(into).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        if !path.to_str().unwrap().ends_with("-shm") {
-            fs::copy(&path, into.join(path.file_name().unwrap())).unwrap();
-        }
-    }
+    copy_without_shm(from, into);
 }
 
 /// The input that was reported: A writes nothing at all, and closes.
