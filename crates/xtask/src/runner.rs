@@ -5,7 +5,8 @@
 //! terminal; the last line is `N passed, N failed`.
 //!
 //! Each stage has a temporary directory of its own (`$TMPDIR`). What it has left there is a failure, by name: a test removes
-//! what it made. Then the directory is removed, so that a failed stage leaves nothing either.
+//! what it made. Then the directory is removed, so that a failed stage leaves nothing either. It lies in memory for some
+//! stages ([`IN_MEMORY`]).
 //!
 //! Everything a stage prints goes to `target/test-logs/STAGE.log`; the end of it is shown only
 //! when the stage fails. What made it fail is said once more, in a few words, right before the last line: who keeps only the
@@ -19,11 +20,17 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::lanes;
-use crate::stages::{Kind, Stage, STAGES, TOTAL_SECONDS_MAX};
+use crate::stages::{Kind, Stage, IN_MEMORY, STAGES, TOTAL_SECONDS_MAX};
 use crate::totals::{failed_tests, why, Totals};
 
 /// Lines of its log that a failing stage shows.
 const TAIL_LINES: usize = 60;
+
+/// Where the system keeps files in memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What must be free for stages to have their files in memory, in KiB: they use up to 3.4 GiB, compilers as much.
+const MEMORY_LEAST_KIB: u64 = 10 << 20;
 
 /// Exits when told `done`; kills the process group $1 when whoever started it closes the pipe or dies.
 const GUARD: &str = r#"read -r word; [ "$word" = done ] || kill -s KILL -- "-$1""#;
@@ -127,7 +134,8 @@ struct Scratch {
 
 impl Scratch {
     fn new(stage: &str) -> Result<Scratch, String> {
-        let path = std::env::temp_dir().join(format!("xtask-{}-{stage}", std::process::id()));
+        let base = memory().filter(|_| IN_MEMORY.contains(&stage)).unwrap_or_else(std::env::temp_dir);
+        let path = base.join(format!("xtask-{}-{stage}", std::process::id()));
         fs::create_dir(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
         Ok(Scratch { path })
     }
@@ -143,6 +151,17 @@ impl Scratch {
             _ => Err(format!("has left in its $TMPDIR what a test of it has made: {}", left.join(" "))),
         }
     }
+}
+
+/// A directory whose files lie in memory, if there is one, and enough memory.
+fn memory() -> Option<PathBuf> {
+    let kib = |text: &str| text.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+    let said = fs::read_to_string("/proc/meminfo").ok()?;
+    let free = kib(said.lines().find(|line| line.starts_with("MemAvailable:"))?)?;
+    let mut df = Command::new("df");
+    let said = df.args(["--output=avail", "-k", "--type=tmpfs", SHARED_MEMORY]).output().ok()?;
+    let room = kib(&String::from_utf8_lossy(&said.stdout))?;
+    (free.min(room) >= MEMORY_LEAST_KIB).then(|| SHARED_MEMORY.into())
 }
 
 /// Whether a directory holds nothing but files of a log: its test has removed it, while a thread of the database that the

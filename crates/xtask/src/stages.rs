@@ -46,6 +46,11 @@ pub(crate) struct Stage {
 /// two idle cores; the limits are for machines that are slow or busy, and for what hangs.
 pub(crate) const TOTAL_SECONDS_MAX: u64 = 75 * 60;
 
+/// Stages whose temporary files lie in memory, where the machine has it. Thousands of small databases wait for the disk
+/// most of their time otherwise, and for whatever else keeps the disk busy. The library of the engine is tested on the disk
+/// as well, by stage `page-4k`; so are the storms.
+pub(crate) const IN_MEMORY: &[&str] = &["tests", "lua", "node"];
+
 /// The command that runs a program of the harness, by its name, with arguments.
 macro_rules! instrument {
     ($program:literal $(, $argument:literal)*) => {
