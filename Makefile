@@ -18,6 +18,8 @@ VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\
 SONAME := libperilune.so.0
 # What install and deb take: release, or dev for a quick look.
 PROFILE ?= release
+# What is built for that. A choice of packages decides which features libraries have: who has built all can say so.
+PACKAGES ?= -p perilune-capi -p perilune-cli
 BUILT = $(TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 SECONDS ?= 60
@@ -244,7 +246,7 @@ check-dockerfile:
 
 ## install: the program, man pages, completions, libperilune, perilune.h, perilune.pc, perilune.conf and a unit of systemd under PREFIX (DESTDIR)
 install:
-	$(CARGO) build --profile $(PROFILE) -p perilune-capi -p perilune-cli
+	$(CARGO) build --profile $(PROFILE) $(PACKAGES)
 	$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin' \
 	    '$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(BASHDIR)' '$(DESTDIR)$(ZSHDIR)' '$(DESTDIR)$(FISHDIR)'
 	$(INSTALL) -m 755 '$(BUILT)/perilune' '$(DESTDIR)$(PREFIX)/bin/perilune'

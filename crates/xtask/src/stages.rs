@@ -359,7 +359,7 @@ pub(crate) const STAGES: &[Stage] = &[
         variables: &[],
         // As it would be released, of what stages `tests`, `bench` and `lua` built; then the guides' first steps with it.
         commands: &[
-            &["make", "--silent", "dist", "PROFILE=dev", "DEB=target/deb/check.deb"],
+            &["make", "--silent", "dist", "PROFILE=dev", "PACKAGES=--workspace", "DEB=target/deb/check.deb"],
             &["packaging/check", "target/deb/check.deb"],
             &["packaging/check-dist", "target/dist"],
             &[
