@@ -12,13 +12,15 @@
 //! ^sql("view","old","sql")                     its CREATE VIEW
 //! ^sql("function","gross","sql")               its CREATE FUNCTION
 //! ^sql("trigger","users","log","sql")       its CREATE TRIGGER; ^sql("fires","log") is the table
+//! ^sql("prepared","by_city")                   the statement that EXECUTE by_city runs
 //! ^sql("stat","users","rows"), ^sql("stat","users","index","city",1)    what ANALYZE has counted
 //! ```
 //!
 //! Invariants
 //! - Names are in lower case; what the user wrote stands in the texts.
-//! - Whoever changes anything here adds one to the version in the same transaction, and every statement reads the version in its
-//!   own: so a change meets all statements that run meanwhile as a conflict, and is seen by the next of every process.
+//! - Whoever changes anything here, but for prepared statements, which are texts only, adds one to the version in the same
+//!   transaction, and every statement reads the version in its own: so a change meets all statements that run meanwhile as a
+//!   conflict, and is seen by the next of every process.
 
 use perilune::{node, Cursor, Node, Session, Value as NodeValue};
 

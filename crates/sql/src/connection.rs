@@ -15,6 +15,7 @@ use crate::define;
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::function::Interpreter;
+use crate::kept;
 use crate::limits::STATEMENT_BYTES;
 use crate::terms::Terms;
 use crate::token::{fold, tokens, Token};
@@ -170,14 +171,13 @@ impl Connection {
             return Ok(Outcome::default());
         }
         if self.open.borrow().as_ref().is_some_and(|open| open.is_dead) {
-            return Err(Error::new(
-                SqlState::DEAD,
-                "the transaction has failed: ROLLBACK, and begin it again",
-            ));
+            return Err(dead());
         }
         let before = self.engine.set_terms(terms.clone());
         let result = if is_definition(&first) {
             terms.check_definition().and_then(|()| define::run(&self.engine, session, sql))
+        } else if kept::is_one(&first) {
+            kept::run(&self.engine, session, sql, parameters, terms, sink)
         } else {
             self.engine.run_statement(session, sql, parameters, sink)
         };
@@ -262,9 +262,7 @@ impl Connection {
     fn living(&self) -> Result<()> {
         match self.open.borrow().as_ref() {
             None => Err(Error::new(SqlState::TRANSACTION, "no transaction is open: BEGIN one")),
-            Some(open) if open.is_dead => {
-                Err(Error::new(SqlState::DEAD, "the transaction has failed: ROLLBACK, and begin it again"))
-            }
+            Some(open) if open.is_dead => Err(dead()),
             Some(_) => Ok(()),
         }
     }
@@ -332,6 +330,10 @@ impl Connection {
         self.engine.has_defined(session);
         Ok(())
     }
+}
+
+fn dead() -> Error {
+    Error::new(SqlState::DEAD, "the transaction has failed: ROLLBACK, and begin it again")
 }
 
 fn expected(what: &str) -> Error {

@@ -44,6 +44,8 @@ impl SqlState {
     pub const AMBIGUOUS: SqlState = SqlState("42702");
     /// There is no such function.
     pub const NO_FUNCTION: SqlState = SqlState("42883");
+    /// There is no prepared statement of this name.
+    pub const NO_STATEMENT: SqlState = SqlState("26000");
     /// Something of this name is there.
     pub const EXISTS: SqlState = SqlState("42P07");
     /// A definition contradicts itself.
