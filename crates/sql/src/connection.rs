@@ -12,6 +12,7 @@ use perilune::{Levels, Session, TransactionOptions};
 
 use crate::answer::{Nowhere, Outcome, Rows, Sink};
 use crate::define;
+use crate::dump;
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::function::Interpreter;
@@ -176,6 +177,8 @@ impl Connection {
         let before = self.engine.set_terms(terms.clone());
         let result = if is_definition(&first) {
             terms.check_definition().and_then(|()| define::run(&self.engine, session, sql))
+        } else if dump::is_one(&first) {
+            dump::run(&self.engine, session, sql, sink)
         } else if kept::is_one(&first) {
             kept::run(&self.engine, session, sql, parameters, terms, sink)
         } else {
@@ -238,14 +241,13 @@ impl Connection {
             }
             return Ok(());
         }
+        let name = |what| last.as_deref().ok_or_else(|| expected(what));
         let is_to = words.iter().any(|token| token.is("to"));
         match (is(0, "commit") || is(0, "end"), is(0, "rollback"), is(0, "release")) {
             (true, ..) => self.commit(session),
-            (_, true, _) if is_to => {
-                self.back_to(session, &last.ok_or_else(|| expected("ROLLBACK TO name"))?)
-            }
+            (_, true, _) if is_to => self.back_to(session, name("ROLLBACK TO name")?),
             (_, true, _) => self.rollback(session),
-            _ => self.release(session, &last.ok_or_else(|| expected("RELEASE name"))?),
+            _ => self.release(session, name("RELEASE name")?),
         }
     }
 

@@ -74,6 +74,7 @@ mod graphs;
 mod engine;
 
 mod define;
+mod dump;
 mod kept;
 
 mod connection;

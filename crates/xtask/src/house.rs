@@ -293,7 +293,8 @@ pub(crate) const ORDERS: &[Order] = &[
     order!("crates/sqlite/src/": "error" "value" "inner" "statement" "index" "table" "function" "connection"),
     order!("crates/sql/src/":
         "limits" "error" "terms" "token" "value" "answer" "function" "document" "rewrite" "schema" "elements" "definition"
-        "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables" "graphs" "engine" "define" "kept" "connection"
+        "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables" "graphs" "engine" "define" "dump" "kept"
+        "connection"
     ),
     order!("crates/graph/src/":
         "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"

@@ -9,7 +9,7 @@ use crate::chance::Chance;
 use crate::scratch::{text, Scratch};
 
 /// Plain SQLite's answer, in the form of [`Scratch::rows`]; an error is `error`.
-fn plain(sqlite: &Sqlite<()>, sql: &str) -> String {
+pub(crate) fn plain(sqlite: &Sqlite<()>, sql: &str) -> String {
     let rows = || -> Result<Vec<String>, perilune_sqlite::Error> {
         let mut rows = Vec::new();
         let (Some(mut statement), _) = sqlite.prepare(&mut (), sql)? else { return Ok(rows) };

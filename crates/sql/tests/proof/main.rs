@@ -5,5 +5,6 @@ mod scratch;
 
 mod chance;
 mod compared;
+mod dumped;
 mod isolation;
 mod killed;
