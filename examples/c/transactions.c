@@ -67,6 +67,44 @@ static int always_restart(perilune_session *session, void *context)
     return PERILUNE_RESTART;
 }
 
+/* Writes more than the first, cheap try can hold, opens a level and takes a lock. */
+static int outgrow(perilune_session *session, void *runs)
+{
+    place node;
+    char name[32];
+    perilune_value value;
+    int i;
+
+    ++*(int *)runs;
+    CHECK(session, perilune_get(session, at(&node, "^few"), &value));
+    EXPECT(value.type == PERILUNE_INT && value.as.i == 0);
+    for (i = 0; i < 100; i++) {
+        value = perilune_int(i);
+        snprintf(name, sizeof name, "^many(%d)", i);
+        CHECK(session, perilune_set(session, at(&node, name), &value));
+    }
+    CHECK(session, perilune_begin(session, NULL));
+    CHECK(session, perilune_incr(session, at(&node, "^few"), NULL, NULL));
+    CHECK(session, perilune_commit(session));
+    CHECK(session, perilune_lock(session, 0, &node.node, PERILUNE_LOCK_EXCLUSIVE, 0));
+    return perilune_unlock(session, 0, &node.node);
+}
+
+/* A body that does more than a cheap first try can goes on as it is: it is not run again for that. */
+static void outgrown(perilune_session *session)
+{
+    place node;
+    perilune_value value = perilune_int(0);
+    int runs = 0;
+
+    CHECK(session, perilune_set(session, at(&node, "^few"), &value));
+    CHECK(session, perilune_transaction(session, NULL, outgrow, &runs));
+    CHECK(session, perilune_get(session, at(&node, "^few"), &value));
+    EXPECT(runs == 1 && value.as.i == 1);
+    CHECK(session, perilune_get(session, at(&node, "^many(99)"), &value));
+    EXPECT(value.as.i == 99);
+}
+
 static void with_a_body(perilune_session *session)
 {
     place node;
@@ -214,6 +252,7 @@ int main(int argc, char **argv)
     /* The sessions keep the database open. */
     perilune_close(db);
     with_a_body(session);
+    outgrown(session);
     in_pieces(session, rival);
     alone(session);
     never_alone(session);

@@ -17,6 +17,22 @@ return function(spec)
     t.equal(db:transaction('batch', f, 8), 8)
   end)
 
+  -- The first try is a cheap one, which holds a few writes, no levels and no locks.
+  spec('a function that outgrows the first try is not run again for that', function(db, t)
+    local n, runs = db.node('^t'), 0
+    n.few.__ = 0
+    db:transaction(function(tx)
+      runs = runs + 1
+      t.equal(n.few.__, 0)
+      for i = 1, 100 do n.many[i].__ = i end
+      tx:transaction(function() n.few:incr() end)
+      t.equal(n.few:grab(0), true)
+      n.few:release()
+      t.equal(n.few.__, 1)
+    end)
+    t.equal({runs, n.few.__, n.many[100].__, n.many:count()}, {1, 1, 100, 100})
+  end)
+
   spec('the form of lua-yottadb returns a function', function(db, t)
     local n = db.node('^t')
     local f = t.perilune.transaction('batch', function(a) n.x.__ = a return a end)
