@@ -5,10 +5,15 @@
 //! before or as it is after.
 
 use perilune_key::{KeyError, ValueRef};
-use perilune_store::{Error as StoreError, Session as StoreSession};
+use perilune_store::{Bulk, Entries, Error as StoreError, Origin, Scan};
 
 use crate::backend;
 use crate::{limits, Database, Error, NodeRef, Result};
+
+/// How many nodes are read at once, if they lie together.
+const READ_AT_ONCE: usize = 1024;
+/// Behind every key, also a malformed one: a page holds none as long.
+const BEHIND_ALL: [u8; 4096] = [0xFF; 4096];
 
 /// What [`Database::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,41 +56,62 @@ impl Database {
         faults.into_iter().for_each(|fault| report.add(fault));
         report.mended = mended;
         let mut session = self.session()?;
-        let tree = &mut session.trees.database;
-        let (mut at, mut found, mut value) = (Vec::new(), Vec::new(), Vec::new());
-        let mut is_first = true;
-        loop {
-            match tree.next(&at, is_first, &mut found, Some(&mut value)) {
-                Ok(true) => {}
-                Ok(false) => break,
-                // What lies behind is looked at, too.
-                Err(StoreError::Lost { place, keys }) => {
-                    let beyond = [&keys.1[..], &[0]].concat();
-                    let goes_on = !keys.1.is_empty() && beyond > at;
-                    report.add(Error::Store(StoreError::Lost { place, keys }).to_string());
-                    if !goes_on {
-                        break;
-                    }
-                    (at, is_first) = (beyond, true);
-                    continue;
+        read_all(&mut session.trees.database, &mut report)?;
+        Ok(report)
+    }
+}
+
+/// Reads and checks all nodes, those that lie together at once.
+fn read_all(tree: &mut impl Bulk, report: &mut VerifyReport) -> Result<()> {
+    let (mut at, mut entries, mut inclusive) = (Vec::new(), Entries::default(), true);
+    let scan = Scan {
+        from: &[],
+        inclusive,
+        bound: &BEHIND_ALL,
+        backwards: false,
+        values: true,
+        most: READ_AT_ONCE,
+        after: Origin::default(),
+    };
+    loop {
+        let after = *entries.origin();
+        match tree.entries(&Scan { from: &at, inclusive, after, ..scan }, &mut entries) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // What lies behind is looked at, too.
+            Err(StoreError::Lost { place, keys }) => {
+                let beyond = [&keys.1[..], &[0]].concat();
+                let goes_on = !keys.1.is_empty() && beyond > at;
+                report.add(Error::Store(StoreError::Lost { place, keys }).to_string());
+                if !goes_on {
+                    return Ok(());
                 }
-                Err(error @ StoreError::Corrupt { .. }) => {
-                    report.add(error.to_string());
-                    break;
-                }
-                Err(error) => return Err(error.into()),
+                entries.clear();
+                (at, inclusive) = (beyond, true);
+                continue;
             }
-            is_first = false;
-            if found < at || (found == at && report.nodes > 0) {
-                report.add(format!("{}: out of order", NodeRef::from_encoded(&found, false)));
+            Err(error @ StoreError::Corrupt { .. }) => {
+                report.add(error.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        loop {
+            let key = entries.key();
+            if key < &at[..] || (key == &at[..] && report.nodes > 0) {
+                report.add(format!("{}: out of order", NodeRef::from_encoded(key, false)));
                 // Going on from here could go round for ever.
-                break;
+                return Ok(());
             }
             report.nodes += 1;
-            check(&found, &value, &mut report);
-            std::mem::swap(&mut at, &mut found);
+            check(key, entries.value(), report);
+            at.clear();
+            at.extend_from_slice(key);
+            if !entries.advance() {
+                break;
+            }
         }
-        Ok(report)
+        inclusive = false;
     }
 }
 
@@ -105,6 +131,8 @@ fn check(key: &[u8], value: &[u8], report: &mut VerifyReport) {
 
 #[cfg(test)]
 mod tests {
+    use perilune_store::Session as StoreSession;
+
     use super::*;
     use crate::node;
 
@@ -116,11 +144,17 @@ mod tests {
         let mut session = database.session()?;
         session.set(&node!("^a", 1)?, 1)?;
         assert_eq!(database.verify()?, VerifyReport { nodes: 1, ..VerifyReport::default() });
+        // Some leaves, and long values between them.
+        for number in 0..3_000 {
+            let bytes = if number % 700 == 3 { 20_000 } else { number % 40 };
+            session.set(&node!("^m", number as i64)?, "x".repeat(bytes))?;
+        }
+        assert_eq!(database.verify()?, VerifyReport { nodes: 3_001, ..VerifyReport::default() });
         session.trees.database.set(b"b\0\xf0x", b"\x00")?;
         session.trees.database.set(node!("^c")?.encoded(), b"\xffdamaged")?;
         let report = database.verify()?;
         let _ = std::fs::remove_dir_all(&directory);
-        assert_eq!((report.nodes, report.faults.len(), report.is_sound()), (3, 2, false));
+        assert_eq!((report.nodes, report.faults.len(), report.is_sound()), (3_003, 2, false));
         assert!(report.faults[0].contains("malformed key"), "{report:?}");
         assert!(report.faults[1].contains("^c"), "{report:?}");
         Ok(())

@@ -15,6 +15,13 @@ use perilune_store::{Error as StoreError, Result as StoreResult, Session as Stor
 
 use crate::{Error, IntoSubscript, Node, NodeRef, Result};
 
+/// A side of what is closed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Before,
+    Behind,
+}
+
 /// What is closed to a client.
 #[derive(Debug)]
 pub struct Fence {
@@ -57,6 +64,14 @@ impl Fence {
     #[must_use]
     pub fn why(&self) -> &str {
         &self.why
+    }
+
+    /// Where what is closed around a key ends, on one side of it; None if the key is open.
+    pub(super) fn edge(&self, key: &[u8], side: Side) -> Option<&[u8]> {
+        self.range_of(key).map(|range| match side {
+            Side::Behind => &range.end[..],
+            Side::Before => &range.start[..],
+        })
     }
 
     fn range_of(&self, key: &[u8]) -> Option<&Range<Vec<u8>>> {
