@@ -13,7 +13,8 @@
 //! cargo run --release -p perilune --example writer_beside_scan [ROUNDS] [NODES] [LIMIT]
 //! ```
 //!
-//! It is no test of CI: on a machine that others use as well sides differ by more than what it looks for.
+//! It is no test of CI: on a machine that others use as well sides differ by more than what it looks for. That a scan changes
+//! nothing which a writer looks at is tested there (`crates/engine/src/handle/scan_tests.rs`).
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};

@@ -31,6 +31,8 @@ mod operations;
 mod replaced_tests;
 mod report;
 #[cfg(test)]
+mod scan_tests;
+#[cfg(test)]
 mod stopped_tests;
 #[cfg(feature = "instrument")]
 mod threadless;
