@@ -131,10 +131,14 @@ pub(crate) const CONDITIONAL_WRITES: usize = HELD;
 pub(crate) const CONDITIONAL_TRIES: usize = 4 * CONDITIONAL_WRITES;
 /// Pauses that somebody is waited for at a leaf in the midst of that, before all are given back: he mostly takes fewer.
 pub(crate) const LATCH_PAUSES: usize = 100;
-/// Keys that one operation probes, and writes, at most.
-pub(crate) const PROBES: usize = 8;
-/// Leaves of that: of each key its own and the one beside it.
+/// Keys that one operation probes at most: sixteen elements, and how many there are.
+pub(crate) const PROBES: usize = 17;
+/// Leaves of that, of each key its own and the one beside it, and what it writes at most.
 pub(crate) const PROBED_LEAVES: usize = 2 * PROBES;
+/// As [`PROBES`], for most operations, which should not pay for the memory of many.
+pub(crate) const FEW_PROBES: usize = 8;
+/// As [`PROBED_LEAVES`], of those.
+pub(crate) const FEW_PROBED_LEAVES: usize = 2 * FEW_PROBES;
 /// Tries of that.
 pub(crate) const PROBED_TRIES: usize = 64;
 /// Leaves a commit writes before it asks for exclusive mode for the apply.
@@ -211,6 +215,7 @@ const _: () = {
     assert!(PAGE_HEAD + 4 * KEY_MAX + 2 * 24 <= PAGE);
     // A structure change saves at most three whole pages and a few words.
     assert!(3 * (PAGE + 24) + 1024 <= UNDO);
+    assert!(PROBED_LEAVES <= HELD);
     assert!(SINGLE_RECORD_MAX <= RUN_ROOM && RUN_ROOM <= RECORD_INLINE_MAX);
     assert!(16 + 8 * VALUE_RUNS <= INLINE_MAX && VALUE_RUNS + VALUE_RUNS / 2 + 2 < FREED);
     assert!(SESSIONS < 1 << 13);

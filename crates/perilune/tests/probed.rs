@@ -76,8 +76,9 @@ fn what_is_beyond_it_is_left_to_transactions() -> Result<()> {
     assert!(!add(&mut session, &local)?, "local nodes have no need of it");
     assert!(!session.transaction(|session| add(session, &t))?, "a transaction is open");
     assert_eq!(session.attempt(|session| add(session, &t))?, Some(false), "a one-shot one, too");
-    let many = vec![Probe::at(&t); 9];
+    let many = vec![Probe::at(&t); 18];
     assert!(!session.change_probed(&many, |_| true)?, "they are many");
+    assert!(session.change_probed(&many[1..], |_| true)?, "one less are not");
     let long = "x".repeat(100_000);
     assert!(!session.change_probed(&[Probe::at(&t)], |probed| {
         probed.set(0, &t, &*long);

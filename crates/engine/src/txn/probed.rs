@@ -1,4 +1,4 @@
-//! Up to eight keys changed in one operation by a function of the records around them, which runs while their leaves
+//! Up to sixteen keys changed in one operation by a function of the records around them, which runs while their leaves
 //! are latched.
 //!
 //! A transaction reads, and must check at its end that what it read still holds. Here the leaves are latched before
@@ -21,7 +21,9 @@ use super::latched::Latched;
 use crate::access::{check_key, Access};
 use crate::error::{Attempt, Stop};
 use crate::image::Image;
-use crate::limits::{INLINE_MAX, PROBED_LEAVES, PROBED_TRIES, PROBES, RECORD_INLINE_MAX};
+use crate::limits::{
+    FEW_PROBED_LEAVES, FEW_PROBES, INLINE_MAX, PROBED_LEAVES, PROBED_TRIES, PROBES, RECORD_INLINE_MAX,
+};
 use crate::page::{self, Found, RECORD_BIG};
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
@@ -54,10 +56,14 @@ struct Write {
 /// What an attempt gathers; its memory is kept for the next.
 #[derive(Default)]
 pub(crate) struct ProbedDraft {
+    /// Where the probes' searches begin.
+    aims: Vec<Aim>,
     met: Vec<Met>,
     /// The leaves that what is seen rests on.
     leaves: Vec<Seen>,
     writes: Vec<Write>,
+    /// How many of them there may be.
+    writes_most: usize,
     /// Keys and values of the writes.
     bytes: Vec<u8>,
     /// A key or value that was asked for.
@@ -68,7 +74,7 @@ pub(crate) struct ProbedDraft {
 
 impl ProbedDraft {
     /// The operations that were noted; how many.
-    fn ops<'a>(&'a self, ops: &mut [Op<'a>; PROBES]) -> usize {
+    fn ops<'a>(&'a self, ops: &mut [Op<'a>]) -> usize {
         let mut start = 0;
         for (op, write) in ops.iter_mut().zip(&self.writes) {
             let (key, value) = (&self.bytes[start..write.key], &self.bytes[write.key..write.value]);
@@ -101,7 +107,7 @@ impl ProbedDraft {
     }
 
     fn note(&mut self, kind: Kind, probe: usize, key: &[u8], value: &[u8]) {
-        let is_good = probe < self.met.len() && self.writes.len() < PROBES;
+        let is_good = probe < self.met.len() && self.writes.len() < self.writes_most;
         if !is_good || value.len() > INLINE_MAX || check_key(key).is_err() {
             self.failed = true;
             return;
@@ -225,14 +231,29 @@ impl Access {
         change: &mut ProbedChange<'_>,
         draft: &mut ProbedDraft,
     ) -> Result<bool> {
+        // NB: to prepare what many probes need takes longer than the rest of a small change.
+        if probes.len() <= FEW_PROBES {
+            return self.change::<FEW_PROBED_LEAVES>(probes, change, draft);
+        }
         if probes.len() > PROBES {
             return Ok(false);
         }
+        self.change::<PROBED_LEAVES>(probes, change, draft)
+    }
+
+    /// Changes up to `N` keys, of as many leaves.
+    fn change<const N: usize>(
+        &self,
+        probes: &[Probe<'_>],
+        change: &mut ProbedChange<'_>,
+        draft: &mut ProbedDraft,
+    ) -> Result<bool> {
+        draft.writes_most = N;
         self.make_room(RECORD_INLINE_MAX)?;
         let _operation = self.operation();
         let mut patience = Patience::new();
         for _ in 0..PROBED_TRIES {
-            let mut held = Latched::new(&self.seat);
+            let mut held = Latched::<N>::new(&self.seat);
             let failed = match self.try_probed(probes, change, draft, &mut held) {
                 Ok(Outcome::Published(sparse)) => {
                     self.seat.count(Counter::Commits);
@@ -267,6 +288,7 @@ impl Access {
         if probes.len() > PROBES {
             return Ok(false);
         }
+        draft.writes_most = 0;
         self.read(|| {
             self.meet_probes(probes, draft).map_err(|(stop, _)| stop)?;
             let answer = look(&mut View { image, draft, probes });
@@ -307,12 +329,12 @@ impl Access {
     }
 
     /// One attempt; unless it has published, latches are still held and nothing has happened.
-    fn try_probed(
+    fn try_probed<const N: usize>(
         &self,
         probes: &[Probe<'_>],
         change: &mut ProbedChange<'_>,
         draft: &mut ProbedDraft,
-        held: &mut Latched<'_, PROBED_LEAVES>,
+        held: &mut Latched<'_, N>,
     ) -> std::result::Result<Outcome, Failed> {
         self.meet_probes(probes, draft)?;
         if !draft.leaves.iter().all(|leaf| held.try_latch(*leaf)) {
@@ -336,7 +358,7 @@ impl Access {
             (last, start) = (key, write.value);
         }
         let nothing = Op { kind: Kind::Remove, volatile: false, big: false, key: &[], value: &[] };
-        let mut ops = [nothing; PROBES];
+        let mut ops = [nothing; N];
         let count = draft.ops(&mut ops);
         let ops = &ops[..count];
         if record_bytes(ops) >= RECORD_INLINE_MAX {
@@ -356,11 +378,12 @@ impl Access {
     fn meet_probes(&self, probes: &[Probe<'_>], draft: &mut ProbedDraft) -> std::result::Result<(), Failed> {
         let (image, fingers) = (&self.seat.image, &self.fingers);
         draft.clear();
-        let mut aims = [Aim::default(); PROBES];
-        for (aim, probe) in aims.iter_mut().zip(probes) {
-            *aim = tree::aim_probe(image, fingers, probe);
-        }
-        for (at, (probe, aim)) in probes.iter().zip(aims).enumerate() {
+        let mut aims = std::mem::take(&mut draft.aims);
+        aims.clear();
+        aims.extend(probes.iter().map(|probe| tree::aim_probe(image, fingers, probe)));
+        draft.aims = aims;
+        for (at, probe) in probes.iter().enumerate() {
+            let aim = draft.aims[at];
             let (leaf, place) = tree::meet_probe(image, fingers, probe, aim).map_err(|stop| (stop, at))?;
             let first = match probe.target {
                 ProbeTarget::At => place.equal.then_some(place.index),

@@ -54,7 +54,7 @@ pub trait Conditional {
         change: impl FnMut(Option<ValueRef<'_>>) -> Option<i64>,
     ) -> Result<Option<i64>>;
 
-    /// Looks at up to eight nodes and writes nodes close to them, as `change` says, all at one moment: while it looks nobody else
+    /// Looks at up to 17 nodes and writes up to 16 close to them, as `change` says, all at one moment: while it looks nobody else
     /// can change them. False: nothing was written, since `change` said so, or since that cannot be done in one operation
     /// (inside a transaction, of local nodes, with long values, where what is written lies far from what is looked at, at a
     /// server): then ask in a transaction.
@@ -93,7 +93,7 @@ pub trait Conditional {
         change: impl FnMut(&mut Probed<'_>) -> bool,
     ) -> Result<bool>;
 
-    /// Looks at up to eight nodes, and keeps nobody out: `look` may see halves of two states. True: it was one, of which `look` has
+    /// Looks at up to 17 nodes, and keeps nobody out: `look` may see halves of two states. True: it was one, of which `look` has
     /// answered true. False: as with [`Conditional::change_probed`]. `look` may run several times.
     ///
     /// # Errors

@@ -9,8 +9,8 @@ use crate::{IntoValue, NodeRef, Result, Session};
 
 pub use perilune_store::ProbeResult;
 
-/// So many nodes are looked at, and written, at most.
-const PROBES: usize = 8;
+/// So many nodes are looked at, and at most sixteen written.
+const PROBES: usize = 17;
 
 /// A node at which [`crate::Conditional::change_probed`] looks.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@
 use perilune::{Conditional, IntoValue, Probe, ProbeResult, Probed, ValueRef};
 use perilune_resp::{Arguments, Replies};
 
+use super::elements_together::{hset_together, sadd_together};
 use crate::failure::Result;
 use crate::keyspace::element::{Element, ELEMENT, HEAD};
 use crate::keyspace::{text, Keys, Kind};
@@ -144,10 +145,10 @@ pub(crate) fn zscore(
     })
 }
 
-/// HSET of one field.
+/// HSET of one field or some.
 pub(crate) fn hset(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
     if arguments.len() != 4 {
-        return Ok(false);
+        return Ok(hset_together(keys, &[arguments], replies)? == 1);
     }
     on_element(keys, arguments, Kind::Hash, replies, |probed, field| {
         put(probed, field, &arguments[3]).map(i64::from)
@@ -207,7 +208,7 @@ pub(crate) fn srem(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut 
 /// SADD of one member.
 pub(crate) fn sadd(keys: &mut Keys<'_>, arguments: Arguments<'_>, replies: &mut Replies<'_>) -> Result<bool> {
     if arguments.len() != 3 {
-        return Ok(false);
+        return Ok(sadd_together(keys, &[arguments], replies)? == 1);
     }
     on_element(keys, arguments, Kind::Set, replies, |probed, member| {
         if probed.found(ELEMENT) == ProbeResult::Record {

@@ -13,22 +13,22 @@ use crate::keyspace::element::{Element, ELEMENT, HEAD};
 use crate::keyspace::{Keys, Kind};
 
 /// Elements that one operation adds to a list: as many as the database changes so.
-const PUSHED: usize = 8;
-/// Elements that one operation puts into a hash or set: one less, since their count is changed as well.
-const PUT: usize = PUSHED - 1;
+const PUSHED: usize = 16;
+/// Elements that one operation puts into a hash or set.
+const PUT: usize = 16;
 
-/// HSET of one field each, to one hash: the first requests that are that.
+/// HSET to one hash: the first requests that are that, of up to [`PUT`] fields in all.
 pub(crate) fn hset_together(
     keys: &mut Keys<'_>,
     requests: &[Arguments<'_>],
     replies: &mut Replies<'_>,
 ) -> Result<usize> {
-    put_together(keys, requests, Kind::Hash, replies, |probed, at, node, arguments| {
-        probed.set(at, node, &arguments[3]);
+    put_together(keys, requests, Kind::Hash, replies, |probed, at, node, value| {
+        probed.set(at, node, value);
     })
 }
 
-/// SADD of one member each, to one set: the first requests that are that.
+/// SADD to one set: the first requests that are that, of up to [`PUT`] members in all.
 pub(crate) fn sadd_together(
     keys: &mut Keys<'_>,
     requests: &[Arguments<'_>],
@@ -41,57 +41,82 @@ pub(crate) fn sadd_together(
     })
 }
 
-/// Puts the elements of the first requests into one hash or set, the last of those with one name by `set`; replies whether each
-/// was new.
+/// An element that a request puts into a hash or set.
+struct Put<'a> {
+    element: Element,
+    request: usize,
+    /// Of a field.
+    value: &'a [u8],
+}
+
+/// The elements that the first requests put into the hash or set of the first, as many as one operation can put there; and
+/// how many requests these are.
+fn puts<'a>(keys: &Keys<'_>, requests: &[Arguments<'a>], kind: Kind) -> Result<(Vec<Put<'a>>, usize)> {
+    let (mut puts, mut ran) = (Vec::with_capacity(PUT), 0);
+    let step = if kind == Kind::Hash { 2 } else { 1 };
+    for arguments in requests.iter().take_while(|arguments| arguments[1] == requests[0][1]) {
+        let (before, words) = (puts.len(), arguments.len() - 2);
+        if words % step > 0 || before + words / step > PUT {
+            break;
+        }
+        for at in (2..arguments.len()).step_by(step) {
+            let Some(element) = Element::of(keys, &arguments[1], kind, &arguments[at])? else {
+                puts.truncate(before);
+                return Ok((puts, ran));
+            };
+            let value = arguments.get(at + step - 1).unwrap_or_default();
+            puts.push(Put { element, request: ran, value });
+        }
+        ran += 1;
+    }
+    Ok((puts, ran))
+}
+
+/// Puts the elements of the first requests into one hash or set, the last of those with one name by `set`; replies how many
+/// were new in each.
 fn put_together(
     keys: &mut Keys<'_>,
     requests: &[Arguments<'_>],
     kind: Kind,
     replies: &mut Replies<'_>,
-    set: impl Fn(&mut Probed<'_>, usize, NodeRef<'_>, Arguments<'_>),
+    set: impl Fn(&mut Probed<'_>, usize, NodeRef<'_>, &[u8]),
 ) -> Result<usize> {
-    let (Some(first), words) = (requests.first(), if kind == Kind::Hash { 4 } else { 3 }) else {
-        return Ok(0);
-    };
-    let mut elements = Vec::with_capacity(PUT);
-    let is_like = |arguments: &&Arguments<'_>| arguments.len() == words && arguments[1] == first[1];
-    for (at, arguments) in requests.iter().take(PUT).take_while(is_like).enumerate() {
-        let Some(element) = Element::of(keys, &first[1], kind, &arguments[2])? else { break };
-        elements.push((element, at));
-    }
-    let ran = elements.len();
+    let (mut elements, ran) = puts(keys, requests, kind)?;
     // What is written ascends; of those with one name the last is written, and the first may be new.
-    elements.sort_by(|one, other| one.0.node().encoded().cmp(other.0.node().encoded()));
-    let groups = || elements.chunk_by(|one, other| one.0.node().encoded() == other.0.node().encoded());
-    let Some((head, _)) = elements.first() else { return Ok(0) };
-    let mut probes = vec![Probe::first(head.key())];
-    probes.extend(groups().map(|group| Probe::at(group[0].0.node())));
-    let mut is_new = [false; PUT];
+    elements.sort_by(|one, other| one.element.node().encoded().cmp(other.element.node().encoded()));
+    let is_same =
+        |one: &Put<'_>, other: &Put<'_>| one.element.node().encoded() == other.element.node().encoded();
+    let groups = || elements.chunk_by(is_same);
+    let Some(Put { element: head, .. }) = elements.first() else { return Ok(0) };
+    let mut probes = Vec::with_capacity(1 + elements.len());
+    probes.push(Probe::first(head.key()));
+    probes.extend(groups().map(|group| Probe::at(group[0].element.node())));
+    let mut new = [0; PUT];
     let done = keys.session.change_probed(&probes, |probed| {
         let mut put = || {
             let count = head.count(probed)?;
-            is_new = [false; PUT];
-            let mut added = 0;
+            new = [0; PUT];
             for (probe, group) in (ELEMENT..).zip(groups()) {
                 match probed.found(probe) {
                     ProbeResult::Record => {}
-                    ProbeResult::Nothing => (is_new[group[0].1], added) = (true, added + 1),
+                    ProbeResult::Nothing => new[group[0].request] += 1,
                     ProbeResult::Unknown => return None,
                 }
             }
+            let added: i64 = new.iter().sum();
             if added > 0 {
                 probed.set(HEAD, head.part(), count.checked_add(added)?);
             }
             for (probe, group) in (ELEMENT..).zip(groups()) {
-                let (element, last) = &group[group.len() - 1];
-                set(probed, probe, element.node(), requests[*last]);
+                let Put { element, value, .. } = &group[group.len() - 1];
+                set(probed, probe, element.node(), value);
             }
             Some(())
         };
         put().is_some()
     });
     match failure::told(done, ran, replies)? {
-        Some(true) => is_new[..ran].iter().for_each(|is_new| replies.integer(i64::from(*is_new))),
+        Some(true) => new[..ran].iter().for_each(|new| replies.integer(*new)),
         Some(false) => return Ok(0),
         None => {}
     }

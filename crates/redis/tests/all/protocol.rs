@@ -58,11 +58,18 @@ fn line_of(kind: u64, key: u64, number: u64, below: &mut impl FnMut(u64) -> u64)
         12 | 13 => format!("INCR {}", ["n0", "n1", "n2", "k0"][below(4) as usize]),
         14 => format!("incrby n{key} {}", ["5", "-7", "9223372036854775807", "x"][below(4) as usize]),
         15 => format!("GET {}", ["n0", "k1", "none", "h0", "big"][below(5) as usize]),
-        16 | 17 => format!("HSET h{key} f{} {number}", below(9)),
+        16 => format!("HSET h{key} f{} {number}", below(9)),
+        // Some fields in some requests, now and then more than one operation puts.
+        17 => {
+            let count = if below(9) == 0 { 17 } else { 1 + below(6) };
+            let fields = (0..count).map(|_| format!(" f{} {number}", below(9)));
+            format!("HSET h{key}{}", fields.collect::<String>())
+        }
         18 => ["HGET h0 f1", "HEXISTS h1 f2", "HGET k0 f", "HSET h0 a 1 b 2", "HDEL h1 f1", "SET big ok"]
             [below(6) as usize]
             .to_owned(),
-        19 | 20 => format!("SADD s{key} m{}", below(12)),
+        19 => format!("SADD s{key} m{}", below(12)),
+        20 => format!("SADD s{key} m{} m{} m{}", below(12), below(12), below(12)),
         21 => ["SISMEMBER s0 m1", "SREM s1 m1", "SADD h1 m", "DEL s0 h0 z0 n0"][below(4) as usize].to_owned(),
         22 => {
             format!("ZADD z{key} {} m{}", ["1", "2.5", "-inf", "x"][below(4) as usize], below(9))

@@ -221,6 +221,15 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "probed-many",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
+            // As many as one operation takes: more than most take, in all leaves.
+            let writes = (0..17).map(|index| write(MAIN, 5 + 17 * index, 20)).collect();
+            Ok(probed(writes, setup, any))
+        },
+    },
+    Case {
         name: "probed-splits",
         build: |setup| {
             leaves(setup, MAIN, 3)?;
