@@ -284,6 +284,142 @@ export interface KeyValue {
   check(): string[];
 }
 
+/** A text, a number or a truth value, as members, ids and values of `perilune/models` are. */
+export type Scalar = string | number | bigint | boolean;
+
+/** An object of them; null is no field, and deletes one where fields are changed. */
+export type Fields = Record<string, Scalar | null>;
+
+/** `set` of `perilune/models`: texts and numbers, in order. */
+export interface SetModel {
+  /** False if it is there. */
+  add(member: Scalar): boolean;
+  /** False if it is not there. */
+  remove(member: Scalar): boolean;
+  /** Whether it is a member. */
+  has(member: Scalar): boolean;
+  /** All, in order. */
+  members(): Key[];
+  /** How many. */
+  count(): number;
+}
+
+/** `hash` of `perilune/models`: values by field. */
+export interface Hash {
+  /** Sets a field; true if it is new. */
+  put(field: Scalar, value: Scalar): boolean;
+  /** The value; undefined if it is not there. */
+  get(field: Scalar): Value | undefined;
+  /** Adds `by` (1) to the number there; the sum. */
+  increment(field: Scalar, by?: number | bigint): Value;
+  /** False if it is not there. */
+  delete(field: Scalar): boolean;
+  /** All fields. */
+  all(): Fields;
+  /** How many. */
+  count(): number;
+}
+
+/** `records` of `perilune/models`: objects by id, with indexes of one or more of their properties. */
+export interface Records {
+  /** Adds a record; its id, the next number. */
+  insert(record: Fields): number;
+  /** Puts a record in the place of the one with that id; true if there was none. */
+  put(id: Scalar, record: Fields): boolean;
+  /** Changes properties; false if it is not there. */
+  edit(id: Scalar, changes: Fields): boolean;
+  /** False if it is not there. */
+  delete(id: Scalar): boolean;
+  /** The record; undefined if it is not there. */
+  get(id: Scalar): Fields | undefined;
+  /** Ids under the values of an index's first properties, the next one between `from` and `to`; with data pairs of id and record. */
+  find(index: string, values?: Scalar[], from?: Scalar, to?: Scalar, withData?: boolean): any[];
+  /** All ids, in order. */
+  ids(): Key[];
+  /** How many. */
+  count(): number;
+  /** Indexes properties in that order; the name of the index. */
+  add_index(properties: string[]): string;
+  /** False if there is none. */
+  delete_index(index: string): boolean;
+  /** The names of the indexes. */
+  indices(): string[];
+  /** Entries that are missing or too many. */
+  check(): string[];
+}
+
+/** `columns` of `perilune/models`: cells that lie by column, found by row and by value. */
+export interface Columns {
+  /** Sets cells of a row; null deletes one. */
+  put(row: Scalar, cells: Fields): void;
+  /** The cells of a row; undefined if it has none. */
+  row(row: Scalar): Fields | undefined;
+  /** Pairs of row and value. */
+  column(column: string): [Key, Scalar][];
+  /** Rows with that value. */
+  find(column: string, value: Scalar): Key[];
+  /** Rows whose value lies there, in the order of values. */
+  range(column: string, from?: Scalar, to?: Scalar): Key[];
+  /** False if it has no cell. */
+  delete(row: Scalar): boolean;
+  /** All, in order. */
+  rows(): Key[];
+  /** The names of all columns. */
+  columns(): Key[];
+  /** Entries that are missing or too many. */
+  check(): string[];
+}
+
+/** `relations` of `perilune/models`: tables beside the node, whose rows belong to rows of the table above. */
+export interface Relations {
+  /** Makes a table known, with the names of its keys and the table above it. */
+  table(table: string, keys: string[], parent?: string): void;
+  /** False if it is there; a row with the keys of the table above belongs to that row. */
+  insert(table: string, row: Fields): boolean;
+  /** Changes fields, and the row that it belongs to; false if it is not there. */
+  update(table: string, keys: Scalar[], changes: Fields): boolean;
+  /** The row with those keys; undefined if it is not there. */
+  get(table: string, keys: Scalar[]): Fields | undefined;
+  /** Rows with these first keys. */
+  rows(table: string, keys?: Scalar[]): Fields[];
+  /** Rows of the table `child` that belong to that row. */
+  children(table: string, keys: Scalar[], child: string): Fields[];
+  /** The row that it belongs to; undefined if there is none. */
+  parent(table: string, keys: Scalar[]): Fields | undefined;
+  /** False if it is not there; without `cascade` an error if rows belong to it. */
+  delete(table: string, keys: Scalar[], cascade?: boolean): boolean;
+  /** Links that lead from one side alone. */
+  check(): string[];
+}
+
+/** `network` of `perilune/models`: nodes and edges with properties. */
+export interface Network {
+  /** Adds a node; its id, without one the next number. */
+  add_node(properties: Fields, id?: Scalar): Key;
+  /** Adds an edge between two nodes that are there; its id. */
+  add_edge(type: string, from: Scalar, to: Scalar, properties?: Fields, id?: Scalar): Key;
+  /** Its properties; undefined if it is not there. */
+  get_node(id: Scalar): Fields | undefined;
+  /** The edge; undefined if it is not there. */
+  get_edge(id: Scalar): {type: string; from: Key; to: Key; properties: Fields} | undefined;
+  /** Changes properties; false if it is not there. */
+  edit_node(id: Scalar, changes: Fields): boolean;
+  /** Changes properties; false if it is not there. */
+  edit_edge(id: Scalar, changes: Fields): boolean;
+  /** Deletes it with its edges; false if it is not there. */
+  delete_node(id: Scalar): boolean;
+  /** False if it is not there. */
+  delete_edge(id: Scalar): boolean;
+  /** The edges of a type. */
+  edges(type: string): Key[];
+  /** The edges that leave it, come in, or both. */
+  edges_of(id: Scalar, direction?: 'out' | 'in' | 'both', type?: string): Key[];
+  /** The nodes at their other ends, each once. */
+  neighbours(id: Scalar, direction?: 'out' | 'in' | 'both', type?: string): Key[];
+  /** Edges that are not named on all sides. */
+  check(): string[];
+}
+
 /** An error of the database: `code` is a status of perilune.h without PERILUNE_. Wrong types are TypeErrors with INVALID. */
 export class PeriluneError extends Error {
   readonly code: string;

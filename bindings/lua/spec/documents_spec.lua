@@ -51,7 +51,7 @@ return function(spec)
     {'docs/guide/cookbook.md', 14, {}},
     {'docs/guide/program.md', 1, {}},
     {'docs/guide/xml.md', 8, {["'pubs%.db'"] = 'path'}},
-    {'docs/guide/documents.md', 3, {["'people%.db'"] = 'path'}},
+    {'docs/guide/documents.md', 6, {["'people%.db'"] = 'path'}},
     {'docs/guide/from-lua-yottadb.md', 2, {}},
   }
   for _, page in ipairs(pages) do

@@ -1,6 +1,7 @@
 -- Documents, lists and key/value stores: tables in, tables out, and the nodes between.
 
 local documents, lists, keyvalue = require 'perilune.documents', require 'perilune.lists', require 'perilune.keyvalue'
+local models = require 'perilune.models'
 local perilune = require 'perilune'
 
 return function(spec)
@@ -98,6 +99,43 @@ return function(spec)
     store:reindex()
     t.equal({store:getIndices(), store:get_by_index('town', 'oslo')}, {{}})
     t.equal({store:delete 'key_1', store:delete 'key_1'}, {true, false})
+  end)
+
+  spec('patterns', function(db, t)
+    local staff = models.records(db.node('^staff'))
+    t.equal(staff:add_index {'role', 'office'}, 'by_role_and_office')
+    t.equal({staff:insert {role = 'p', office = 'L'}, staff:insert {role = 'p', office = 'M'}}, {1, 2})
+    t.equal(staff:find('by_role_and_office', {'p'}), {1, 2})
+    t.equal(staff:find('by_role_and_office', {'p'}, 'M', nil, true), {{2, {role = 'p', office = 'M'}}})
+    t.equal({staff:edit(1, {role = perilune.null}), staff:get(1), staff:check()}, {true, {office = 'L'}, {}})
+    t.equal(staff:get(9), nil)
+    t.equal({staff:insert {}, staff:count(), staff:delete(3), staff:ids()}, {3, 3, true, {1, 2}})
+    local names = models.set(db.node('^names'))
+    t.equal({names:add 'b', names:add(5), names:add 'b', names:has 'b', names:members()}, {true, true, false, true, {5, 'b'}})
+    local hash = models.hash(db.node('^hash'))
+    t.equal({hash:put('a', 1.5), hash:get 'a', hash:increment('a', 2), hash:all()}, {true, 1.5, 3.5, {a = 3.5}})
+    local columns = models.columns(db.node('^table'))
+    columns:put(2, {state = 'NY', name = 'George'})
+    t.equal({columns:find('state', 'NY'), columns:row(2)}, {{2}, {name = 'George', state = 'NY'}})
+    local shop = models.relations(db.node('^DATABASE'))
+    shop:table('CUSTOMER', {'customer'})
+    shop:table('ORDERS', {'order'}, 'CUSTOMER')
+    t.fails('insert it first', function() shop:insert('ORDERS', {order = 1, customer = 9}) end)
+    t.equal({shop:insert('CUSTOMER', {customer = 9}), shop:insert('ORDERS', {order = 1, customer = 9})}, {true, true})
+    t.equal({shop:children('CUSTOMER', {9}, 'ORDERS'), #shop:rows('ORDERS', {})}, {{{customer = 9, order = 1}}, 1})
+    local network = models.network(db.node('^net'))
+    local rob, john = network:add_node {name = 'Rob'}, network:add_node {name = 'John'}
+    t.equal({network:add_edge('knows', rob, john, {since = 2010}), network:neighbours(rob)}, {1, {2}})
+    t.equal(network:get_edge(1), {type = 'knows', from = 1, to = 2, properties = {since = 2010}})
+    db:transaction(function(tx)
+      network:delete_node(rob)
+      staff:delete(1)
+      tx:rollback()
+    end)
+    t.equal({network:check(), network:edges 'knows', staff:count()}, {{}, {1}, 2})
+    t.fails('argument 1', function() staff:insert(nil) end)
+    t.fails('must be a text', function() staff:insert {a = {1}} end)
+    t.fails('at most', function() staff:get(1, 2) end)
   end)
 
   spec('a call is a part of the transaction that is open, and a snapshot keeps what was there', function(db, t)

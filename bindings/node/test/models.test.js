@@ -12,6 +12,7 @@ const perilune = require('..');
 const {document} = require('../documents');
 const {list} = require('../lists');
 const {keyvalue} = require('../keyvalue');
+const models = require('../models');
 
 function opened() {
   return perilune.open(newPath(), {durability: 'none'});
@@ -80,6 +81,74 @@ test('key/value stores', () => {
   db.close();
 });
 
+test('integers of 64 bits are exact', () => {
+  const db = opened();
+  const doc = document(db.node('^d'));
+  const max = 2n ** 63n - 1n;
+  const values = [
+    max, -max - 1n, 2n ** 53n, -(2n ** 53n), Number.MAX_SAFE_INTEGER, 1234567890123456, 1e300, 0.12345678901234567,
+    '#', '##', '#5', '9223372036854775807', `"\\\\"${max},`, '\\', {'#a': '#b', '##': [max, '#1'], 9007199254740993: 1}, [max, [max]],
+  ];
+  for (const value of values) {
+    doc.put(value, {replace: true});
+    assert.deepStrictEqual(doc.fetch(), value);
+    doc.put({a: value, n: max}, {replace: true});
+    assert.deepStrictEqual(doc.fetch(), {a: value, n: max});
+  }
+  doc.put([5n, -0n], {replace: true});
+  assert.deepStrictEqual([doc.fetch(), doc.leaves()], [[5, 0], [[[0], 5], [[1], 0]]]);
+  doc.put({n: max}, {replace: true});
+  assert.strictEqual(db.node('^d', 'n').get(), max);
+  assert.strictEqual(doc.update((one) => ({n: one.n - 1n})).n, max - 1n);
+  assert.strictEqual(db.node('^d', 'n').get(), max - 1n);
+  db.close();
+});
+
+test('patterns', () => {
+  const db = opened();
+  const staff = models.records(db.node('^staff'));
+  assert.strictEqual(staff.add_index(['role', 'office']), 'by_role_and_office');
+  assert.deepStrictEqual([staff.insert({role: 'p', office: 'L'}), staff.insert({role: 'p', office: 'M', n: 2n ** 60n})], [1, 2]);
+  assert.deepStrictEqual(staff.find('by_role_and_office', ['p']), [1, 2]);
+  assert.deepStrictEqual(staff.find('by_role_and_office', ['p'], 'M', undefined, true), [[2, {role: 'p', office: 'M', n: 2n ** 60n}]]);
+  assert.deepStrictEqual([staff.edit(1, {role: null}), staff.get(1), staff.get(9), staff.check()], [true, {office: 'L'}, undefined, []]);
+  const names = models.set(db.node('^names'));
+  assert.deepStrictEqual([names.add('b'), names.add(5), names.add('b'), names.members()], [true, true, false, [5, 'b']]);
+  const hash = models.hash(db.node('^hash'));
+  assert.deepStrictEqual([hash.put('a', 1.5), hash.get('a'), hash.get('b'), hash.increment('a', 2), hash.all()], [true, 1.5, undefined, 3.5, {a: 3.5}]);
+  const table = models.columns(db.node('^table'));
+  table.put(2, {state: 'NY', name: 'George'});
+  assert.deepStrictEqual([table.find('state', 'NY'), table.row(2), table.row(3)], [[2], {name: 'George', state: 'NY'}, undefined]);
+  const shop = models.relations(db.node('^DATABASE'));
+  shop.table('CUSTOMER', ['customer']);
+  shop.table('ORDERS', ['order'], 'CUSTOMER');
+  assert.throws(() => shop.insert('ORDERS', {order: 1, customer: 9}), {code: 'INVALID', message: /insert it first/});
+  assert.deepStrictEqual([shop.insert('CUSTOMER', {customer: 9}), shop.insert('ORDERS', {order: 1, customer: 9})], [true, true]);
+  assert.deepStrictEqual(shop.children('CUSTOMER', [9], 'ORDERS'), [{customer: 9, order: 1}]);
+  const network = models.network(db.node('^net'));
+  const [rob, john] = [network.add_node({name: 'Rob'}), network.add_node({name: 'John'})];
+  assert.deepStrictEqual([network.add_edge('knows', rob, john), network.neighbours(rob), network.get_edge(1)],
+    [1, [2], {type: 'knows', from: 1, to: 2, properties: {}}]);
+  assert.throws(() => db.transaction(() => {
+    network.delete_node(rob);
+    staff.delete(1);
+    throw new RangeError('no');
+  }), RangeError);
+  assert.deepStrictEqual([network.check(), network.edges('knows'), staff.count()], [[], [1], 2]);
+  for (const bad of [() => staff.insert({a: [1]}), () => staff.insert(undefined), () => names.add(NaN), () => names.add({}), () => names.add(''),
+    () => hash.put('a', null), () => staff.get(1, 2), () => models.set('^x')]) assert.match(thrown(bad), /INVALID/);
+  db.close();
+});
+
+test('what is declared of models is there', () => {
+  const {membersOf} = require('../docs/reference');
+  const titles = {Set: 'SetModel', Hash: 'Hash', Records: 'Records', Columns: 'Columns', Relations: 'Relations', Network: 'Network'};
+  for (const [title, declared] of Object.entries(titles)) {
+    const own = Object.getOwnPropertyNames(models[title].prototype).filter((name) => name !== 'constructor');
+    assert.deepStrictEqual(own.sort(), membersOf(declared).sort());
+  }
+});
+
 test('calls are parts of the transaction that is open', () => {
   const db = opened();
   assert.throws(() => db.transaction(() => {
@@ -98,7 +167,7 @@ test('what JSON cannot say, and wrong arguments, are errors that change nothing'
   circle.circle = circle;
   let deep = [];
   for (let i = 0; i < 10_000; i++) deep = [deep];
-  const bad = [undefined, NaN, Infinity, () => 1, Symbol('s'), 1n, [undefined], {a: {b: NaN}}, circle];
+  const bad = [undefined, NaN, Infinity, () => 1, Symbol('s'), 2n ** 63n, -(2n ** 63n) - 1n, [undefined], {a: {b: NaN}}, circle];
   for (const value of bad) assert.strictEqual(thrown(() => doc.put(value)), 'TypeError INVALID');
   for (const value of [deep, '\ud800', {['n'.repeat(2000)]: 1}]) assert.notStrictEqual(thrown(() => doc.put(value)), 'nothing');
   assert.strictEqual(thrown(() => doc.put({}, {frist: 1})), 'TypeError INVALID');

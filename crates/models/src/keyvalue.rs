@@ -5,9 +5,10 @@
 //!   deleted has its entries made or taken away by `reindex`, as in JSdb.
 //! - Only properties of the first level are indexed, by their text; an empty one, and what has children, is in no index.
 
-use perilune::{Cursor, Node, Session, SubscriptBuf, Value};
+use perilune::{Node, Session, Value};
 
 use crate::error::{change, look};
+use crate::fields::children;
 use crate::leaf::{name, stored, text};
 use crate::{Document, Error, Json, Result, Shape};
 
@@ -296,15 +297,6 @@ fn leading_integer(text: &str) -> String {
         (_, "") => "0".to_owned(),
         (_, bare) => format!("{sign}{bare}"),
     }
-}
-
-fn children(session: &mut Session, node: &Node) -> Result<Vec<SubscriptBuf>> {
-    let mut cursor = Cursor::children(node).without_empty().without_values();
-    let mut found = Vec::new();
-    while cursor.next(session)? {
-        found.push(cursor.subscript()?.into_owned());
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

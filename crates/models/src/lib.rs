@@ -30,6 +30,8 @@
 //! - [`Document`]: a JSON value, whole or changed in parts.
 //! - [`List`]: documents in an order, pushed and popped at both ends.
 //! - [`KeyValue`]: documents by key, found by properties that are indexed.
+//! - The patterns on globals of the literature: [`Set`], [`Hash`], [`Records`] with indexes, [`Columns`], [`Relations`] between
+//!   tables, [`Network`] of nodes and edges.
 //! - [`call()`]: all of them by name, for bindings.
 //!
 //! The nodes: `docs/format/models.md`. What this crate does not do: events, and SQL of M.
@@ -37,17 +39,29 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod columns;
 mod document;
 mod error;
+mod fields;
 mod keyvalue;
 mod leaf;
 mod list;
+mod network;
+mod records;
+mod relations;
+mod set;
 
 pub use serde_json::{json, Value as Json};
 
 pub use crate::call::call;
+pub use crate::columns::Columns;
 pub use crate::document::{Children, Document};
 pub use crate::error::{Error, Result};
+pub use crate::fields::Fields;
 pub use crate::keyvalue::KeyValue;
 pub use crate::leaf::Shape;
 pub use crate::list::List;
+pub use crate::network::{Direction, Edge, Network};
+pub use crate::records::{Records, Wanted};
+pub use crate::relations::Relations;
+pub use crate::set::{Hash, Set};

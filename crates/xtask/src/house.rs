@@ -331,7 +331,9 @@ pub(crate) const ORDERS: &[Order] = &[
         "kind" "error" "characters" "layout" "record" "whole" "references" "parse" "store" "serialize" "create" "attributes"
         "change" "copy" "data" "user_data" "namespaces" "check" "xpath" "order" "call"
     ),
-    order!("crates/models/src/": "error" "leaf" "document" "list" "keyvalue" "call"),
+    order!("crates/models/src/":
+        "error" "leaf" "fields" "document" "list" "keyvalue" "set" "records" "columns" "relations" "network" "call"
+    ),
     order!("crates/net/src/":
         "limits" "clock" "elsewhere" "files" "settings" "passwords" "journal" "processor" "awake" "away" "seat" "timers"
         "weights" "mailbox" "crew" "tls" "stream" "listener" "figures" "page" "protocol" "buffers" "connection" "event_loop"

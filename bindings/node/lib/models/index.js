@@ -8,6 +8,8 @@
 const {STATUS, errorOf} = require('../errors');
 const {Node, MODELS_CALL} = require('../perilune/node');
 
+const {exactly, marked} = require('./numbers');
+
 const OPTIONS = ['first', 'typed', 'replace'];
 
 function refused(what) {
@@ -25,6 +27,11 @@ function checkedPart(key, value) {
   const isProperty = key !== '' && !Array.isArray(this);
   if (value === undefined && isProperty) return value;
   const kind = typeof value;
+  if (kind === 'bigint') {
+    if (BigInt.asIntN(64, value) === value) return marked(value);
+    throw refused(`the value at ${JSON.stringify(key)} is ${value}n, more than an integer of 64 bits`);
+  }
+  if (kind === 'string') return marked(value);
   const isFine = kind === 'number' ? Number.isFinite(value) : ['string', 'boolean', 'object'].includes(kind);
   if (!isFine) throw refused(`the value at ${JSON.stringify(key)} is ${String(value)}, which JSON cannot say`);
   return value;
@@ -32,7 +39,7 @@ function checkedPart(key, value) {
 
 function encoded(value) {
   try {
-    return JSON.stringify(value, checkedPart);
+    return exactly.written(JSON.stringify(value, checkedPart));
   } catch (error) {
     if (error.code === 'INVALID') throw error;
     throw refused(`the value has no JSON: ${error.message}`);
@@ -72,7 +79,7 @@ class Model {
 
   read(name, ...given) {
     const text = this.call(name, ...given);
-    return text === undefined ? undefined : JSON.parse(text);
+    return text === undefined ? undefined : exactly.read(text);
   }
 }
 
@@ -200,4 +207,4 @@ class KeyValue extends Model {
   }
 }
 
-module.exports = {Document, List, KeyValue};
+module.exports = {Document, List, KeyValue, Model, encoded};

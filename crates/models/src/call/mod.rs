@@ -1,4 +1,4 @@
-//! Calls by name: how bindings use documents, lists and key/value stores. docs/reference/models.md lists the names.
+//! Calls by name: how bindings use documents, lists, key/value stores and the patterns. docs/reference/models.md lists the names.
 //!
 //! Documents are given and answered as texts of JSON, so that one answer, a value, does for every call, and each language uses
 //! the JSON that it has.
@@ -7,8 +7,13 @@
 //! - A call is one transaction, as the function that it calls.
 //! - An argument of a wrong type, or one too many, is an error before anything happens.
 
+mod given;
+mod patterns;
+
 use perilune::{Node, Session, SubscriptBuf, Value, ValueRef};
 
+use self::given::Given;
+use self::patterns::{of_columns, of_hashes, of_networks, of_records, of_relations, of_sets};
 use crate::{Children, Document, Error, Json, KeyValue, List, Result, Shape};
 
 /// What a group of calls says of a name: the answer, or that the name is not one of its own.
@@ -22,8 +27,19 @@ type Answer = Option<Value>;
 /// # Errors
 /// `Call` for a name that there is not and for arguments that it does not take; `Json`; what the call itself fails with.
 pub fn call(session: &mut Session, node: &Node, name: &str, arguments: &[ValueRef<'_>]) -> Result<Answer> {
-    for group in [of_documents, of_lists, of_keys] {
-        let mut given = Given { name, all: arguments, at: 0 };
+    let groups = [
+        of_documents,
+        of_lists,
+        of_keys,
+        of_sets,
+        of_hashes,
+        of_records,
+        of_columns,
+        of_relations,
+        of_networks,
+    ];
+    for group in groups {
+        let mut given = Given::new(name, arguments);
         if let Some(answer) = group(session, node, &mut given)? {
             return Ok(answer);
         }
@@ -214,103 +230,5 @@ fn subscript(subscript: &SubscriptBuf) -> Json {
     match subscript.as_i64() {
         Some(integer) => Json::from(integer),
         None => Json::from(String::from_utf8_lossy(&subscript.to_text())),
-    }
-}
-
-/// The arguments of a call, taken one after the other.
-struct Given<'a> {
-    name: &'a str,
-    all: &'a [ValueRef<'a>],
-    at: usize,
-}
-
-impl Given<'_> {
-    fn next(&mut self) -> ValueRef<'_> {
-        self.at += 1;
-        self.all.get(self.at - 1).copied().unwrap_or(ValueRef::Null)
-    }
-
-    fn wrong<T>(&self, wanted: &str) -> Result<T> {
-        Err(Error::Call(format!("{}: argument {} must be {wanted}", self.name, self.at)))
-    }
-
-    fn json(&mut self) -> Result<Json> {
-        match self.next() {
-            ValueRef::String(text) => {
-                serde_json::from_slice(text).map_err(|error| Error::Json(error.to_string()))
-            }
-            _ => self.wrong("a text of JSON"),
-        }
-    }
-
-    /// Any scalar.
-    fn any(&mut self) -> Result<Json> {
-        match self.next() {
-            ValueRef::Int(integer) => Ok(Json::from(integer)),
-            ValueRef::Double(number) if number.is_finite() => Ok(Json::from(number)),
-            ValueRef::Bool(truth) => Ok(Json::Bool(truth)),
-            ValueRef::String(text) => Ok(Json::from(String::from_utf8_lossy(text))),
-            ValueRef::Decimal(decimal) => Ok(Json::from(f64::from(decimal))),
-            _ => self.wrong("a text, a number or a truth value"),
-        }
-    }
-
-    /// A text; a number is taken as its own.
-    fn optional_text(&mut self) -> Result<Option<String>> {
-        match self.next() {
-            ValueRef::Null => Ok(None),
-            ValueRef::String(text) => match std::str::from_utf8(text) {
-                Ok(text) => Ok(Some(text.to_owned())),
-                Err(_) => self.wrong("UTF-8"),
-            },
-            ValueRef::Int(integer) => Ok(Some(integer.to_string())),
-            _ => self.wrong("a text"),
-        }
-    }
-
-    fn text(&mut self) -> Result<String> {
-        match self.optional_text()? {
-            Some(text) => Ok(text),
-            None => self.wrong("a text"),
-        }
-    }
-
-    fn optional_integer(&mut self, otherwise: i64) -> Result<i64> {
-        match self.next() {
-            ValueRef::Null => Ok(otherwise),
-            ValueRef::Int(integer) => Ok(integer),
-            _ => self.wrong("a whole number"),
-        }
-    }
-
-    fn integer(&mut self) -> Result<i64> {
-        match self.next() {
-            ValueRef::Int(integer) => Ok(integer),
-            _ => self.wrong("a whole number"),
-        }
-    }
-
-    fn flag(&mut self, otherwise: bool) -> Result<bool> {
-        match self.next() {
-            ValueRef::Null => Ok(otherwise),
-            ValueRef::Bool(truth) => Ok(truth),
-            _ => self.wrong("true or false"),
-        }
-    }
-
-    /// The last arguments of calls that read or write documents: `first` and `typed`.
-    fn shape_at_end(&mut self) -> Result<Shape> {
-        let otherwise = Shape::default();
-        let shape =
-            Shape { first: self.optional_integer(otherwise.first)?, typed: self.flag(otherwise.typed)? };
-        self.end()?;
-        Ok(shape)
-    }
-
-    fn end(&self) -> Result<()> {
-        match self.all.len() <= self.at {
-            true => Ok(()),
-            false => Err(Error::Call(format!("{} takes {} arguments at most", self.name, self.at))),
-        }
     }
 }
