@@ -1,12 +1,14 @@
--- One order as a row of SQL, in an index and as a document, in one transaction: lua order.lua [PATH]
+-- One order as a row of SQL, in an index and as a document, in one transaction: lua order.lua [PATH [MODE]]
 --
--- Rolled back, nothing of it is left; committed, all three tell of it.
+-- Rolled back, nothing of it is left; committed, all three tell of it. With a MODE, `rollback` or `commit`, it does only
+-- that and leaves what it wrote for others to read: bindings/node/packages/order does so.
 
 local perilune = require 'perilune'
 local documents, keyvalue = require 'perilune.documents', require 'perilune.keyvalue'
-local db = perilune.open((...))
+local path, mode = ...
+local db = perilune.open(path)
 
-db:sql 'CREATE TABLE orders(id INTEGER PRIMARY KEY, customer TEXT, total INTEGER)'
+db:sql 'CREATE TABLE IF NOT EXISTS orders(id INTEGER PRIMARY KEY, customer TEXT, total INTEGER)'
 local shop = keyvalue.at(db.node('^shop'))
 shop:addIndex('customer', 'toLowerCase')
 
@@ -29,12 +31,17 @@ local function tell()
 end
 
 local items = {{name = 'pen', price = 2}, {name = 'paper', price = 5}}
-print(insert(101, 'Ada', items, false))
-tell()
-print(insert(101, 'Ada', items, true))
-tell()
-print(db:sql('SELECT total FROM orders WHERE customer = ?', 'Ada')[1].total, db:get('^order', 101, 'items', 1, 'name'))
-
-db:sql 'DROP TABLE orders'
-for _, name in ipairs {'^shop', '^order'} do db.node(name):kill() end
+if mode ~= 'commit' then
+  print(insert(101, 'Ada', items, false))
+  tell()
+end
+if mode ~= 'rollback' then
+  print(insert(101, 'Ada', items, true))
+  tell()
+  print(db:sql('SELECT total FROM orders WHERE customer = ?', 'Ada')[1].total, db:get('^order', 101, 'items', 1, 'name'))
+end
+if not mode then
+  db:sql 'DROP TABLE orders'
+  for _, name in ipairs {'^shop', '^order'} do db.node(name):kill() end
+end
 db:close()

@@ -342,11 +342,12 @@ pub(crate) const STAGES: &[Stage] = &[
         place: Place::After("lua"),
         seconds_max: 900,
         variables: &[],
-        // Over the library of stage `lua`: the module's own tests; then what others have written for mg-dbx, unmodified
-        // from npm; what `make install-node` installs.
+        // Over the library of stage `lua`: the module's own tests; an order of Lua that Node, redis-cli and SQL read, too; then
+        // what others have written for mg-dbx, unmodified from npm; what `make install-node` installs.
         commands: &[
             &["cargo", "build", "--quiet", "--release", "-p", "perilune-capi"],
             &["make", "--silent", "-C", "bindings/node", "test"],
+            &["make", "--silent", "-C", "bindings/node", "test-order"],
             &["make", "--silent", "-C", "bindings/node", "test-packages"],
             &["make", "--silent", "-C", "bindings/node", "test-install"],
         ],
