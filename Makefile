@@ -65,6 +65,11 @@ node-long:
 dom-storm:
 	PERILUNE_DOM_KILLS=$(or $(KILLS),1000) cargo test --release -p perilune-dom --test killed -- --nocapture
 
+## models-storm: lists, stores, records, columns and networks changed by 4 processes that are killed, KILLS=1000 times
+.PHONY: models-storm
+models-storm:
+	PERILUNE_MODELS_KILLS=$(or $(KILLS),1000) cargo test --release -p perilune-models --test killed -- --nocapture
+
 ## node-qewd: a whole QEWD server (389 packages from npm) over the module for Node.js
 node-qewd:
 	$(CARGO) build --release -p perilune-capi

@@ -255,6 +255,15 @@ function document_methods:check()
   return call(self.place, 'check')
 end
 
+-- Makes a document of a text of JSON; the text that a document, or one of its elements, says.
+function document_methods:parseJSON(json)
+  return (node_of(self, 'parseJSON', {json}, 1))
+end
+
+function document_methods:outputAsJSON(element)
+  return (call(self.place, 'outputAsJSON', element and element.nodeNo))
+end
+
 function document_methods:removeDocument()
   call(self.place, 'removeDocument')
 end

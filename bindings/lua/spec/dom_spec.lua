@@ -139,4 +139,16 @@ return function(spec)
     end)
     t.equal({doc:output(), db.node('^count').__}, {'<a n="1" />', 1})
   end)
+
+  spec('JSON goes in and comes out', function(db, t)
+    local doc = dom.at(db.node('^json'))
+    local text = '{"b":1,"a":{"c":"x","d":[1.5,null,{}]}}'
+    doc:parseJSON(text)
+    t.equal({doc:outputAsJSON(), doc:outputAsJSON(doc:first '//d'), doc:check()}, {text, '[1.5,null,{}]', {}})
+    t.fails('InvalidStateError', function() doc:parseJSON '1' end)
+    local bad = dom.at(db.node('^bad'))
+    t.fails('ParseError', function() bad:parseJSON '{"a":' end)
+    t.fails('InvalidCharacterError', function() bad:parseJSON '{"not a name":1}' end)
+    t.equal(bad.documentNode, nil)
+  end)
 end

@@ -37,6 +37,7 @@ mod copy;
 mod create;
 mod data;
 mod error;
+mod json;
 mod kind;
 mod layout;
 mod namespaces;

@@ -1,12 +1,16 @@
-//! Four processes change lists, a store and documents, and are killed wherever they are: what is there then is whole, and no
-//! element is lost or there twice.
+//! Four processes change lists, a store, documents and patterns, and are killed wherever they are: what is there then is
+//! whole, and no element is lost or there twice.
+//!
+//! `PERILUNE_MODELS_KILLS=1000` makes it longer (`make models-storm`).
 
 use std::env;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use perilune::{node, Database, Session};
-use perilune_models::{json, Document, Json, KeyValue, List, Result, Shape};
+use perilune_models::{
+    json, Columns, Document, Edge, Fields, Json, KeyValue, List, Network, Records, Result, Shape,
+};
 
 /// Elements that travel between the two lists.
 const ELEMENTS: i64 = 20;
@@ -15,6 +19,9 @@ struct Place {
     lists: [List; 2],
     store: KeyValue,
     document: Document,
+    records: Records,
+    columns: Columns,
+    network: Network,
 }
 
 fn place() -> Result<Place> {
@@ -23,6 +30,9 @@ fn place() -> Result<Place> {
         lists: [List::at(node!("^list", "a")?, shape), List::at(node!("^list", "b")?, shape)],
         store: KeyValue::at(node!("^store")?, shape),
         document: Document::at(node!("^document")?, shape),
+        records: Records::at(node!("^records")?),
+        columns: Columns::at(node!("^columns")?),
+        network: Network::at(node!("^network")?),
     })
 }
 
@@ -54,7 +64,39 @@ fn step(place: &Place, session: &mut Session, chance: &mut u64) -> Result<()> {
         2 => drop(place.store.add(session, &key, &value)?),
         _ => place.store.reindex(session)?,
     }
+    patterns(place, session, random)?;
     place.document.replace(session, &Json::Array(vec![json!({"n": random}); 1 + random as usize % 5]))
+}
+
+/// The same record in two forms, and an edge or a node of the network, in one transaction.
+fn patterns(place: &Place, session: &mut Session, random: u64) -> Result<()> {
+    let (id, other) = (json!(random >> 4 & 7), json!(random >> 7 & 7));
+    let row: Fields =
+        [("x".to_owned(), json!(random >> 10 & 3)), ("y".to_owned(), json!("value"))].into_iter().collect();
+    Ok(session.transaction(|session| {
+        if random & 1 == 0 {
+            place.records.delete(session, &id)?;
+            place.columns.delete(session, &id)?;
+        } else {
+            place.records.put(session, &id, &row)?;
+            place.columns.put(session, &id, &row)?;
+        }
+        match (place.network.get_node(session, &id)?, place.network.get_node(session, &other)?) {
+            (None, _) => drop(place.network.add_node(session, &row, Some(&id))?),
+            (_, None) => {}
+            _ if random & 14 == 14 => drop(place.network.delete_node(session, &id)?),
+            _ => {
+                let edge = Edge {
+                    kind: "to".to_owned(),
+                    from: id.clone(),
+                    to: other.clone(),
+                    properties: row.clone(),
+                };
+                place.network.add_edge(session, &edge, None)?;
+            }
+        }
+        Ok(())
+    })?)
 }
 
 fn assert_whole(place: &Place, session: &mut Session) -> Result<()> {
@@ -66,6 +108,10 @@ fn assert_whole(place: &Place, session: &mut Session) -> Result<()> {
             elements.extend(list.range(session, 0, -1)?.into_iter().map(|json| json["element"].as_i64()));
         }
         assert_eq!(place.store.check(session)?, [""; 0]);
+        assert_eq!(place.records.check(session)?, [""; 0]);
+        assert_eq!(place.columns.check(session)?, [""; 0]);
+        assert_eq!(place.network.check(session)?, [""; 0]);
+        assert_eq!(place.records.ids(session)?, place.columns.rows(session)?);
         let document = place.document.fetch(session)?.unwrap_or_default();
         let copies = document.as_array().expect("an array");
         assert_eq!(copies.len() as u64, 1 + copies[0]["n"].as_u64().expect("a number") % 5, "{document}");
@@ -90,10 +136,12 @@ fn killed_processes_leave_nothing_half_done() -> Result<()> {
     for element in 0..ELEMENTS {
         place.lists[0].push_back(&mut session, &json!({"element": element}))?;
     }
+    place.records.add_index(&mut session, &["x", "y"])?;
     place.store.add_index(&mut session, "town", Some("toLowerCase"))?;
     step(&place, &mut session, &mut 1)?;
-    let rounds = env::var("PERILUNE_MODELS_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(5);
-    for round in 0..rounds {
+    let kills: u64 =
+        env::var("PERILUNE_MODELS_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20);
+    for round in 0..kills.div_ceil(4) {
         let mut workers =
             (0..4).map(|seed| worker(&database, 10 * round + seed)).collect::<Result<Vec<_>>>()?;
         for (worker, lines) in &mut workers {
@@ -105,6 +153,7 @@ fn killed_processes_leave_nothing_half_done() -> Result<()> {
         }
         assert_whole(&place, &mut session)?;
     }
+    println!("{} kills, nothing half done", kills.div_ceil(4) * 4);
     drop((session, database));
     std::fs::remove_dir_all(&directory).map_err(perilune::Error::other)?;
     Ok(())

@@ -130,7 +130,7 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/dom",
-        uses: &["perilune", "quick-xml"],
+        uses: &["perilune", "quick-xml", "serde", "serde_json"],
         tests_use: &["roxmltree"],
         unsafety: Unsafety::Forbidden,
         prints: false,
@@ -329,7 +329,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order!("crates/luahost/src/": "error" "interrupt" "registration" "sandbox" "nodes" "sql" "host"),
     order!("crates/dom/src/":
         "kind" "error" "characters" "layout" "record" "whole" "references" "parse" "store" "serialize" "create" "attributes"
-        "change" "copy" "data" "user_data" "namespaces" "check" "xpath" "order" "call"
+        "change" "json" "copy" "data" "user_data" "namespaces" "check" "xpath" "order" "call"
     ),
     order!("crates/models/src/":
         "error" "leaf" "fields" "document" "list" "keyvalue" "set" "records" "columns" "relations" "network" "call"

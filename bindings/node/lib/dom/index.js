@@ -13,7 +13,8 @@ const {STATUS, errorOf} = require('../errors');
 const {Node, DOCUMENT_CALL} = require('../perilune/node');
 const {shown} = require('../perilune/values');
 const {DomNode} = require('./node');
-const json = require('./json');
+const {encoded} = require('../models');
+const {exactly} = require('../models/numbers');
 
 const PARSE_OPTIONS = ['trim', 'replace', 'keepExternalDtd'];
 
@@ -219,16 +220,12 @@ class Dom {
 
   /* Makes a document of a value that JSON can say, in one transaction. */
   parseJSON(value) {
-    return this.place.db.transaction(() => {
-      const top = this.createDocument();
-      json.write(top.appendElement({tagName: 'json'}), value);
-      return top;
-    });
+    return this.callNode('parseJSON', encoded(value));
   }
 
   /* The value that parseJSON has made a document of. */
   outputAsJSON() {
-    return this.place.db.transaction(() => json.read(this.documentElement), {readOnly: true});
+    return exactly.read(this.call('outputAsJSON'));
   }
 
   /* What contradicts the layout, as texts; none if the document is whole. */

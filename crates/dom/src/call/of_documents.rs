@@ -43,6 +43,16 @@ pub(super) fn calls(dom: &Dom, session: &mut Session, given: &mut Given<'_>) -> 
             });
             done(faults.collect::<Vec<_>>())
         }
+        "parseJSON" => {
+            let json = given.text()?;
+            given.end()?;
+            done(dom.parse_json(session, json)?)
+        }
+        "outputAsJSON" => {
+            let element = given.optional_node()?;
+            given.end()?;
+            done(dom.to_json(session, element)?)
+        }
         "createDocument" | "removeDocument" => {
             given.end()?;
             match given.name {
