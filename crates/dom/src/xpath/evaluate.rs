@@ -1,5 +1,7 @@
 //! Evaluation: an expression, a node, a position; the indices of names in place of walks where a path begins so.
 
+use std::collections::HashSet;
+
 use super::expression::{Axis, Expression, Operator, Start, Step, Test};
 use super::tree::{Item, Tree};
 use super::value::{number_of, text_of, Inner};
@@ -90,6 +92,7 @@ impl Evaluator<'_, '_> {
                 let (left, right) = (self.truth(left), self.truth(right));
                 self.compare_atoms(operator, &Inner::Boolean(left), &Inner::Boolean(right))
             }
+            (Inner::Nodes(left), Inner::Nodes(right)) => self.compare_sets(operator, left, right),
             (Inner::Nodes(_), _) | (_, Inner::Nodes(_)) => {
                 let (left, right) = (self.atoms(left)?, self.atoms(right)?);
                 for one in &left {
@@ -105,10 +108,37 @@ impl Evaluator<'_, '_> {
         }
     }
 
+    /// Whether a pair of the two sets compares so. Each node is looked at once: pairs of two large sets have no bound.
+    fn compare_sets(&mut self, operator: Operator, left: &[Item], right: &[Item]) -> Result<bool> {
+        use Operator::{Equal, Greater, GreaterOrEqual, Less, NotEqual};
+        let (left, right) = (self.texts(left)?, self.texts(right)?);
+        let (Some(first), Some(_)) = (left.first(), right.first()) else { return Ok(false) };
+        if operator == NotEqual {
+            return Ok(left.iter().chain(&right).any(|text| text != first));
+        }
+        if operator == Equal {
+            let known: HashSet<&String> = left.iter().collect();
+            return Ok(right.iter().any(|text| known.contains(text)));
+        }
+        // NaN, which compares with nothing, is never the least or the greatest of numbers.
+        let least = |texts: &[String]| texts.iter().map(|text| number_of(text)).fold(f64::NAN, f64::min);
+        let greatest = |texts: &[String]| texts.iter().map(|text| number_of(text)).fold(f64::NAN, f64::max);
+        Ok(match operator {
+            Less => least(&left) < greatest(&right),
+            Greater => greatest(&left) > least(&right),
+            GreaterOrEqual => greatest(&left) >= least(&right),
+            _ => least(&left) <= greatest(&right),
+        })
+    }
+
+    fn texts(&mut self, nodes: &[Item]) -> Result<Vec<String>> {
+        nodes.iter().map(|&node| self.tree.string_of(node)).collect()
+    }
+
     /// The texts of nodes; another value as it is.
     fn atoms(&mut self, value: &Inner) -> Result<Vec<Inner>> {
         match value {
-            Inner::Nodes(nodes) => nodes.iter().map(|&n| Ok(Inner::Text(self.tree.string_of(n)?))).collect(),
+            Inner::Nodes(nodes) => Ok(self.texts(nodes)?.into_iter().map(Inner::Text).collect()),
             other => Ok(vec![other.clone()]),
         }
     }
