@@ -17,7 +17,8 @@ db.transaction(() => {
   doc.first('//pub[@name="Neary"]').appendElement({tagName: 'beer', attributes: {price: '5'}, text: 'stout'});
 });
 console.log(doc.output());
-console.log('cheap', doc.xpath('//beer[@price < 6]/..').map((pub) => pub.getAttribute('name')).join(', '), 'sum', doc.evaluate('sum(//@price)'));
+const cheap = doc.xpath('//beer[@price < 6]/..').map((pub) => pub.getAttribute('name'));
+console.log('cheap', cheap.join(', '), 'sum', doc.evaluate('sum(//@price)'));
 
 doc.removeDocument();
 db.close();

@@ -68,7 +68,7 @@ fn step(place: &Place, session: &mut Session, chance: &mut u64) -> Result<()> {
     place.document.replace(session, &Json::Array(vec![json!({"n": random}); 1 + random as usize % 5]))
 }
 
-/// The same record in two forms, and an edge or a node of the network, in one transaction.
+/// One record in two forms, and an edge or a node of the network, in one transaction.
 fn patterns(place: &Place, session: &mut Session, random: u64) -> Result<()> {
     let (id, other) = (json!(random >> 4 & 7), json!(random >> 7 & 7));
     let row: Fields =

@@ -177,7 +177,12 @@ impl Access {
                     // Too many leaves: the apply runs alone.
                     txn.lease = take_lease(&self.seat, 0, deadline)?;
                 }
-                (Stop::Copy, Some(op)) if ops[op].kind == Kind::RemovePrefix => self.copy_range(&ops[op])?,
+                (Stop::Copy, Some(op)) if ops[op].kind == Kind::RemovePrefix => {
+                    // NB: for all of them at once. Else each costs an attempt at all operations once more.
+                    ops.iter()
+                        .filter(|op| op.kind == Kind::RemovePrefix)
+                        .try_for_each(|op| self.copy_range(op))?;
+                }
                 (Stop::Split | Stop::Copy, Some(op)) => {
                     // What comes before it in the same leaf needs its room as well.
                     let same = |before: &usize| {

@@ -13,8 +13,11 @@
 //! - A row has a link to the row above exactly if that has one to it; `check` tells where that is not so.
 //! - No row is deleted while rows below it are there, unless they go with it.
 
+mod table;
+
 use perilune::{Node, Session};
 
+use self::table::{values, Table};
 use crate::error::{change, look};
 use crate::fields::{children, exists, fields, identity, merge, shown_subscript, Fields};
 use crate::leaf::{name, text};
@@ -24,14 +27,6 @@ use crate::{Error, Json, Result};
 #[derive(Clone, Debug)]
 pub struct Relations {
     node: Node,
-}
-
-/// What is known of a table.
-struct Table {
-    name: String,
-    node: Node,
-    keys: Vec<String>,
-    parent: Option<String>,
 }
 
 /// A link between a row and the one above, from either side.
@@ -396,46 +391,4 @@ impl Relations {
         }
         Ok(rows)
     }
-}
-
-impl Table {
-    fn label(&self) -> String {
-        format!("key:{}", self.keys.join(","))
-    }
-
-    fn row(&self, keys: &[Vec<u8>]) -> Result<Node> {
-        let mut node = self.node.clone();
-        for key in keys {
-            node.push(key)?;
-        }
-        Ok(node)
-    }
-
-    fn texts(&self, keys: &[Json]) -> Result<Vec<Vec<u8>>> {
-        if keys.len() > self.keys.len() {
-            return Err(Error::Call(format!(
-                "the table {:?} has the keys {}",
-                self.name,
-                self.keys.join(", ")
-            )));
-        }
-        self.keys.iter().zip(keys).map(|(name, key)| identity(name, key)).collect()
-    }
-
-    fn row_at(&self, keys: &[Json]) -> Result<Node> {
-        let texts = self.texts(keys)?;
-        if texts.len() < self.keys.len() {
-            return Err(Error::Call(format!(
-                "a row of {:?} has the keys {}",
-                self.name,
-                self.keys.join(", ")
-            )));
-        }
-        self.row(&texts)
-    }
-}
-
-/// The values of keys in a row.
-fn values(keys: &[String], row: &Fields) -> Result<Vec<Vec<u8>>> {
-    keys.iter().map(|key| identity(key, row.get(key).unwrap_or(&Json::Null))).collect()
 }
