@@ -259,7 +259,7 @@ impl Network {
     }
 
     fn new_id(&self, session: &mut Session, which: &str, id: Option<&Json>) -> Result<Json> {
-        let counter = self.node.child(&format!("{which}_counter"))?;
+        let counter = self.node.child(format!("{which}_counter"))?;
         let Some(id) = id else {
             return fresh(session, &counter, &self.node.child(which)?).map(Json::from);
         };

@@ -78,7 +78,7 @@ impl Relations {
                 }
                 None => {
                     let master = self.node.child("subTable")?.with(table)?;
-                    session.set(&master.with(&format!("key:{}", keys.join(",")))?, "")?;
+                    session.set(&master.with(format!("key:{}", keys.join(",")))?, "")?;
                 }
             }
             Ok(())
@@ -336,11 +336,11 @@ impl Relations {
             return Ok(None);
         }
         let parent_row = parent.row(&values(&parent.keys, row)?)?;
-        let mut of_parent = parent_row.child("subTable")?.with(&table.name)?.with(&table.label())?;
+        let mut of_parent = parent_row.child("subTable")?.with(&table.name)?.with(table.label())?;
         for key in table.keys.iter().filter(|key| !parent.keys.contains(key)) {
             of_parent.push(&identity(key, &row[key])?)?;
         }
-        let mut of_child = node.child("parentTable")?.with(&parent.name)?.with(&parent.label())?;
+        let mut of_child = node.child("parentTable")?.with(&parent.name)?.with(parent.label())?;
         for key in parent.keys.iter().filter(|key| !table.keys.contains(key)) {
             of_child.push(&identity(key, &row[key])?)?;
         }
@@ -355,7 +355,7 @@ impl Relations {
         row: &Node,
         child: &Table,
     ) -> Result<Vec<Node>> {
-        let links = row.child("subTable")?.with(&child.name)?.with(&child.label())?;
+        let links = row.child("subTable")?.with(&child.name)?.with(child.label())?;
         let above = row.subscripts()?.split_off(table.node.depth());
         let mut found = Vec::new();
         for (link, _) in session.get_tree(&links)? {
