@@ -172,7 +172,7 @@ fn columns_by_row_and_value() -> Result<()> {
         [json!(2)],
         "numbers as numbers"
     );
-    assert_eq!(table.range(s, "state", Some(&json!("O")), None)?, [json!(0); 0]);
+    assert!(table.range(s, "state", Some(&json!("O")), None)?.is_empty());
     let want = [
         r#"^table("by_row",1,"note")="#,
         r#"^table("by_row",1,"state")="#,
