@@ -61,6 +61,9 @@ pub struct Function {
     pub is_deterministic: bool,
     /// The text that the interpreter runs: the body of a function with those parameters.
     pub body: String,
+    /// It is no function of the schema but one that the interpreter knows by itself: one of values takes any number of arguments,
+    /// one of rows up to as many as it has parameters.
+    pub is_of_host: bool,
 }
 
 /// What a running function may ask for.
@@ -94,6 +97,15 @@ pub trait Interpreter {
     /// # Errors
     /// `DEFINITION`, with what is wrong and where.
     fn check(&self, function: &Function) -> Result<()>;
+
+    /// The function of this name that the interpreter knows by itself, where neither the schema nor SQLite has one; it is asked
+    /// again after each change of the schema.
+    ///
+    /// # Errors
+    /// What reading has answered.
+    fn find(&self, _name: &str, _session: &mut Session) -> Result<Option<Function>> {
+        Ok(None)
+    }
 
     /// Calls a function with as many arguments as it has parameters.
     ///

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use libsqlite3_sys as ffi;
 
 use crate::error::{Error, Failure};
-use crate::function::{self, Aggregate, FunctionKind, Scalar};
+use crate::function::{self, FunctionKind, Scalar, Window};
 use crate::inner::{Action, Inner};
 use crate::statement::Statement;
 use crate::table::{self, Module};
@@ -188,32 +188,33 @@ impl<H: 'static> Connection<H> {
         self.check(code)
     }
 
-    /// Gives the connection an aggregate function.
+    /// Gives the connection an aggregate, which also answers for windows; the last one of a name and number of arguments counts.
     ///
     /// # Errors
-    /// As [`Connection::add_function`].
-    pub fn add_aggregate<A: Aggregate<H>>(
+    /// While statements run that use another one; without memory.
+    pub fn add_window<W: Window<H>>(
         &self,
         name: &str,
         count: i32,
         kind: FunctionKind,
-        aggregate: A,
+        window: W,
     ) -> Result<(), Error> {
         let name = CString::new(name).map_err(|_| misuse("a name has a zero byte"))?;
         let inner = Rc::as_ptr(&self.inner);
-        let given = Box::into_raw(Box::new(function::Given { inner, function: aggregate }));
+        let given = Box::into_raw(Box::new(function::Given { inner, function: window }));
         // SAFETY: as in `add_module`.
         let code = unsafe {
-            ffi::sqlite3_create_function_v2(
+            ffi::sqlite3_create_window_function(
                 self.inner.db,
                 name.as_ptr(),
                 count,
                 kind.flags(),
                 given.cast(),
-                None,
-                Some(function::step::<H, A>),
-                Some(function::finish::<H, A>),
-                Some(function::Edge::<H, A>::release),
+                Some(function::step::<H, W>),
+                Some(function::finish::<H, W>),
+                Some(function::value::<H, W>),
+                Some(function::inverse::<H, W>),
+                Some(function::Edge::<H, W>::release),
             )
         };
         self.check(code)

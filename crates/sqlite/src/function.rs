@@ -53,6 +53,22 @@ pub trait Aggregate<H>: 'static {
     ) -> Result<(), Failure>;
 }
 
+/// An aggregate that also answers for windows, `OVER (...)`, whose frames lose rows in the order in which they got them.
+pub trait Window<H>: Aggregate<H> {
+    /// Takes the row out that was taken in first.
+    ///
+    /// # Errors
+    /// What the statement then answers.
+    fn inverse(&self, host: &mut H, state: &mut Self::State, arguments: Arguments<'_>)
+        -> Result<(), Failure>;
+
+    /// Answers for the rows that it has now.
+    ///
+    /// # Errors
+    /// What the statement then answers.
+    fn value(&self, host: &mut H, state: &mut Self::State, output: &mut Output<'_>) -> Result<(), Failure>;
+}
+
 /// What a scalar function is.
 pub(crate) type Scalar<H> = dyn Fn(&mut H, Arguments<'_>, &mut Output<'_>) -> Result<(), Failure>;
 
@@ -132,6 +148,55 @@ pub(crate) unsafe extern "C" fn step<H, A: Aggregate<H>>(
         });
         if let Err(failure) = result {
             Output::new(context).fail(&failure);
+        }
+    }
+}
+
+/// Takes a row out of a window.
+///
+/// # Safety
+/// As [`step`], for an `A` that is one of windows.
+pub(crate) unsafe extern "C" fn inverse<H, A: Window<H>>(
+    context: *mut ffi::sqlite3_context,
+    count: c_int,
+    values: *mut *mut ffi::sqlite3_value,
+) {
+    // SAFETY: as in `step`; a row is taken out only behind one that was taken in, so the place holds a box or the step has failed.
+    unsafe {
+        let given = &*ffi::sqlite3_user_data(context).cast::<Given<H, A>>();
+        let arguments = Arguments::new(count, values);
+        let place = place::<A::State>(context, false);
+        if place.is_null() || (*place).is_null() {
+            return;
+        }
+        let result = (*given.inner).hosted(|host| given.function.inverse(host, &mut **place, arguments));
+        if let Err(failure) = result {
+            Output::new(context).fail(&failure);
+        }
+    }
+}
+
+/// Answers for a window.
+///
+/// # Safety
+/// As [`inverse`].
+pub(crate) unsafe extern "C" fn value<H, A: Window<H>>(context: *mut ffi::sqlite3_context) {
+    // SAFETY: as in `step`; an empty window has a box of its own.
+    unsafe {
+        let given = &*ffi::sqlite3_user_data(context).cast::<Given<H, A>>();
+        let mut output = Output::new(context);
+        let place = place::<A::State>(context, true);
+        if place.is_null() {
+            return ffi::sqlite3_result_error_nomem(context);
+        }
+        let result = (*given.inner).hosted(|host| {
+            if (*place).is_null() {
+                *place = Box::into_raw(Box::default());
+            }
+            given.function.value(host, &mut **place, &mut output)
+        });
+        if let Err(failure) = result {
+            output.fail(&failure);
         }
     }
 }

@@ -42,7 +42,7 @@ pub use libsqlite3_sys as constants;
 
 pub use crate::connection::Connection;
 pub use crate::error::{Error, Failure};
-pub use crate::function::{Aggregate, FunctionKind};
+pub use crate::function::{Aggregate, FunctionKind, Window};
 pub use crate::index::{Constraint, IndexInfo, Operator};
 pub use crate::inner::Action;
 pub use crate::statement::Statement;

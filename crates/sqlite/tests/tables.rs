@@ -10,7 +10,7 @@ use perilune_sqlite::constants::{
 };
 use perilune_sqlite::{
     Action, Aggregate, Arguments, Change, Conflict, Connection, Cursor, Error, Failure, FunctionKind,
-    IndexInfo, Module, Operator, Output, Table, ValueRef,
+    IndexInfo, Module, Operator, Output, Table, ValueRef, Window,
 };
 
 type Rows = BTreeMap<i64, String>;
@@ -188,6 +188,21 @@ impl Aggregate<Rows> for Joined {
     }
 }
 
+impl Window<Rows> for Joined {
+    fn inverse(&self, _: &mut Rows, state: &mut String, arguments: Arguments<'_>) -> Result<(), Failure> {
+        if let ValueRef::Text(text) = arguments.at(0).get() {
+            assert!(text != b"panic when it leaves", "as asked");
+            state.drain(..text.len());
+        }
+        Ok(())
+    }
+
+    fn value(&self, _: &mut Rows, state: &mut String, output: &mut Output<'_>) -> Result<(), Failure> {
+        output.set(ValueRef::Text(state.as_bytes()));
+        Ok(())
+    }
+}
+
 struct Fixture {
     connection: Connection<Rows>,
     rows: Rows,
@@ -264,13 +279,19 @@ fn a_panic_goes_on_in_rust_and_the_connection_lives() {
     let insert = catch_unwind(AssertUnwindSafe(|| f.run("INSERT INTO t VALUES (1, 'panic')")));
     let text = *insert.expect_err("it panics").downcast::<&str>().expect("its own message");
     assert_eq!(text, "as asked");
-    f.connection.add_aggregate("joined", 1, FunctionKind::default(), Joined).expect("an aggregate");
+    f.connection.add_window("joined", 1, FunctionKind::default(), Joined).expect("an aggregate");
     f.run("INSERT INTO t VALUES (1, 'a'), (2, 'b')").expect("the connection lives");
     assert_eq!(f.query("SELECT joined(name) FROM t").expect("letters"), "ab");
     f.run("INSERT INTO t VALUES (3, 'panic now')").expect("a row");
     let query = catch_unwind(AssertUnwindSafe(|| f.query("SELECT joined(name) FROM t")));
     assert!(query.is_err());
     assert_eq!(f.query("SELECT count(*) FROM t").expect("a count"), "3");
+    let window = "SELECT joined(name) OVER (ORDER BY id ROWS 1 PRECEDING) FROM t WHERE id < 3";
+    f.run("INSERT INTO t VALUES (0, 'x')").expect("a row");
+    assert_eq!(f.query(window).expect("a window"), "x xa ab");
+    f.run("UPDATE t SET name = 'panic when it leaves' WHERE id = 0").expect("a row");
+    assert!(catch_unwind(AssertUnwindSafe(|| f.query(window))).is_err());
+    assert_eq!(f.query("SELECT joined(name) OVER () FROM t WHERE id = 2").expect("a window"), "b");
 }
 
 #[test]

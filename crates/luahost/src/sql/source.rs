@@ -87,6 +87,7 @@ mod tests {
     #[test]
     fn a_function_begins_on_its_first_line() {
         let function = Function {
+            is_of_host: false,
             name: "f".into(),
             parameters: vec!["a".into(), "b".into(), "c".into()],
             shape: Shape::Value,

@@ -62,7 +62,7 @@ pub(super) fn create(reader: &mut Reader<'_>, is_aggregate: bool) -> Result<(boo
         return Err(reader.expected("the body of the function in '...'"));
     };
     reader.next();
-    Ok((if_not_exists, Function { name, parameters, shape, is_deterministic, body }))
+    Ok((if_not_exists, Function { name, parameters, shape, is_deterministic, body, is_of_host: false }))
 }
 
 fn names(reader: &mut Reader<'_>, what: &str) -> Result<Vec<String>> {

@@ -69,10 +69,6 @@ pub(crate) fn parse_trigger(sql: &str) -> Result<TriggerText> {
             (condition, body, None)
         }
     };
-    if script.is_some() && timing == Timing::Instead {
-        let what = "a trigger INSTEAD OF is written in SQL, whose statements may call functions in Lua";
-        return Err(Error::new(SqlState::REFUSED, what));
-    }
     let trigger = Trigger { name, timing, event, columns, condition, body, script };
     Ok(TriggerText { if_not_exists, table, trigger })
 }
@@ -81,7 +77,7 @@ pub(crate) fn parse_trigger(sql: &str) -> Result<TriggerText> {
 fn function(name: &str, body: String) -> Function {
     let parameters = vec!["new".to_owned(), "old".to_owned()];
     let name = format!("trigger {}", fold(name));
-    Function { name, parameters, shape: Shape::Change, is_deterministic: false, body }
+    Function { name, parameters, shape: Shape::Change, is_deterministic: false, body, is_of_host: false }
 }
 
 /// The condition and the text of a trigger that is written in Lua: `[WHEN condition] LANGUAGE LUA AS '...'`.

@@ -8,8 +8,9 @@
 //!   statement runs as a whole transaction.
 //! - What SQLite knows of a function is what the catalog had at the schema's version.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use perilune::Session;
@@ -25,7 +26,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::function::{Asks, Function, Interpreter, OwnFunction, Shape};
 use crate::limits::PARAMETERS;
 use crate::token::{fold, Kind, Token};
-use crate::value::Value;
+use crate::value::{Value, ValueRef};
 
 /// The functions that SQLite was told of, by their names. What is none is looked up for each statement that is prepared: names
 /// that a client makes up take no memory.
@@ -96,11 +97,23 @@ impl Engine {
             {
                 continue;
             }
-            let Some(function) = catalog::function(session, &name)?.map(Rc::new) else { continue };
+            let Some(function) = self.find_function(session, &name)?.map(Rc::new) else { continue };
             self.add_function(Rc::clone(&function))?;
             self.functions.borrow_mut().insert(name, function);
         }
         Ok(())
+    }
+
+    /// The function of this name: of the schema, else one that the interpreter knows and SQLite does not.
+    fn find_function(&self, session: &mut Session, name: &str) -> Result<Option<Function>> {
+        if let Some(function) = catalog::function(session, name)? {
+            return Ok(Some(function));
+        }
+        let interpreter = self.interpreter.borrow().clone();
+        match interpreter {
+            Some(interpreter) if !is_of_sqlite(name)? => interpreter.find(name, session),
+            _ => Ok(None),
+        }
     }
 
     /// Looks all functions up again that SQLite knows, and has it forget those that have changed.
@@ -186,30 +199,52 @@ impl Engine {
     fn add_function(&self, function: Rc<Function>) -> Result<()> {
         let kind = FunctionKind { deterministic: function.is_deterministic, direct_only: false };
         let stage = Rc::clone(&self.stage);
-        let (name, count) = (function.name.clone(), function.parameters.len() as i32);
+        let name = function.name.clone();
         match &function.shape {
             // NB: triggers are in no list of functions.
             Shape::Value | Shape::Change => {
-                self.sqlite.add_function(&name, count, kind, move |session, arguments, output| {
-                    let values = values_of(arguments);
-                    let host = stage.host().map_err(|error| stage.fail(error))?;
-                    let value = host.call(session, &function, &values).map_err(|error| stage.fail(error))?;
-                    output.set(value.as_ref());
-                    Ok(())
-                })?
+                for count in self.arities(&function) {
+                    let (stage, function) = (Rc::clone(&stage), Rc::clone(&function));
+                    self.sqlite.add_function(&name, count, kind, move |session, arguments, output| {
+                        let values = values_of(arguments);
+                        let host = stage.host().map_err(|error| stage.fail(error))?;
+                        let value = host.call(session, &function, &values);
+                        output.set(value.map_err(|error| stage.fail(error))?.as_ref());
+                        Ok(())
+                    })?;
+                }
             }
-            Shape::Aggregate => self.sqlite.add_aggregate(&name, count, kind, Folding { stage, function })?,
+            Shape::Aggregate => {
+                let count = function.parameters.len() as i32;
+                self.sqlite.add_window(&name, count, kind, Folding { stage, function })?;
+            }
             Shape::Rows(_) => self.sqlite.add_module(&name, Yielding { stage, function })?,
         }
         Ok(())
     }
 
     fn remove_function(&self, function: &Function) -> Result<()> {
-        match function.shape {
-            Shape::Rows(_) => self.sqlite.remove_module(&function.name)?,
-            _ => self.sqlite.remove_function(&function.name, function.parameters.len() as i32)?,
+        if let Shape::Rows(_) = function.shape {
+            return Ok(self.sqlite.remove_module(&function.name)?);
+        }
+        for count in self.arities(function) {
+            self.sqlite.remove_function(&function.name, count)?;
+            if !function.is_of_host {
+                self.removed.borrow_mut().insert((function.name.clone(), count));
+            }
         }
         Ok(())
+    }
+
+    /// With how many arguments SQLite is to know a function; -1: any number. NB: a number that it has known and forgotten it
+    /// refuses until it is told that again.
+    fn arities(&self, function: &Function) -> Vec<i32> {
+        if !function.is_of_host {
+            return vec![function.parameters.len() as i32];
+        }
+        let removed = self.removed.borrow();
+        let before = removed.iter().filter(|(name, _)| *name == function.name).map(|(_, count)| *count);
+        std::iter::once(-1).chain(before).collect()
     }
 
     /// What a function may ask for.
@@ -258,12 +293,21 @@ impl Engine {
 
 /// Whether every database has a function, or a table, of this name.
 pub(crate) fn is_of_sqlite(name: &str) -> Result<bool> {
+    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
+    let is_it = |names: &HashSet<String>| names.contains(name) || crate::graphs::has(name);
+    if let Some(names) = NAMES.get() {
+        return Ok(is_it(names));
+    }
     let scratch = Connection::<()>::open()?;
-    let lists = "SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list";
-    let sql = format!("SELECT 1 FROM ({lists}) WHERE name = '{}'", name.replace('\'', "''"));
-    let (statement, _) = scratch.prepare(&mut (), &sql)?;
-    let Some(mut statement) = statement else { return Ok(false) };
-    Ok(statement.step(&mut ())? || crate::graphs::has(name))
+    let sql = "SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list";
+    let (Some(mut statement), _) = scratch.prepare(&mut (), sql)? else { return Ok(false) };
+    let mut names = HashSet::new();
+    while statement.step(&mut ())? {
+        if let ValueRef::Text(text) = statement.column(0) {
+            names.insert(fold(&String::from_utf8_lossy(text)));
+        }
+    }
+    Ok(is_it(NAMES.get_or_init(|| names)))
 }
 
 /// The arguments of a call.

@@ -140,9 +140,15 @@ impl Engine {
         } else if let Some(texts) = self.view(session, name)? {
             // NB: before its own tables, lest two views that name each other go on for ever.
             self.known.borrow_mut().insert(name.to_owned(), Known::View(texts.clone()));
-            for sql in &texts {
+            for (at, sql) in texts.iter().enumerate() {
                 self.declare_named(session, &tokens(sql)?)?;
-                self.declare(session, sql)?;
+                match at {
+                    0 => self.declare(session, sql)?,
+                    _ => {
+                        let sql = self.text_of_trigger(session, name, sql)?;
+                        self.declare(session, &sql)?;
+                    }
+                }
             }
             Known::View(texts)
         } else {

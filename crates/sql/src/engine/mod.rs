@@ -10,12 +10,13 @@
 
 mod aggregates;
 mod functions;
+mod instead;
 mod known;
 mod prepared;
 mod yielding;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ use perilune_sqlite::{constants as sqlite, Action, Arguments, Connection, Functi
 
 pub(crate) use self::functions::is_of_sqlite;
 use self::functions::Functions;
+use self::instead::Instead;
 use self::known::Known;
 use self::prepared::Prepared;
 
@@ -73,7 +75,11 @@ pub(crate) struct Engine {
     functions: RefCell<Functions>,
     /// Functions of the program's, by name, with how many arguments they take.
     own_functions: RefCell<HashMap<String, i32>>,
+    /// Functions of the schema that SQLite has known and forgotten, with how many arguments they took.
+    removed: RefCell<HashSet<(String, i32)>>,
     interpreter: RefCell<Option<Rc<dyn Interpreter>>>,
+    /// Triggers in Lua of views, by name.
+    instead: Rc<RefCell<HashMap<String, Rc<Instead>>>>,
     /// The statement runs in a one-shot transaction.
     is_attempt: Cell<bool>,
     /// The last one-shot transaction has called a function, which takes a whole one.
@@ -115,6 +121,7 @@ impl Engine {
             Err(raises.fail(error))
         })?;
         add_document_functions(&sqlite, &stage)?;
+        let instead = instead::add(&sqlite, &stage)?;
         sqlite.limit(sqlite::SQLITE_LIMIT_SQL_LENGTH, STATEMENT_BYTES as i32);
         let is_declaring = Rc::new(Cell::new(false));
         let declares = Rc::clone(&is_declaring);
@@ -138,7 +145,9 @@ impl Engine {
             known: RefCell::default(),
             functions: RefCell::default(),
             own_functions: RefCell::default(),
+            removed: RefCell::default(),
             interpreter: RefCell::default(),
+            instead,
             is_attempt: Cell::new(false),
             needs_whole: Cell::new(false),
             cache: RefCell::default(),
