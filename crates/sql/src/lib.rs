@@ -49,6 +49,8 @@ mod document;
 mod rewrite;
 mod schema;
 
+pub mod alchemy;
+
 mod elements;
 
 mod definition;

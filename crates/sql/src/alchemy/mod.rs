@@ -1,0 +1,156 @@
+//! AlchemyDB's way to write statements, in SQL's words: for whoever takes its requests.
+//!
+//! ```text
+//! SCAN id FROM t                                         SELECT id FROM t
+//! INSERT INTO t VALUES (,1) (,2)                         INSERT INTO t VALUES (NULL,1), (NULL,2)
+//! INSERT ... ON DUPLICATE KEY UPDATE n = n + 1           INSERT ... ON CONFLICT DO UPDATE SET n = n + 1
+//! CREATE TABLE t SELECT ...                              CREATE TABLE t AS SELECT ...
+//! UPDATE t SET name = name .. 'x'                        UPDATE t SET name = name || 'x'
+//! ```
+//!
+//! Invariant: none of the left ones is SQL; a text without them is not changed.
+
+mod commands;
+
+use std::borrow::Cow;
+
+pub use self::commands::{foreign, Foreign, COMMANDS};
+use crate::error::Result;
+use crate::rewrite::outermost;
+use crate::token::{tokens, Token};
+
+/// The statement in SQL's words.
+///
+/// # Errors
+/// `SYNTAX` for a text that does not end.
+pub fn in_sql(sql: &str) -> Result<Cow<'_, str>> {
+    let tokens = tokens(sql)?;
+    let mut edits = Vec::new();
+    scans(&tokens, &mut edits);
+    created_from(&tokens, &mut edits);
+    on_duplicate(&tokens, &mut edits);
+    values(&tokens, &mut edits);
+    concatenated(&tokens, &mut edits);
+    if edits.is_empty() {
+        return Ok(Cow::Borrowed(sql));
+    }
+    edits.sort_by_key(|edit: &Edit| edit.from);
+    let (mut out, mut end) = (String::with_capacity(sql.len() + 64), 0);
+    for edit in edits {
+        out.push_str(&sql[end..edit.from]);
+        out.push_str(edit.text);
+        end = edit.to;
+    }
+    out.push_str(&sql[end..]);
+    Ok(Cow::Owned(out))
+}
+
+/// Bytes that become a text.
+struct Edit {
+    from: usize,
+    to: usize,
+    text: &'static str,
+}
+
+fn insert(at: usize, text: &'static str) -> Edit {
+    Edit { from: at, to: at, text }
+}
+
+fn scans(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is("scan") && (at == 0 || tokens[at - 1].is_sign("(")) {
+            edits.push(Edit { from: token.at, to: token.end(), text: "SELECT" });
+        }
+    }
+}
+
+fn created_from(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+    let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(word));
+    if is(0, "create") && is(1, "table") && is(3, "select") {
+        edits.push(insert(tokens[3].at, "AS "));
+    }
+}
+
+fn on_duplicate(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+    for four in tokens.windows(4) {
+        if ["on", "duplicate", "key", "update"].iter().zip(four).all(|(word, token)| token.is(word)) {
+            edits.push(Edit { from: four[0].at, to: four[3].end(), text: "ON CONFLICT DO UPDATE SET" });
+        }
+    }
+}
+
+/// Rows of VALUES without commas between them, and values that are left out.
+fn values(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+    let is_insert = tokens.first().is_some_and(|first| first.is("insert") || first.is("replace"));
+    let outer = outermost(tokens);
+    let Some(from) = outer.iter().position(|at| tokens[*at].is("values")).filter(|_| is_insert) else {
+        return;
+    };
+    let mut open = None;
+    for pair in outer[from..].windows(2) {
+        let (token, next) = (&tokens[pair[0]], &tokens[pair[1]]);
+        if token.is_sign(")") && next.is_sign("(") {
+            edits.push(insert(token.end(), ","));
+        }
+        if token.is_sign("(") && next.is_sign(")") {
+            open = Some((pair[0], pair[1]));
+        } else if !token.is_sign(")") && !token.is_sign(",") && !token.is("values") {
+            // What follows the rows has parentheses of its own.
+            return;
+        }
+        if let Some((first, last)) = open.take() {
+            blanks(&tokens[first..=last], edits);
+        }
+    }
+}
+
+/// Values of a row that are left out: between its parentheses and commas.
+fn blanks(row: &[Token<'_>], edits: &mut Vec<Edit>) {
+    let is_edge = |at: usize| row[at].is_sign(",") || at == 0 || at + 1 == row.len();
+    let mut depth = 0_usize;
+    for at in 0..row.len() - 1 {
+        depth += usize::from(row[at].is_sign("("));
+        depth -= usize::from(row[at].is_sign(")"));
+        if depth == 1 && row.len() > 2 && is_edge(at) && is_edge(at + 1) {
+            edits.push(insert(row[at].end(), "NULL"));
+        }
+    }
+}
+
+/// Lua's `..` between texts.
+fn concatenated(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+    for pair in tokens.windows(2) {
+        if pair[0].is_sign(".") && pair[1].is_sign(".") && pair[0].end() == pair[1].at {
+            edits.push(Edit { from: pair[0].at, to: pair[1].end(), text: "||" });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_sql;
+
+    #[test]
+    fn spellings_become_sql() {
+        for (theirs, ours) in [
+            ("SCAN id FROM t", "SELECT id FROM t"),
+            ("SELECT a FROM t WHERE a IN (SCAN b FROM u)", "SELECT a FROM t WHERE a IN (SELECT b FROM u)"),
+            ("INSERT INTO t VALUES (1,'a') (2,'b')", "INSERT INTO t VALUES (1,'a'), (2,'b')"),
+            (
+                "INSERT INTO t(a, b) VALUES (,f(1)) (3,,)",
+                "INSERT INTO t(a, b) VALUES (NULL,f(1)), (3,NULL,NULL)",
+            ),
+            (
+                "INSERT INTO t VALUES (1,2) (2,3) ON DUPLICATE KEY UPDATE n = n * (9)",
+                "INSERT INTO t VALUES (1,2), (2,3) ON CONFLICT DO UPDATE SET n = n * (9)",
+            ),
+            ("CREATE TABLE t SELECT a FROM b", "CREATE TABLE t AS SELECT a FROM b"),
+            ("UPDATE t SET a = a .. 'x'", "UPDATE t SET a = a || 'x'"),
+            ("INSERT INTO t VALUES (1, 'on (a) (b)')", "INSERT INTO t VALUES (1, 'on (a) (b)')"),
+            ("SELECT a.b FROM scan", "SELECT a.b FROM scan"),
+        ] {
+            assert_eq!(in_sql(theirs).expect("a statement"), ours);
+        }
+        assert!(in_sql("INSERT INTO t VALUES ('").is_err());
+    }
+}
