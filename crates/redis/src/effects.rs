@@ -115,17 +115,22 @@ impl Effects {
         self.letters.is_empty() && self.subscriptions.is_empty()
     }
 
-    /// Sends off what loops are told of changed keys, and nothing else: for who has committed, and goes on for long.
-    pub(crate) fn post_changes(&mut self, crew: &Crew<Letter>) {
-        let is_change = |(_, letter): &(usize, Letter)| matches!(letter, Letter::Changed(_));
-        let (changes, others) = std::mem::take(&mut self.letters).into_iter().partition(is_change);
-        self.letters = others;
-        let changes: Vec<_> = changes;
-        for (thread, letter) in changes {
+    /// Posts all letters, for whoever has no loop that does.
+    pub(crate) fn post_all(&mut self, crew: &Crew<Letter>) {
+        for (thread, letter) in self.letters.drain(..) {
             if let Some(mailbox) = crew.mailboxes().get(thread) {
                 mailbox.post(letter);
             }
         }
+    }
+
+    /// Sends off what loops are told of changed keys, and nothing else: for who has committed, and goes on for long.
+    pub(crate) fn post_changes(&mut self, crew: &Crew<Letter>) {
+        let is_change = |(_, letter): &(usize, Letter)| matches!(letter, Letter::Changed(_));
+        let (changes, others) = std::mem::take(&mut self.letters).into_iter().partition(is_change);
+        self.letters = changes;
+        self.post_all(crew);
+        self.letters = others;
     }
 
     pub(crate) fn mark(&self) -> Mark {

@@ -45,11 +45,7 @@ pub(crate) fn run(server: &Server, mut session: Session) {
             let _ = dispatch::sweep(&mut session, &mut effects, server.number());
             looked = Some(Instant::now());
         }
-        for (thread, letter) in effects.letters.drain(..) {
-            if let Some(mailbox) = server.crew().mailboxes().get(thread) {
-                mailbox.post(letter);
-            }
-        }
+        effects.post_all(server.crew());
         server.measures().figures().swept.fetch_add(swept as u64, Ordering::Relaxed);
         if swept < SWEPT_AT_ONCE {
             thread::park_timeout(Duration::from_millis(100));

@@ -16,7 +16,7 @@
 use perilune::Serving;
 use perilune_resp::{Arguments, Protocol, Replies};
 
-use crate::command::{self, Command, ADMITTED, IMMEDIATE, NO_MULTI, QUEUED, SUBSCRIBED};
+use crate::command::{self, statements, Command, ADMITTED, IMMEDIATE, NO_MULTI, QUEUED, SUBSCRIBED};
 use crate::context::Context;
 use crate::eviction;
 use crate::execution::{Ran, Way};
@@ -46,7 +46,8 @@ impl Context<'_> {
     /// The command that a request is for, if its client may run it now.
     #[inline]
     fn admit(&mut self, arguments: Arguments<'_>) -> Result<&'static Command, Refusal> {
-        let Some(command) = command::find(&arguments[0]) else { return Err((None, unknown(arguments))) };
+        let Some(command) = statements::of(arguments) else { return Err((None, unknown(arguments))) };
+        let command = self.as_permitted(command, arguments);
         let refusal = |text| (Some(command::number(command, arguments)), text);
         if !command.takes(arguments.len()) {
             return Err(refusal(wrong_number(command.name)));

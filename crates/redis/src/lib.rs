@@ -26,6 +26,7 @@ mod commit;
 mod commons;
 mod connection;
 mod context;
+mod cron;
 mod cursors;
 mod dispatch;
 mod effects;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use perilune_resp::Arguments;
 
 use crate::acl::{Denied, Entry};
-use crate::command::{Command, ADMITTED};
+use crate::command::{self, statements, Command, ADMITTED};
 use crate::context::Context;
 use crate::refusals::{full_name, pattern_denied};
 use crate::settings::Name;
@@ -31,6 +31,24 @@ impl Context<'_> {
             return Ok(());
         }
         self.permit_by_rules(command, arguments, place)
+    }
+
+    /// The command, or the one in its place that reads alone: who may not run SQL reads by SQL_RO.
+    #[inline]
+    pub(crate) fn as_permitted(
+        &mut self,
+        command: &'static Command,
+        arguments: Arguments<'_>,
+    ) -> &'static Command {
+        if command.name != "sql" || self.client.is_unlimited(self.server.rules().acl()) {
+            return command;
+        }
+        let user = self.client.user(self.server.rules().acl());
+        let may = user.is_some_and(|user| user.check(command, arguments).is_ok());
+        match command::find(b"sql_ro").filter(|_| !may && statements::reads(arguments)) {
+            Some(other) => other,
+            None => command,
+        }
     }
 
     fn permit_by_rules(

@@ -28,7 +28,7 @@ use crate::server::{Beginning, Server};
 use crate::settings::{Live, Name, Settings};
 use crate::start_error::StartError;
 use crate::tracking::broadcast;
-use crate::{commands, dispatch, expiry, peers, sockets, worker};
+use crate::{commands, cron, dispatch, expiry, peers, sockets, worker};
 use perilune_net::aside::{self, Vital};
 use perilune_net::journal::{Journal, Level};
 use perilune_net::listener::Listeners;
@@ -172,7 +172,13 @@ fn note_start(server: &Server, addresses: &[SocketAddr]) {
 
 /// A thread without which the server is none.
 fn vital(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name.to_owned()).spawn(move || {
+    // As the standard library has it.
+    vital_with(name, 2 << 20, body)
+}
+
+/// Such a thread with this stack.
+fn vital_with(name: &str, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).stack_size(stack).spawn(move || {
         let _vital = Vital;
         body();
     })
@@ -261,6 +267,8 @@ fn start_helpers(
     threads.push(vital("scripts", move || watch::run(&shared, session))?);
     let (session, shared) = (database.session()?, Arc::clone(server));
     threads.push(vital("expiry", move || expiry::run(&shared, session))?);
+    let (session, shared) = (database.session()?, Arc::clone(server));
+    threads.push(vital_with("cron", SCRIPT_STACK, move || cron::run(&shared, session))?);
     if server.number() != 0 {
         let shared = Arc::clone(server);
         threads.push(vital("peers", move || dispatch::listen(&shared, post))?);

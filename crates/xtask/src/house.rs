@@ -292,9 +292,9 @@ pub(crate) const ORDERS: &[Order] = &[
     ),
     order!("crates/sqlite/src/": "error" "value" "inner" "statement" "index" "table" "function" "connection"),
     order!("crates/sql/src/":
-        "limits" "error" "terms" "token" "value" "answer" "function" "document" "rewrite" "schema" "elements" "definition"
-        "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables" "graphs" "engine" "define" "dump" "kept"
-        "connection"
+        "limits" "error" "terms" "token" "value" "answer" "function" "document" "rewrite" "alchemy" "schema" "elements"
+        "definition" "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables" "graphs" "engine"
+        "define" "dump" "kept" "connection"
     ),
     order!("crates/graph/src/":
         "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"
@@ -433,6 +433,7 @@ pub(crate) const REDIS_MODULES: &[(&str, &str)] = &[
     ("table", "the rows of all commands"),
     ("worker", "what an event loop is asked: whom it lets in, what letters mean, what each round does"),
     ("aside", "commands that take long, run while another thread has the loop"),
+    ("cron", "the thread that runs `luacronfunc`"),
     ("running", "how a server starts and ends"),
     ("lib", "the public face"),
 ];

@@ -11,6 +11,7 @@ mod absent;
 pub(crate) mod access;
 mod facts;
 mod row;
+pub(crate) mod statements;
 
 use std::fmt;
 use std::sync::LazyLock;

@@ -123,6 +123,8 @@ pub(crate) struct Command {
     secrets: usize,
     /// The place of the first pattern by which it reads keys that it does not name.
     patterns: Option<PatternFinder>,
+    /// Which of its requests are none of its own but statements of SQL.
+    pub(crate) statement: Option<fn(Arguments<'_>) -> bool>,
     /// Its place in the index: the same as long as the program runs, and below `NUMBERS`; and the number of the first of
     /// its words.
     pub(super) number: usize,
@@ -251,6 +253,12 @@ impl Command {
         self
     }
 
+    /// Requests of this shape are statements of SQL.
+    pub(crate) const fn or_statement(mut self, is_statement: fn(Arguments<'_>) -> bool) -> Command {
+        self.statement = Some(is_statement);
+        self
+    }
+
     /// Words that are for operators, which the container is not.
     pub(crate) const fn for_operators(mut self, words: &'static [&'static str]) -> Command {
         self.special_words = words;
@@ -341,6 +349,7 @@ impl Command {
             channels: Channels::None,
             secrets: 0,
             patterns: None,
+            statement: None,
             number: 0,
             ends: (0, 0),
             is_plain: false,

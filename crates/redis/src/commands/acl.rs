@@ -9,7 +9,7 @@ use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Replies};
 
 use crate::acl::{reply_log, Acl, Change, Denied, Selector, User, CATEGORIES, NAME_BYTES};
 use crate::asking;
-use crate::command::{commands, find};
+use crate::command::{commands, statements};
 use crate::context::Context;
 use crate::failure::{refuse, refuse_with, Result};
 use crate::inquiry::Form;
@@ -281,7 +281,7 @@ fn dry_run(context: &Context<'_>, rest: Arguments<'_>, replies: &mut Replies<'_>
     };
     let line: ArgumentsBuf = rest.from(1).iter().collect();
     let line = line.as_arguments();
-    let Some(command) = find(&line[0]) else {
+    let Some(command) = statements::of(line) else {
         return refuse_with(format!("ERR Command '{}' not found", String::from_utf8_lossy(&line[0])));
     };
     if !command.takes(line.len()) {

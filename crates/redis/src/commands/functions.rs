@@ -5,6 +5,7 @@ use perilune_resp::{parse_integer, Arguments, Replies};
 use sha2::{Digest, Sha256};
 
 use crate::commands::scripts::{kill, run, split, Work};
+use crate::commands::sql;
 use crate::context::Context;
 use crate::eviction;
 use crate::failure::{refuse, refuse_with, Result};
@@ -45,11 +46,7 @@ const DUMP: &[u8] = b"PLF1";
 const DIGEST: usize = 8;
 
 fn sandbox<'s>(context: &Context<'s>) -> Result<Loan<'s>> {
-    let server = context.server;
-    match server.scripts().take(server) {
-        Some(state) => Ok(state),
-        None => refuse(NO_MEMORY),
-    }
+    context.server.scripts().take(context.server).map_or_else(|| refuse(NO_MEMORY), Ok)
 }
 
 /// FCALL, FCALL_RO.
@@ -86,7 +83,7 @@ pub(crate) fn fcall(
     run(context, &mut state, work, replies)
 }
 
-/// LUAFUNC name args: a function of a library with these arguments.
+/// LUAFUNC name args: a function of a library with these arguments, or one of SQL's.
 pub(crate) fn luafunc(
     context: &mut Context<'_>,
     arguments: Arguments<'_>,
@@ -94,7 +91,10 @@ pub(crate) fn luafunc(
 ) -> Result<()> {
     let mut state = sandbox(context)?;
     let name = String::from_utf8_lossy(&arguments[1]);
-    let Some(function) = state.function(context, &name)? else { return refuse("ERR Function not found") };
+    let Some(function) = state.function(context, &name)? else {
+        drop(state);
+        return sql::call(context, &name, arguments.from(2), replies);
+    };
     let rest: Vec<Text<'_>> = arguments.from(2).iter().map(Text::from).collect();
     let work = Work {
         run: Run {

@@ -7,7 +7,7 @@ use perilune_resp::Arguments;
 
 use super::LoopState;
 use crate::client::Client;
-use crate::command::{self, Command, POSTS, WRITE};
+use crate::command::{statements, Command, POSTS, WRITE};
 use crate::pause::Paused;
 use crate::scripts::{header, store};
 use perilune_net::clock::clock;
@@ -24,7 +24,7 @@ impl LoopState {
 
     #[cold]
     fn hold_back(&mut self, client: &mut Client, arguments: Arguments<'_>, until: i64, all: bool) -> bool {
-        let Some(command) = command::find(&arguments[0]) else { return false };
+        let Some(command) = statements::of(arguments) else { return false };
         // What is no command is refused at once.
         if !command.takes(arguments.len()) {
             return false;

@@ -46,6 +46,11 @@ fn version(session: &mut Session) -> perilune::Result<i64> {
     Ok(session.get_int(&node!("^redis", "function")?)?.unwrap_or(0))
 }
 
+/// Whether there has ever been a library.
+pub(crate) fn are_any(session: &mut Session) -> perilune::Result<bool> {
+    Ok(version(session)? != 0)
+}
+
 /// All libraries with their code, by name.
 pub(crate) fn all(session: &mut Session) -> perilune::Result<Vec<(String, Vec<u8>)>> {
     let place = node!("^redis", "function")?;

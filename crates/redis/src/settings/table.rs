@@ -80,6 +80,10 @@ settings! {
     "logfile" LogFile, Server, Kind::Text, "", "Where the log goes; empty: standard error";
     "loglevel" LogLevel, Shared, Kind::Choice(&["debug", "verbose", "notice", "warning"]), "notice",
         "What is logged: this and all behind it";
+    "luacronfunc" LuaCronFunc, Shared, Kind::Text, "",
+        "Function of a library that runs at intervals on one server of the database, with all rights; empty: none";
+    "luacronfunc-interval" LuaCronFuncInterval, Shared, Kind::Integer { least: 1, most: 1 << 40 }, "1000",
+        "Milliseconds between two runs of luacronfunc";
     "maxclients" MaxClients, Shared, Kind::Integer { least: 1, most: 1 << 32 }, "10000",
         "Clients of one server at most";
     "maxmemory" MaxMemory, Shared, Kind::Bytes { least: 0, most: i64::MAX }, "0",

@@ -19,5 +19,6 @@ pub(super) const ROWS: &[Command] = &[
     on_connection("quit", -1, SUBSCRIBED | NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::quit, "Ends the connection"),
     on_connection("reset", 1, SUBSCRIBED | NOSCRIPT | FAST | ADMITTED | IMMEDIATE, "connection", connection::reset,
         "As if the client had just connected"),
-    on_connection("select", 2, FAST, "connection", connection::select, "Chooses the database"),
+    on_connection("select", 2, FAST, "connection", connection::select, "Chooses the database")
+        .or_statement(statements::is_select),
 ];

@@ -29,7 +29,8 @@ pub(super) const ROWS: &[Command] = &[
         .accesses(access::moves),
     on_keys("renamenx", 3, WRITE | FAST | WHOLE, TWO, "generic", keys::rename, "Renames a key if the new name is free")
         .accesses(access::moves),
-    on_keys("scan", -2, READ, NONE, "generic", scan::scan, "Goes through the keys in pieces"),
+    on_keys("scan", -2, READ, NONE, "generic", scan::scan, "Goes through the keys in pieces")
+        .or_statement(statements::is_scan),
     on_keys("touch", -2, READ | FAST, ALL, "generic", keys::exists, "Counts which of the keys exist")
         .accesses(access::nothing),
     on_keys("ttl", 2, READ | FAST, ONE, "generic", expiry::ttl, "Says in how many seconds a key expires"),
@@ -37,7 +38,8 @@ pub(super) const ROWS: &[Command] = &[
         .accesses(access::nothing),
     on_keys("unlink", -2, WRITE | FAST, ALL, "generic", keys::del, "Removes keys"),
     on_connection("wait", 3, NOSCRIPT, "connection", blocking::wait, "Waits for replicas, of which there are none"),
-    on_keys("dump", 2, READ | WHOLE, ONE, "generic", dump::dump, "Answers what a key holds, for RESTORE"),
+    on_keys("dump", 2, READ | WHOLE, ONE, "generic", dump::dump, "Answers what a key holds, for RESTORE")
+        .or_statement(statements::is_dump),
     on_connection("object", -2, READ | KEYLESS, "generic", object::object, "Says how a key lies in memory").at((2, 2, 1))
         .with(&["encoding", "freq", "help", "idletime", "refcount"])
         .accesses(access::nothing),

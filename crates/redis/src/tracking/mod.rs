@@ -32,7 +32,7 @@ use perilune::{Node, Session, TransactionOptions, WatchId, WatchScope};
 use perilune_resp::{parse_integer, Arguments};
 
 use crate::client::Client;
-use crate::command::{self, LONG, QUEUED, READ, WRITE};
+use crate::command::{self, statements, LONG, QUEUED, READ, WRITE};
 use crate::figures::Figures;
 use crate::invalidation::Names;
 use crate::limits::{TRACKED_AT_ONCE, TRACKED_KEYS};
@@ -109,7 +109,7 @@ impl Tracker {
         let (wants, no_loop) = (tracking.wants(), tracking.no_loop && tracking.prefixes.is_none());
         client.kept.clear();
         client.own.clear();
-        let Some(command) = command::find(&arguments[0]) else { return Ok(()) };
+        let Some(command) = statements::of(arguments) else { return Ok(()) };
         let executes = command.is(QUEUED);
         if client.queue.is_some() && !executes || matches!(command.name, "client" | "multi") {
             return Ok(());

@@ -7,6 +7,7 @@
 mod peer;
 
 mod acl;
+mod alchemy;
 mod blocking;
 mod bounds;
 mod broadcast;

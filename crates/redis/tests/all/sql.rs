@@ -5,7 +5,7 @@ use perilune_redis::Settings;
 use perilune_resp::Answer;
 
 /// A reply on one line.
-fn shown(answer: &Answer) -> String {
+pub(crate) fn shown(answer: &Answer) -> String {
     match answer {
         Answer::Array(all) => format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(" ")),
         Answer::Integer(integer) => integer.to_string(),

@@ -106,8 +106,8 @@ fn create(sql: &str, tokens: &[Token<'_>], reads: &dyn Fn(&str) -> bool) -> Resu
     let (Some(table), Some(command)) = (tokens.get(at).and_then(Token::name), tokens.get(at + 2)) else {
         return Ok(None);
     };
-    let is_dump = command.is("dump");
-    if !is(at + 1, "as") || !is_dump && !(command.kind == Kind::Word && reads(command.text)) {
+    let is_command = command.is("dump") || command.kind == Kind::Word && reads(command.text);
+    if !is(at + 1, "as") || !is_command {
         return Ok(None);
     }
     Ok(Some(Foreign::Create { if_not_exists, table, command: words(&sql[command.at..])? }))

@@ -16,7 +16,7 @@ use perilune_luahost::sandbox::{Answers, Question, Texts};
 use perilune_resp::{Arguments, Protocol, Replies};
 
 use crate::client::Client;
-use crate::command::{self, Command, GROWS, NOSCRIPT, POSTS, WRITE};
+use crate::command::{self, statements, Command, GROWS, NOSCRIPT, POSTS, WRITE};
 use crate::context::Context;
 use crate::effects::Effects;
 use crate::eviction;
@@ -115,7 +115,12 @@ impl<'c> Caller<'c> {
 
     /// Runs a command; its reply, or why it is not run, goes into `replies`. It may take `room` bytes.
     #[inline]
-    fn call(&mut self, arguments: Arguments<'_>, room: usize, replies: &mut Replies<'_>) -> ControlFlow<()> {
+    pub(super) fn call(
+        &mut self,
+        arguments: Arguments<'_>,
+        room: usize,
+        replies: &mut Replies<'_>,
+    ) -> ControlFlow<()> {
         let flow = self.run_call(arguments, room, replies);
         // What waits for the commit counts; a one-shot transaction holds little, and without one nothing waits.
         if self.wrote && self.span == Span::Whole && self.stopwatch.is_none() {
@@ -190,9 +195,12 @@ impl<'c> Caller<'c> {
 
     /// The command, if a script may run it so.
     fn known(&self, arguments: Arguments<'_>) -> Result<&'static Command, Cow<'static, str>> {
-        let Some(command) = arguments.get(0).and_then(command::find) else {
+        let command = arguments.get(0).and_then(|_| statements::of(arguments));
+        let Some(command) = command else {
             return Err(refusals::unknown_to_script(arguments, 1).into());
         };
+        let reads = self.read_only && command.name == "sql" && statements::reads(arguments);
+        let command = command::find(b"sql_ro").filter(|_| reads).unwrap_or(command);
         if !command.takes(arguments.len()) {
             return Err("ERR Wrong number of args calling Redis command from script".into());
         }
@@ -216,8 +224,7 @@ impl<'c> Caller<'c> {
     /// Whether the client may run a command: 1 or 0; nothing if there is none.
     fn allowed(&mut self, texts: Texts<'_>, answer: &mut Vec<u8>) {
         let arguments = as_arguments(texts);
-        let Some(command) = command::find(&arguments[0]).filter(|command| command.takes(arguments.len()))
-        else {
+        let Some(command) = statements::of(arguments).filter(|command| command.takes(arguments.len())) else {
             return;
         };
         let user = self.context.client.user(self.context.server.rules().acl());

@@ -3,6 +3,8 @@
 //! ```text
 //! SQL "SELECT id, name FROM users WHERE city = ?" Oslo     1) 1) (integer) 7   2) "Ada"
 //! SQL "UPDATE users SET city = ? WHERE id = ?" Rome 7      (integer) 1
+//! INSERT INTO users VALUES "(8,'Ben')"                     (integer) 1         AlchemyDB's words (`words`)
+//! SQL "SELECT id, name FROM users STORE HSET names"        (integer) 3         rows and keys (`morph`)
 //! ```
 //!
 //! A statement is tried in the event loop for a millisecond, and else runs aside. Inside EXEC and scripts it is a part of their
@@ -14,6 +16,9 @@
 //!   PERILUNE.SET, which takes all keys.
 //! - Transactions are EXEC's and scripts': the loop's session is everybody's.
 
+mod morph;
+mod words;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -22,19 +27,22 @@ use perilune::TransactionOptions;
 use perilune_luahost::sandbox::Pool;
 use perilune_luahost::sql::{Limits, LuaFunctions};
 use perilune_resp::{Arguments, ArgumentsBuf, ArrayMark, Protocol, Replies};
+use perilune_sql::alchemy::{foreign, Foreign};
 use perilune_sql::{
     defines, real_text, Access, Connection, Outcome, Permit, Row, Sink, SqlState, Terms, Value, ValueRef,
 };
 
+use self::morph::Morph;
+use self::words::Statement;
 use crate::acl::User;
 use crate::busy_pages::is_held;
-use crate::command::{self, access, Command, READ};
+use crate::command::{self, access, Command, READ, WRITE};
 use crate::commands::nodes;
 use crate::context::Context;
 use crate::eviction;
 use crate::execution::Way;
 use crate::failure::{refuse, Failure, Result};
-use crate::scripts::sql::{Around, Lending};
+use crate::scripts::sql::{Around, Lending, ServerFunctions};
 use crate::settings::Name;
 
 /// How long a statement is tried in an event loop.
@@ -58,15 +66,59 @@ struct Kept {
     lending: Rc<Lending>,
 }
 
-/// Runs a statement for as long as it takes.
+/// SQL: runs a statement for as long as it takes.
 pub(crate) fn sql(
     context: &mut Context<'_>,
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
+    run_to_end(context, arguments, false, replies)
+}
+
+/// SQL_RO: runs a statement that reads.
+pub(crate) fn sql_ro(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    run_to_end(context, arguments, true, replies)
+}
+
+/// Calls a function of SQL for a user who may run statements; its value is the reply.
+pub(crate) fn call(
+    context: &mut Context<'_>,
+    name: &str,
+    arguments: Arguments<'_>,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    const MISSING: &str = "ERR Function not found";
+    let Some(sql) = command::find(b"sql") else { return refuse(MISSING) };
+    let words: ArgumentsBuf = ["sql", name].into_iter().collect();
+    if let Err(refused) = context.permit(sql, words.as_arguments(), "toplevel") {
+        return Err(Failure::Reply(refused.into()));
+    }
+    let until = end_of_time(context);
+    match run(context, &words::call(name, arguments), (false, until), replies) {
+        Err(Failure::Reply(text)) if text.starts_with("ERR 42883 no such function") => refuse(MISSING),
+        done => done,
+    }
+}
+
+fn run_to_end(
+    context: &mut Context<'_>,
+    arguments: Arguments<'_>,
+    read_only: bool,
+    replies: &mut Replies<'_>,
+) -> Result<()> {
+    let until = end_of_time(context);
+    run(context, &words::statement(arguments)?, (read_only, until), replies)
+}
+
+/// When a statement that begins now is to have ended.
+fn end_of_time(context: &Context<'_>) -> Option<Instant> {
     let limit = context.server.rules().live().number(Name::ScriptTimeLimit);
     let limit = u64::try_from(limit).ok().filter(|limit| *limit > 0).map(Duration::from_millis);
-    run(context, arguments, limit.map(|limit| Instant::now() + limit), replies)
+    limit.map(|limit| Instant::now() + limit)
 }
 
 /// Tries a statement in the event loop; false: it has done nothing, and runs aside.
@@ -76,14 +128,13 @@ pub(crate) fn attempt(
     arguments: Arguments<'_>,
     replies: &mut Replies<'_>,
 ) -> bool {
-    if arguments.get(1).is_some_and(|text| std::str::from_utf8(text).is_ok_and(defines)) {
-        return false;
-    }
-    if !context.server.commons().monitors().is_empty() {
+    // Errors are told aside.
+    let Ok(statement) = words::statement(arguments) else { return false };
+    if defines(&statement.text) || !context.server.commons().monitors().is_empty() {
         return false;
     }
     let start = replies.position();
-    match run(context, arguments, Some(Instant::now() + IN_LOOP), replies) {
+    match run(context, &statement, (command.is(READ), Some(Instant::now() + IN_LOOP)), replies) {
         Ok(()) => {}
         Err(Failure::Reply(text)) => replies.error(&text),
         Err(_) => return false,
@@ -94,22 +145,12 @@ pub(crate) fn attempt(
 
 fn run(
     context: &mut Context<'_>,
-    arguments: Arguments<'_>,
-    until: Option<Instant>,
+    wanted: &Statement<'_>,
+    (read_only, until): (bool, Option<Instant>),
     replies: &mut Replies<'_>,
 ) -> Result<()> {
     nodes::admit(context)?;
-    let Ok(text) = std::str::from_utf8(&arguments[1]) else {
-        return refuse("ERR 22021 a statement is UTF-8");
-    };
-    let parameters: Vec<Value> = arguments.from(2).iter().map(|given| Value::Text(given.to_vec())).collect();
-    let row = command::find(&arguments[0]);
-    let terms = Terms {
-        until,
-        read_only: row.is_some_and(|row| row.is(READ)),
-        shared_session: true,
-        permit: permit(context)?,
-    };
+    let terms = Terms { until, read_only, shared_session: true, permit: permit(context)? };
     let started = context.server.measures().started();
     let nested = Nested::enter();
     let kept = CONNECTION.take().filter(|kept| kept.server == started);
@@ -119,7 +160,7 @@ fn run(
         )),
         Err(failure) => Err(failure),
         Ok(kept) => {
-            let done = statement(context, &kept, (text, &parameters), &terms, replies);
+            let done = statement(context, &kept, wanted, &terms, replies);
             CONNECTION.set(Some(kept));
             done
         }
@@ -145,26 +186,35 @@ impl Drop for Nested {
 fn statement(
     context: &mut Context<'_>,
     kept: &Kept,
-    (text, parameters): (&str, &[Value]),
+    wanted: &Statement<'_>,
     terms: &Terms,
     replies: &mut Replies<'_>,
 ) -> Result<()> {
+    let (text, parameters): (&str, &[Value]) = (&wanted.text, &wanted.parameters);
     let Kept { connection, lending, .. } = kept;
     let start = replies.position();
-    let mut answer = Answer { start, replies, mark: None, rows: 0 };
+    let mut answer = Answer { start, replies, mark: None, rows: 0, is_value: wanted.is_value };
     let is_known = lending.is_known(text);
+    lending.set_in_loop(context.may_park);
     let mut outcome = match is_known {
         false => connection.run_under(context.session, text, parameters, terms, &mut answer),
         true => Ok(Outcome::default()),
     };
-    if is_known || outcome.is_err() && lending.is_wanted(text) {
+    let refused = outcome.as_ref().err().filter(|error| error.state() == SqlState::SYNTAX);
+    let foreign = refused.and_then(|_| with_commands(text));
+    if is_known || foreign.is_some() || outcome.is_err() && lending.is_wanted(text) {
         if context.may_park {
             return Err(Failure::TakesLong);
         }
         let server = context.server;
         let is_full = eviction::is_limited(server.rules()) && !context.make_room(0);
         let done = context.transaction(&TransactionOptions::default(), |session, client, effects| {
-            let run = || connection.run_under(session, text, parameters, terms, &mut answer);
+            let run = || match &foreign {
+                Some(foreign) => {
+                    Morph { connection, lending, terms, parameters }.run(session, foreign, &mut answer)
+                }
+                None => connection.run_under(session, text, parameters, terms, &mut answer),
+            };
             outcome = Ok(lending.lend(server, is_full, client, effects, run)?);
             Ok(())
         });
@@ -191,6 +241,16 @@ fn statement(
     }
 }
 
+/// What a statement that SQL refuses says, if it names commands of Redis.
+fn with_commands(text: &str) -> Option<Foreign> {
+    let reads = |name: &str| command::find(name.as_bytes()).is_some_and(|command| command.is(READ));
+    let writes = |name: &str| {
+        command::find(name.as_bytes()).is_some_and(|command| command.is(WRITE) && command.is_on_keys())
+    };
+    // One that is not so, either, has the error that SQL has told.
+    foreign(text, &reads, &writes).ok().flatten()
+}
+
 /// A connection for this thread, with an interpreter within the limits of scripts.
 fn connect(context: &Context<'_>) -> Result<Kept> {
     let bytes = |name| usize::try_from(context.server.rules().live().number(name)).unwrap_or(usize::MAX);
@@ -203,7 +263,8 @@ fn connect(context: &Context<'_>) -> Result<Kept> {
     };
     let lending = Rc::<Lending>::default();
     let around = Box::new(Around(Rc::clone(&lending)));
-    connection.set_interpreter(Rc::new(LuaFunctions::within(limits, around)));
+    let lua = LuaFunctions::within(limits, around);
+    connection.set_interpreter(Rc::new(ServerFunctions::new(lua, Rc::clone(&lending), context.server)));
     Ok(Kept { server: context.server.measures().started(), connection, lending })
 }
 
@@ -263,13 +324,28 @@ struct Answer<'a, 'r> {
     replies: &'a mut Replies<'r>,
     mark: Option<ArrayMark>,
     rows: usize,
+    /// Only the first value counts.
+    is_value: bool,
 }
 
 impl Answer<'_, '_> {
     fn end(self, changes: u64) {
         match self.mark {
             Some(mark) => self.replies.end_array(mark, self.rows),
+            None if self.is_value && self.rows > 0 => {}
             None => self.replies.integer(i64::try_from(changes).unwrap_or(i64::MAX)),
+        }
+    }
+}
+
+impl Answer<'_, '_> {
+    fn value(&mut self, value: ValueRef<'_>) {
+        match value {
+            ValueRef::Null => self.replies.null(),
+            ValueRef::Integer(integer) => self.replies.integer(integer),
+            ValueRef::Real(real) if self.replies.protocol() == Protocol::Resp3 => self.replies.double(real),
+            ValueRef::Real(real) => self.replies.bulk(real_text(real).as_bytes()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => self.replies.bulk(bytes),
         }
     }
 }
@@ -278,7 +354,8 @@ impl Sink for Answer<'_, '_> {
     fn start(&mut self, columns: &[String]) -> perilune_sql::Result<()> {
         self.replies.rewind(self.start);
         self.rows = 0;
-        self.mark = (!columns.is_empty()).then(|| self.replies.begin_array());
+        let is_list = !columns.is_empty() && !self.is_value;
+        self.mark = is_list.then(|| self.replies.begin_array());
         Ok(())
     }
 
@@ -288,17 +365,13 @@ impl Sink for Answer<'_, '_> {
             return Err(perilune_sql::Error::new(SqlState::LIMIT, what));
         }
         self.rows += 1;
+        if self.is_value {
+            self.value(row.get(0));
+            return Ok(());
+        }
         self.replies.array(row.len());
         for column in 0..row.len() {
-            match row.get(column) {
-                ValueRef::Null => self.replies.null(),
-                ValueRef::Integer(integer) => self.replies.integer(integer),
-                ValueRef::Real(real) if self.replies.protocol() == Protocol::Resp3 => {
-                    self.replies.double(real)
-                }
-                ValueRef::Real(real) => self.replies.bulk(real_text(real).as_bytes()),
-                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => self.replies.bulk(bytes),
-            }
+            self.value(row.get(column));
         }
         Ok(())
     }

@@ -7,21 +7,32 @@
 //! - What is lent goes back before the transaction ends, which looks at it; also when what runs meanwhile panics.
 //! - Commands tell their effects with the commit, once.
 
+mod hosted;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use perilune::Session;
 use perilune_luahost::sandbox::{Answers, Offer, Question};
 use perilune_luahost::sql::Surroundings;
-use perilune_sql::{Asks, Result};
+use perilune_resp::{Answer, ArgumentsBuf, Protocol, Replies};
+use perilune_sql::limits::BUFFER_BYTES;
+use perilune_sql::{Asks, Error, Result, SqlState};
+
+pub(crate) use self::hosted::ServerFunctions;
 
 use super::calls::Caller;
 use super::redis::{offer_to_sql, SQL};
 use crate::client::Client;
+use crate::command;
+use crate::context::Context;
 use crate::effects::Effects;
+use crate::execution::{Inside, Way};
 use crate::server::Server;
+use crate::transact::Span;
 
 /// Texts that are known at most.
 const KNOWN: usize = 1_000;
@@ -39,6 +50,8 @@ struct Lent {
 pub(crate) struct Lending {
     lent: RefCell<Option<Lent>>,
     is_wanted: Cell<bool>,
+    /// An event loop waits for the statement.
+    in_loop: Cell<bool>,
     known: RefCell<HashSet<String>>,
 }
 
@@ -73,6 +86,84 @@ impl Lending {
         let lent = Lent { server: Arc::clone(server), client: client_lent, effects: effects_lent, is_full };
         let take_back = |lent: Lent| (*client, *effects) = (lent.client, lent.effects);
         meanwhile(&self.lent, lent, take_back, body)
+    }
+}
+
+impl Lending {
+    /// Runs a command for a statement, in its transaction, with the rights of its client; its answer, which is no error.
+    pub(crate) fn command(
+        &self,
+        session: &mut Session,
+        read_only: bool,
+        words: ArgumentsBuf,
+    ) -> Result<Answer> {
+        self.with_lent(|Lent { server, client, effects, is_full }| {
+            let (mut reply, now) = (Vec::new(), client.time());
+            let mut caller = Caller::new(server, session, client, effects, now);
+            caller.read_only = read_only;
+            caller.is_full = *is_full;
+            let mut replies = Replies::new(&mut reply, Protocol::Resp3).up_to(BUFFER_BYTES);
+            match caller.call(words.as_arguments(), BUFFER_BYTES, &mut replies) {
+                ControlFlow::Continue(()) => answer_of(&reply),
+                ControlFlow::Break(()) => {
+                    Err(caller.failure.take().unwrap_or(perilune::Error::Conflict).into())
+                }
+            }
+        })
+    }
+
+    /// Runs a function of a library for a statement, which scripts may not.
+    pub(crate) fn function(&self, session: &mut Session, words: &ArgumentsBuf) -> Result<Answer> {
+        self.with_lent(|Lent { server, client, effects, .. }| {
+            let (mut reply, now, arguments) = (Vec::new(), client.time(), words.as_arguments());
+            let Some(luafunc) = command::find(&arguments[0]) else { return answer_of(b"_\r\n") };
+            let protocol = std::mem::replace(&mut client.protocol, Protocol::Resp3);
+            let mut context = Context { server, session, client, effects, may_park: false };
+            let outcome = match context.permit(luafunc, arguments, "lua") {
+                Err(text) => Err(hosted::refusal(text.as_bytes())),
+                Ok(()) => {
+                    let way = Way::Inside(Inside { span: Span::Whole, now, by_script: true });
+                    let mut replies = Replies::new(&mut reply, Protocol::Resp3).up_to(BUFFER_BYTES);
+                    context.run(luafunc, arguments, way, &mut replies).map(drop).map_err(Error::from)
+                }
+            };
+            context.client.protocol = protocol;
+            outcome.and_then(|()| answer_of(&reply))
+        })
+    }
+
+    /// Says whether an event loop waits for what runs from now on.
+    pub(crate) fn set_in_loop(&self, in_loop: bool) {
+        self.in_loop.set(in_loop);
+    }
+
+    /// Has the statement run aside, if an event loop waits for it.
+    fn leave_loop(&self) -> Result<()> {
+        match self.in_loop.get() {
+            true => self.with_lent(|_| Ok(())),
+            false => Ok(()),
+        }
+    }
+
+    /// Does something with what is lent; without it the statement ends, and runs once more with it.
+    fn with_lent<T>(&self, body: impl FnOnce(&mut Lent) -> Result<T>) -> Result<T> {
+        match &mut *self.lent.borrow_mut() {
+            Some(lent) => body(lent),
+            None => {
+                self.is_wanted.set(true);
+                // NB: no function catches it, and it does not have the transaction run again.
+                Err(perilune::Error::Rollback.into())
+            }
+        }
+    }
+}
+
+/// The answer in these bytes, if it is no error.
+fn answer_of(reply: &[u8]) -> Result<Answer> {
+    match Answer::parse(reply) {
+        Ok(Some((Answer::Error(text), _))) => Err(hosted::refusal(&text)),
+        Ok(Some((answer, _))) => Ok(answer),
+        _ => Err(Error::new(SqlState::INTERNAL, "a command has answered nothing; this is a bug")),
     }
 }
 
@@ -118,20 +209,18 @@ impl Surroundings for Around {
     }
 
     fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
-        let mut lent = self.0.lent.borrow_mut();
-        let Some(Lent { server, client, effects, is_full }) = &mut *lent else {
-            self.0.is_wanted.set(true);
-            // NB: no function catches it, and it does not have the transaction run again.
-            return Err(perilune::Error::Rollback.into());
-        };
-        let (read_only, now) = (asks.is_read_only(), client.time());
-        let mut caller = Caller::new(server, asks.session(), client, effects, now);
-        caller.read_only = read_only;
-        caller.is_full = *is_full;
-        match caller.answer(question, answer) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(caller.failure.take().unwrap_or(perilune::Error::Conflict).into()),
-        }
+        self.0.with_lent(|Lent { server, client, effects, is_full }| {
+            let (read_only, now) = (asks.is_read_only(), client.time());
+            let mut caller = Caller::new(server, asks.session(), client, effects, now);
+            caller.read_only = read_only;
+            caller.is_full = *is_full;
+            match caller.answer(question, answer) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => {
+                    Err(caller.failure.take().unwrap_or(perilune::Error::Conflict).into())
+                }
+            }
+        })
     }
 }
 
