@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(rows.first(), Some(&Value::Integer(1)));
     over(&sql, &mut session)?;
     documents(&sql, &mut session)?;
+    decimals(&sql, &mut session)?;
     std::fs::remove_dir_all(&directory)?;
     Ok(())
 }
@@ -80,5 +81,19 @@ fn documents(sql: &Connection, session: &mut Session) -> Result<(), Box<dyn Erro
     let rows =
         sql.query(session, "SELECT info.age FROM people WHERE info.address.city = ?", &["Rome".into()])?;
     assert_eq!(rows.first(), Some(&Value::Integer(36)));
+    Ok(())
+}
+
+/// Decimals are calculated with exactly.
+fn decimals(sql: &Connection, session: &mut Session) -> Result<(), Box<dyn Error>> {
+    sql.execute_script(
+        session,
+        "CREATE TABLE item(id INTEGER PRIMARY KEY, price DECIMAL(10,2), tax DECIMAL(4,3));
+         INSERT INTO item VALUES (1, 0.10, 0.2), (2, '19.90', 0.25)",
+    )?;
+    let rows = sql.query(session, "SELECT price + tax FROM item WHERE price + tax = 0.3", &[])?;
+    assert_eq!(rows.first(), Some(&Value::Real(0.3)));
+    let rows = sql.query(session, "SELECT sum(price), round(sum(price * tax), 2) FROM item", &[])?;
+    assert_eq!(rows.at(0), Some(&[Value::Real(20.0), Value::Real(5.0)][..]));
     Ok(())
 }

@@ -41,6 +41,8 @@ mod terms;
 mod token;
 mod value;
 
+mod decimal;
+
 mod answer;
 mod function;
 
@@ -52,6 +54,8 @@ mod schema;
 pub mod alchemy;
 
 mod elements;
+
+mod exact;
 
 mod definition;
 

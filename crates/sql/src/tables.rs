@@ -76,7 +76,7 @@ impl RowTable {
             }
             Change::Insert(key, columns) => {
                 let value = |(at, column): (usize, &crate::schema::Column)| {
-                    column.affinity.apply(Value::of(columns.at(at).get()))
+                    column.store(Value::of(columns.at(at).get()))
                 };
                 let row = table.columns.iter().enumerate().map(value).collect();
                 writer.insert(session, key.get(), row)
@@ -97,7 +97,7 @@ impl RowTable {
                     for (at, column) in table.columns.iter().enumerate() {
                         let argument = columns.at(at);
                         let is_key = matches!(table.key, Key::Rowid { column: Some(key), .. } if key == at);
-                        let value = || column.affinity.apply(Value::of(argument.get()));
+                        let value = || column.store(Value::of(argument.get()));
                         // NB: SQLite sets a rowid by its number, or by the column that is one; both are asked.
                         if is_key {
                             let told = value();

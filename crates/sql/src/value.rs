@@ -147,7 +147,7 @@ impl Affinity {
 }
 
 /// A double as an integer, if it is one.
-fn integral(real: f64) -> Value {
+pub(crate) fn integral(real: f64) -> Value {
     // NB: as SQLite, which leaves the outermost integers out, where doubles lie apart.
     let integer = real as i64;
     if integer as f64 == real && integer > i64::MIN && integer < i64::MAX {
@@ -158,7 +158,7 @@ fn integral(real: f64) -> Value {
 }
 
 /// The number that a whole text is, blanks around it aside.
-fn number(text: &[u8]) -> Option<Value> {
+pub(crate) fn number(text: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(text).ok()?.trim_matches(|c: char| c.is_ascii_whitespace());
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     if digits == 0 || !text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte)) {

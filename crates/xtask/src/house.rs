@@ -292,9 +292,9 @@ pub(crate) const ORDERS: &[Order] = &[
     ),
     order!("crates/sqlite/src/": "error" "value" "inner" "statement" "index" "table" "function" "connection"),
     order!("crates/sql/src/":
-        "limits" "error" "terms" "token" "value" "answer" "function" "document" "rewrite" "alchemy" "schema" "elements"
-        "definition" "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables" "graphs" "engine"
-        "define" "dump" "kept" "connection"
+        "limits" "error" "terms" "token" "value" "decimal" "answer" "function" "document" "rewrite" "alchemy" "schema"
+        "elements" "exact" "definition" "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables"
+        "graphs" "engine" "define" "dump" "kept" "connection"
     ),
     order!("crates/graph/src/":
         "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"

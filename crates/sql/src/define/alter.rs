@@ -7,7 +7,7 @@
 
 use perilune::{Session, Value as NodeValue};
 
-use super::{check_name, check_table, existing, write_table};
+use super::{check_digits, check_name, check_table, existing, write_table};
 use crate::catalog::{self, place};
 use crate::definition::{column_of, constant, parse_table};
 use crate::error::{Error, Result, SqlState};
@@ -175,6 +175,7 @@ fn place_of(table: &Table, column: &str) -> Result<usize> {
 pub(super) fn add_column(session: &mut Session, table: &str, text: &str) -> Result<()> {
     let table = altered(session, table)?;
     let (column, has_key) = column_of(text)?;
+    check_digits(&column)?;
     let refuse = |what: &str| Err(Error::new(SqlState::REFUSED, what));
     if has_key {
         return refuse("a column that is added is no PRIMARY KEY and not UNIQUE: create an index afterwards");

@@ -17,11 +17,12 @@ use perilune_sqlite::{Connection as Scratch, FunctionKind};
 
 use crate::answer::{Nowhere, Outcome};
 use crate::catalog::{self, place};
+use crate::decimal::{Digits, WHOLE_DIGITS};
 use crate::definition::{self, Definition, Dropped};
 use crate::elements::{with_elements, Named, ELEMENT};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
-use crate::schema::Table;
+use crate::schema::{Column, Table};
 use crate::token::{fold, quote, tokens};
 use crate::value::node_order;
 
@@ -140,6 +141,20 @@ fn root_of(session: &mut Session, before: &str, name: &str) -> Result<String> {
     Ok(format!("{}t{number}", if before.is_empty() { "sql." } else { before }))
 }
 
+/// Fails for a DECIMAL that nobody keeps.
+fn check_digits(column: &Column) -> Result<()> {
+    match Digits::of(&column.declared) {
+        Some(digits) if !digits.is_kept() => {
+            let what = format!(
+                "{}: {digits} is none: a DECIMAL has 1 to {WHOLE_DIGITS} digits; NUMERIC takes any number, and rounds",
+                column.name
+            );
+            Err(Error::new(SqlState::DEFINITION, what))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Has SQLite read a table's CREATE TABLE, as far as it knows what stands there.
 fn check_table(session: &mut Session, table: &Table) -> Result<()> {
     check_table_and(session, table, "")
@@ -147,6 +162,11 @@ fn check_table(session: &mut Session, table: &Table) -> Result<()> {
 
 /// Has SQLite read a table's CREATE TABLE, and something that follows it.
 fn check_table_and(session: &mut Session, table: &Table, behind: &str) -> Result<()> {
+    for column in &table.columns {
+        if let Some(digits) = column.decimal {
+            digits.check(&column.absent, &format!("{}.{}", table.name, column.name))?;
+        }
+    }
     let plain = table.plain_sql();
     let named = [Named { table, names: vec![fold(&table.name)] }];
     let elements = with_elements(&plain, &tokens(&plain)?, &named);
@@ -170,6 +190,7 @@ fn create_table(session: &mut Session, if_not_exists: bool, name: &str, parsed: 
         return Ok(());
     }
     check_name(session, name)?;
+    parsed.columns.iter().try_for_each(check_digits)?;
     check_table(session, parsed)?;
     let folded = fold(name);
     let root = match &parsed.over {

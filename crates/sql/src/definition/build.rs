@@ -65,7 +65,7 @@ impl TableText {
                 table.fields[field] = Some(index);
             }
             let constant = column.default.as_deref().and_then(constant).unwrap_or(Value::Null);
-            column.absent = column.affinity.apply(constant);
+            column.absent = column.store(constant);
         }
         Ok(table)
     }

@@ -4,6 +4,7 @@
 
 use super::over::{self, OverText};
 use super::{Definition, Reader};
+use crate::decimal::Digits;
 use crate::error::{Error, Result, SqlState};
 use crate::schema::{Check, Collation, Column, ForeignKey, Referential, Resolution, Table};
 use crate::token::{quote, tokens, Kind};
@@ -156,8 +157,10 @@ fn column(reader: &mut Reader<'_>, table: &mut TableText) -> Result<()> {
     let declared = declared.join(" ");
     let is_document = ["json", "luatable"].iter().any(|word| declared.eq_ignore_ascii_case(word));
     let affinity = if is_document { Affinity::Blob } else { Affinity::of(&declared) };
+    let decimal = Digits::of(&declared).filter(|digits| digits.is_kept());
     let mut column = Column {
         name: name.clone(),
+        decimal,
         affinity,
         declared,
         collation: Collation::Binary,

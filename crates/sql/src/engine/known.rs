@@ -142,13 +142,12 @@ impl Engine {
             self.known.borrow_mut().insert(name.to_owned(), Known::View(texts.clone()));
             for (at, sql) in texts.iter().enumerate() {
                 self.declare_named(session, &tokens(sql)?)?;
-                match at {
-                    0 => self.declare(session, sql)?,
-                    _ => {
-                        let sql = self.text_of_trigger(session, name, sql)?;
-                        self.declare(session, &sql)?;
-                    }
-                }
+                let sql = match at {
+                    0 => sql.clone(),
+                    _ => self.text_of_trigger(session, name, sql)?,
+                };
+                let exact = self.exact(&sql)?;
+                self.declare(session, exact.as_deref().unwrap_or(&sql))?;
             }
             Known::View(texts)
         } else {

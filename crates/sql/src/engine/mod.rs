@@ -9,6 +9,7 @@
 //! - What holds for a statement ([`Terms`]) is asked each time that it runs.
 
 mod aggregates;
+mod decimals;
 mod functions;
 mod instead;
 mod known;
@@ -122,6 +123,7 @@ impl Engine {
         })?;
         add_document_functions(&sqlite, &stage)?;
         let instead = instead::add(&sqlite, &stage)?;
+        decimals::add(&sqlite, &stage)?;
         sqlite.limit(sqlite::SQLITE_LIMIT_SQL_LENGTH, STATEMENT_BYTES as i32);
         let is_declaring = Rc::new(Cell::new(false));
         let declares = Rc::clone(&is_declaring);

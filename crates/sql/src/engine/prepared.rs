@@ -2,15 +2,18 @@
 //!
 //! Invariant: a statement that runs is not in the cache; one that calls itself gets another copy.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use perilune::Session;
 use perilune_sqlite::Statement;
 
+use super::known::Known;
 use super::Engine;
 use crate::computed::ROW_PREFIX;
 use crate::elements::{with_elements, Named};
 use crate::error::{Error, Result, SqlState};
+use crate::exact::{casts, with_exact};
 use crate::indexed::with_indexes;
 use crate::limits::STATEMENTS;
 use crate::rewrite::{take_apart, with_limit};
@@ -88,6 +91,8 @@ impl Engine {
         let sql = indexed.as_deref().unwrap_or(sql);
         let elements = self.elements(sql)?;
         let sql = elements.as_deref().unwrap_or(sql);
+        let exact = self.exact(sql)?;
+        let sql = exact.as_deref().unwrap_or(sql);
         let tokens = tokens(sql)?;
         let pieces = take_apart(sql, &tokens)?;
         let plain = pieces.as_ref().map_or(sql, |pieces| &pieces.sql);
@@ -138,6 +143,45 @@ impl Engine {
             self.declare_name(session, &helper(table))?;
         }
         Ok(Some(indexed.sql))
+    }
+
+    /// The statement with exact arithmetic on its decimals, if it has any.
+    pub(super) fn exact(&self, sql: &str) -> Result<Option<String>> {
+        let has_decimals = |table: &Rc<Table>| table.columns.iter().any(|column| column.decimal.is_some());
+        let is_any = self.stage.tables.borrow().values().any(has_decimals);
+        let tokens = tokens(sql)?;
+        let casts = casts(&tokens);
+        if !is_any && !casts {
+            return Ok(None);
+        }
+        let names = self.decimals(&tokens, &mut HashSet::new())?;
+        if names.is_empty() && !casts {
+            return Ok(None);
+        }
+        Ok(Some(with_exact(sql, &tokens, names)?.sql))
+    }
+
+    /// The names of the columns of decimals of the tables and views that these tokens name; views are `seen` once.
+    fn decimals(&self, named: &[Token<'_>], seen: &mut HashSet<String>) -> Result<HashSet<String>> {
+        let mut names = HashSet::new();
+        for token in named {
+            let Some(name) = token.name().map(|name| fold(&name)) else { continue };
+            let table = name.strip_prefix(ROW_PREFIX).unwrap_or(&name);
+            if let Some(table) = self.stage.tables.borrow().get(table) {
+                let decimals = table.columns.iter().filter(|column| column.decimal.is_some());
+                names.extend(decimals.map(|column| fold(&column.name)));
+            }
+            let known = self.known.borrow().get(&name).cloned();
+            if let Some((Known::View(texts), true)) = known.map(|known| (known, seen.insert(name))) {
+                let text = texts.first().map_or("", |text| &text[..]);
+                let tokens = tokens(text)?;
+                let of_view = self.decimals(&tokens, seen)?;
+                if !of_view.is_empty() {
+                    names.extend(with_exact(text, &tokens, of_view)?.names);
+                }
+            }
+        }
+        Ok(names)
     }
 
     /// The statement with elements of documents as SQLite takes them, if it has any.

@@ -42,6 +42,7 @@ impl Table {
             field: None,
             span: (0, 0),
             is_document: false,
+            decimal: None,
             element: None,
             computed: Some(computed),
         });

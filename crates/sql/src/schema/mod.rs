@@ -10,6 +10,7 @@
 mod hidden;
 
 pub(crate) use self::hidden::Computed;
+use crate::decimal::{self, Digits};
 use crate::function::Function;
 use crate::rewrite::Piece;
 use crate::value::{Affinity, Value};
@@ -75,6 +76,8 @@ pub(crate) struct Column {
     pub(crate) span: (usize, usize),
     /// It is JSON that lies as nodes below the row.
     pub(crate) is_document: bool,
+    /// It is a DECIMAL of these digits.
+    pub(crate) decimal: Option<Digits>,
     /// Nobody sees it: it is what an index of a document's element holds.
     pub(crate) element: Option<Element>,
     /// Nobody sees it, and no row keeps it: it is computed of the row for indexes.
@@ -82,6 +85,14 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// A value as the column stores it.
+    pub(crate) fn store(&self, value: Value) -> Value {
+        match self.decimal {
+            Some(_) => decimal::stored(value),
+            None => self.affinity.apply(value),
+        }
+    }
+
     /// Whether the user has not made it.
     pub(crate) fn is_hidden(&self) -> bool {
         self.element.is_some() || self.computed.is_some()
@@ -268,6 +279,7 @@ impl Table {
                 default: None,
                 field: None,
                 is_document: false,
+                decimal: None,
                 element,
                 computed: None,
                 ..of.clone()

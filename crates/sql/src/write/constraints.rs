@@ -21,11 +21,11 @@ impl Writer<'_> {
         let column = &self.table.columns[column];
         let Some(default) = &column.default else { return Ok(Value::Null) };
         if let Some(constant) = crate::definition::constant(default) {
-            return Ok(column.affinity.apply(constant));
+            return Ok(column.store(constant));
         }
         let rows = self.stage.host()?.run(session, &format!("SELECT ({default})"), &[])?;
         let value = rows.into_iter().flatten().next().unwrap_or(Value::Null);
-        Ok(column.affinity.apply(value))
+        Ok(column.store(value))
     }
 
     /// The values of expressions over a row.
@@ -38,7 +38,7 @@ impl Writer<'_> {
         for (at, column) in self.table.columns.iter().enumerate() {
             if let Some(expression) = &column.generated {
                 let value = self.evaluate(session, row, &[expression])?.pop().unwrap_or(Value::Null);
-                row[at] = column.affinity.apply(value);
+                row[at] = column.store(value);
             }
         }
         if self.table.has_documents() {
@@ -58,6 +58,9 @@ impl Writer<'_> {
                     let what = format!("NOT NULL constraint failed: {}.{}", self.table.name, column.name);
                     return Err(Error::new(SqlState::NOT_NULL, what));
                 }
+            }
+            if let Some(digits) = column.decimal {
+                digits.check(&row[at], &format!("{}.{}", self.table.name, column.name))?;
             }
             if self.table.strict && !column.is_hidden() {
                 self.check_type(&row[at], &column.declared, &column.name)?;

@@ -89,7 +89,7 @@ impl Writer<'_> {
         let Some(changed) = changed else { return Err(Error::left_out()) };
         if let New::Open(row) = new {
             for (at, value) in changed {
-                row[at] = self.table.columns[at].affinity.apply(value);
+                row[at] = self.table.columns[at].store(value);
             }
         }
         Ok(())
