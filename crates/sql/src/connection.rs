@@ -11,16 +11,14 @@ use std::rc::Rc;
 use perilune::{Levels, Session, TransactionOptions};
 
 use crate::answer::{Nowhere, Outcome, Rows, Sink};
-use crate::define;
-use crate::dump;
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::function::Interpreter;
-use crate::kept;
 use crate::limits::STATEMENT_BYTES;
 use crate::terms::Terms;
 use crate::token::{fold, tokens, Token};
 use crate::value::Value;
+use crate::{define, dump, kept, show};
 
 /// A transaction that was opened by BEGIN or SAVEPOINT.
 #[derive(Debug, Default)]
@@ -179,6 +177,8 @@ impl Connection {
             terms.check_definition().and_then(|()| define::run(&self.engine, session, sql))
         } else if dump::is_one(&first) {
             dump::run(&self.engine, session, sql, sink)
+        } else if show::is_one(&first) {
+            show::run(&self.engine, session, sql, terms, sink)
         } else if kept::is_one(&first) {
             kept::run(&self.engine, session, sql, parameters, terms, sink)
         } else {

@@ -82,6 +82,7 @@ mod engine;
 mod define;
 mod dump;
 mod kept;
+mod show;
 
 mod connection;
 

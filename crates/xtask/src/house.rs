@@ -294,7 +294,7 @@ pub(crate) const ORDERS: &[Order] = &[
     order!("crates/sql/src/":
         "limits" "error" "terms" "token" "value" "decimal" "answer" "function" "document" "rewrite" "alchemy" "schema"
         "elements" "exact" "definition" "indexed" "row" "over" "stage" "computed" "catalog" "plan" "scan" "write" "tables"
-        "graphs" "engine" "define" "dump" "kept" "connection"
+        "graphs" "engine" "define" "dump" "kept" "show" "connection"
     ),
     order!("crates/graph/src/":
         "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"
