@@ -195,7 +195,7 @@ impl Decimal {
         Some(Decimal::new(a.checked_add(b)?, places))
     }
 
-    fn minus(self, other: Decimal) -> Option<Decimal> {
+    pub(crate) fn minus(self, other: Decimal) -> Option<Decimal> {
         self.plus(Decimal { mantissa: other.mantissa.checked_neg()?, ..other })
     }
 

@@ -217,3 +217,21 @@ fn what_does_not_fit_is_refused() -> Result<()> {
     );
     Ok(())
 }
+
+/// Rows that leave a frame are taken out of its sum without a trace.
+#[test]
+fn windows_are_exact() -> Result<()> {
+    let mut s = Scratch::new("decimals-windows");
+    s.run("CREATE TABLE t(id INTEGER PRIMARY KEY, price DECIMAL(15,2))")?;
+    for id in 0..200_i64 {
+        let price = format!("{}.{:02}", if id % 7 == 0 { 9_999_999_999 } else { id }, id * 31 % 100);
+        s.sql.execute(&mut s.session, "INSERT INTO t VALUES (?, ?)", &[id.into(), price.as_str().into()])?;
+    }
+    let sliding = "SELECT sum(price) OVER (ORDER BY id ROWS 2 PRECEDING) AS s FROM t";
+    let joined =
+        "SELECT (SELECT sum(price) FROM t AS u WHERE u.id BETWEEN t.id - 2 AND t.id) FROM t ORDER BY id";
+    assert_eq!(s.rows(sliding), s.rows(joined));
+    // 10.10, 11.41 and 12.72.
+    assert_eq!(s.rows(&format!("SELECT s FROM ({sliding}) WHERE s = 34.23")), "34.23");
+    Ok(())
+}

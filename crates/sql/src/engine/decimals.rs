@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use perilune::Session;
-use perilune_sqlite::{Aggregate, Arguments, Connection, Failure, FunctionKind, Output};
+use perilune_sqlite::{Aggregate, Arguments, Connection, Failure, FunctionKind, Output, Window};
 
 use crate::decimal::{calculate, operand, too_long, Decimal, Digits, Operation};
 use crate::error::{Error, Result, SqlState};
@@ -33,7 +33,7 @@ pub(super) fn add(sqlite: &Connection<Session>, stage: &Rc<Stage>) -> Result<()>
     scalar(CAST, 3, cast)?;
     for (name, answer) in [("sum", Answer::Sum), ("avg", Answer::Average), ("total", Answer::Total)] {
         let sum = Summing { stage: Rc::clone(stage), answer };
-        sqlite.add_aggregate(&format!("{PREFIX}{name}"), 1, kind, sum)?;
+        sqlite.add_window(&format!("{PREFIX}{name}"), 1, kind, sum)?;
     }
     Ok(())
 }
@@ -91,27 +91,39 @@ struct Sum {
     exact: Option<Decimal>,
     /// Of doubles that are no decimals.
     doubles: f64,
-    has_doubles: bool,
-    has_fractions: bool,
+    /// How many of them there are, of decimals with a fraction, and of all.
+    doubles_count: i64,
+    fractions_count: i64,
     count: i64,
 }
 
+/// Whether a row comes to a group, or leaves the frame of a window.
+#[derive(Clone, Copy)]
+enum Move {
+    In = 1,
+    Out = -1,
+}
+
 impl Sum {
-    fn take(&mut self, value: ValueRef<'_>) -> Result<()> {
+    fn change(&mut self, value: ValueRef<'_>, way: Move) -> Result<()> {
         let value = operand(value);
         if value.is_null() {
             return Ok(());
         }
-        self.count += 1;
+        self.count += way as i64;
         match (Decimal::of(value.as_ref()), &value) {
             (Some(decimal), _) => {
-                self.has_fractions |= matches!(value, Value::Real(_));
-                let sum = self.exact.unwrap_or(Decimal::ZERO).plus(decimal);
+                self.fractions_count += way as i64 * i64::from(matches!(value, Value::Real(_)));
+                let before = self.exact.unwrap_or(Decimal::ZERO);
+                let sum = match way {
+                    Move::In => before.plus(decimal),
+                    Move::Out => before.minus(decimal),
+                };
                 self.exact = Some(sum.ok_or_else(too_long)?);
             }
             (None, Value::Real(real)) => {
-                self.has_doubles = true;
-                self.doubles += real;
+                self.doubles_count += way as i64;
+                self.doubles += real * f64::from(way as i32);
             }
             (None, _) => {}
         }
@@ -124,10 +136,10 @@ impl Sum {
         Ok(match answer {
             Answer::Total if self.count == 0 => Value::Real(0.0),
             _ if self.count == 0 => Value::Null,
-            Answer::Sum | Answer::Total if self.has_doubles => Value::Real(double()),
-            Answer::Sum if !self.has_fractions => exact.to_whole()?,
+            Answer::Sum | Answer::Total if self.doubles_count > 0 => Value::Real(double()),
+            Answer::Sum if self.fractions_count == 0 => exact.to_whole()?,
             Answer::Sum | Answer::Total => exact.to_value()?,
-            Answer::Average if self.has_doubles => Value::Real(double() / self.count as f64),
+            Answer::Average if self.doubles_count > 0 => Value::Real(double() / self.count as f64),
             Answer::Average => {
                 let count = Decimal::of(ValueRef::Integer(self.count)).unwrap_or(Decimal::ZERO);
                 Value::Real(exact.over(count))
@@ -145,7 +157,7 @@ impl Aggregate<Session> for Summing {
         sum: &mut Sum,
         arguments: Arguments<'_>,
     ) -> std::result::Result<(), Failure> {
-        sum.take(arguments.at(0).get()).map_err(|error| self.stage.fail(error))
+        sum.change(arguments.at(0).get(), Move::In).map_err(|error| self.stage.fail(error))
     }
 
     fn finish(
@@ -157,6 +169,27 @@ impl Aggregate<Session> for Summing {
         if session.is_none() || self.stage.has_failed() {
             return Ok(());
         }
+        output.set(sum.answer(self.answer).map_err(|error| self.stage.fail(error))?.as_ref());
+        Ok(())
+    }
+}
+
+impl Window<Session> for Summing {
+    fn inverse(
+        &self,
+        _: &mut Session,
+        sum: &mut Sum,
+        arguments: Arguments<'_>,
+    ) -> std::result::Result<(), Failure> {
+        sum.change(arguments.at(0).get(), Move::Out).map_err(|error| self.stage.fail(error))
+    }
+
+    fn value(
+        &self,
+        _: &mut Session,
+        sum: &mut Sum,
+        output: &mut Output<'_>,
+    ) -> std::result::Result<(), Failure> {
         output.set(sum.answer(self.answer).map_err(|error| self.stage.fail(error))?.as_ref());
         Ok(())
     }

@@ -37,10 +37,8 @@ impl Text<'_> {
         }
         let arguments = self.parentheses(stop)?;
         let mut tail = String::new();
-        let mut is_windowed = false;
-        while let Some(word) = self.peek(0).filter(|word| word.is("filter") || word.is("over")) {
+        while self.peek(0).is_some_and(|word| word.is("filter") || word.is("over")) {
             let from = self.end(self.at);
-            is_windowed |= word.is("over");
             self.at += 1;
             tail.push_str(&self.sql[from..self.start(self.at)]);
             if self.is_sign(0, "(") {
@@ -52,7 +50,7 @@ impl Text<'_> {
         }
         self.note_columns(open);
         let is_decimal = arguments.sort == Sort::Decimal && !OTHERS.contains(&&folded[..]);
-        let called = match is_decimal && !is_windowed && EXACT.contains(&&folded[..]) {
+        let called = match is_decimal && EXACT.contains(&&folded[..]) {
             true => format!("{PREFIX}{folded}"),
             false => name.text.to_owned(),
         };

@@ -380,7 +380,7 @@ mod tests {
             (
                 "SELECT sum(price) FILTER (WHERE i * 2 > 1), round(price, 1), sum(i), sum(tax) OVER () FROM t",
                 "SELECT perilune_sum(price) FILTER (WHERE i * 2 > 1) AS \"sum(price) FILTER (WHERE i * 2 > 1)\", \
-                 perilune_round(price, 1) AS \"round(price, 1)\", sum(i), sum(tax) OVER () FROM t",
+                 perilune_round(price, 1) AS \"round(price, 1)\", sum(i), perilune_sum(tax) OVER () AS \"sum(tax) OVER ()\" FROM t",
             ),
             (
                 "SELECT x + 1 AS y FROM (SELECT price x FROM t)",
