@@ -19,6 +19,7 @@ mod elements;
 mod entry;
 mod events;
 mod functions;
+mod graphs;
 mod held;
 mod import;
 mod kept;
