@@ -59,8 +59,7 @@ pub(crate) fn of(arguments: Arguments<'_>) -> Option<&'static Command> {
 /// The command SQL, if the first word begins a statement.
 #[cold]
 fn beginning(arguments: Arguments<'_>) -> Option<&'static Command> {
-    let is_it = |word: &&[u8]| arguments[0].eq_ignore_ascii_case(word);
-    WORDS.iter().any(|word| is_it(&word)).then(|| find(b"sql")).flatten()
+    WORDS.iter().any(|word| arguments[0].eq_ignore_ascii_case(word)).then(|| find(b"sql")).flatten()
 }
 
 /// Whether a request that is SQL's in another framing only reads, unless by functions.
