@@ -253,22 +253,6 @@ pub(crate) fn leaf_gap(page: &Page) -> usize {
     gap::<LeafSlots>(page)
 }
 
-/// Copies what of a page means something: all but what lies between slots and heap, which in `to` stays what it was. So less
-/// memory is met for the first time, which is most of what a copy takes.
-pub(crate) fn copy_used(from: &Page, to: &Page) {
-    let slots = match kind(from) {
-        LEAF => leaf_count(from) * LeafSlots::SIZE,
-        INNER => inner_count(from) * InnerSlots::SIZE,
-        _ => PAGE,
-    };
-    let (low, high) = (PAGE_HEAD + slots, heap_top(from) & !7);
-    if low > high || high > PAGE {
-        return words::copy(from, to);
-    }
-    words::copy_part(from, 0, to, 0, low);
-    words::copy_part(from, high, to, high, PAGE - high);
-}
-
 /// Where the heap ends: below the fences and the base.
 #[inline(always)]
 fn bottom(page: &Page) -> usize {

@@ -110,8 +110,6 @@ fn set_root(seat: &Seat, which: Which, old: Seen, number: u32, generation: u32) 
 pub(crate) struct Copied {
     pub(crate) old: Seen,
     pub(crate) new: Seen,
-    /// Whether it is the lowest of the path: all of that belongs to the present generation now.
-    pub(crate) is_last: bool,
 }
 
 /// Copies the highest page of an earlier generation on the path to `key`; none when there is none
@@ -138,7 +136,7 @@ pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<Option<Cop
         return Err(Stop::Restart);
     }
     let copy = seat.image.page(fresh);
-    page::copy_used(seat.image.page(old.number), copy);
+    words::copy(seat.image.page(old.number), copy);
     page::put_identity(copy, fresh, generation);
     seat.note_birth(fresh, generation);
     match parent {
@@ -150,8 +148,7 @@ pub(crate) fn copy_one(seat: &Seat, key: &[u8], level: u8) -> Attempt<Option<Cop
     }
     seat.note_stale(old.number);
     // NB: told while it is held: as soon as it is not, others may change it.
-    let is_last = depth + 1 == steps.len();
-    let copied = Copied { old, new: to_be_released(seat, fresh, old.word.version()), is_last };
+    let copied = Copied { old, new: to_be_released(seat, fresh, old.word.version()) };
     finish(seat, generation, old.word.version(), &modified);
     seat.count(Counter::Copies);
     Ok(Some(copied))

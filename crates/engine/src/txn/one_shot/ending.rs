@@ -47,7 +47,7 @@ impl OneShot {
 
     /// Notes that a page was copied, if it has been read: all that was read of it is true of the copy, places too. False: it
     /// was no longer what was read.
-    fn follow_copy(&mut self, Copied { old, new, .. }: Copied) -> bool {
+    fn follow_copy(&mut self, Copied { old, new }: Copied) -> bool {
         let is_same = |seen: &Seen| seen.number != old.number || *seen == old;
         if !self.counted.iter().all(is_same) {
             return false;
@@ -245,11 +245,7 @@ impl Access {
         for at in 0..one_shot.writes.len() {
             loop {
                 match tree::copy_one(&self.seat, one_shot.key(&one_shot.writes[at]), 0) {
-                    Ok(Some(copied)) if one_shot.follow_copy(copied) => {
-                        if copied.is_last {
-                            break;
-                        }
-                    }
+                    Ok(Some(copied)) if one_shot.follow_copy(copied) => {}
                     Ok(None) => break,
                     Ok(Some(_)) | Err(Stop::Restart | Stop::Busy(_)) => return Err(Refusal::Changed),
                     Err(_) => return Err(Refusal::Barred),
