@@ -41,8 +41,12 @@ pub(crate) const AS_PUBLISHED: RGBColor = ORANGE;
 pub(crate) const OWN_LINES: [RGBColor; 3] = [BLUE, GREEN, SKY];
 pub(crate) const OTHER_LINES: [RGBColor; 4] = [VERMILION, GREY, ORANGE, PURPLE];
 
+// As thin lines on white paper the light ones of the seven would be hard to see.
+const DARK_ORANGE: RGBColor = RGBColor(0xa6, 0x72, 0x00);
+const DARK_SKY: RGBColor = RGBColor(0x2a, 0x8c, 0xc4);
+
 /// Of types of edges, one after the other; beyond them dashes tell them apart.
-pub(crate) const OF_TYPES: [RGBColor; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY];
+pub(crate) const OF_TYPES: [RGBColor; 7] = [BLUE, VERMILION, GREEN, PURPLE, DARK_ORANGE, DARK_SKY, GREY];
 
 /// What changes where the reader's screen is dark.
 pub(crate) const DARK: &str = "<style>@media (prefers-color-scheme: dark) {\n\
@@ -111,6 +115,26 @@ mod tests {
         assert_eq!(lines.join(" "), text);
         assert_eq!(lines_of("wordlongerthanaline", LETTERS, 20), ["wordlongerthanaline"]);
         assert!(lines_of("", LETTERS, 20).is_empty());
+    }
+
+    /// Of light, as WCAG 2.2 defines it ("relative luminance").
+    fn luminance(color: RGBColor) -> f64 {
+        let part = |value: u8| match f64::from(value) / 255.0 {
+            low if low <= 0.04045 => low / 12.92,
+            high => ((high + 0.055) / 1.055).powf(2.4),
+        };
+        0.2126 * part(color.0) + 0.7152 * part(color.1) + 0.0722 * part(color.2)
+    }
+
+    /// WCAG asks for 3 of what must be seen. The paper in the dark is #0D1117.
+    #[test]
+    fn edges_are_seen_on_either_paper() {
+        for color in OF_TYPES {
+            for paper in [PAPER, RGBColor(0x0d, 0x11, 0x17)] {
+                let (a, b) = (luminance(color) + 0.05, luminance(paper) + 0.05);
+                assert!(a.max(b) / a.min(b) >= 3.0, "{color:?} on {paper:?}");
+            }
+        }
     }
 
     #[test]
