@@ -69,10 +69,12 @@ fn who_does_not_read_is_cut_off() {
     let there = |client: &mut Client, name: &str| client.line("client list").to_text().contains(name);
     // Without a limit it may take its time.
     let patient = silent(&ours, "patient", &["get", "big"]);
-    // NB: its name comes first, and its GET may run in a later round.
-    let has_asked =
-        |list: &str| list.lines().any(|one| one.contains("name=patient") && one.contains("cmd=get"));
-    until("the patient one has asked", || has_asked(&client.line("client list").to_text()));
+    // NB: its name comes first, its GET may run in a later round, and its reply may come behind that: then under the next limit.
+    let waits = |one: &str| {
+        let bytes = one.split(" omem=").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
+        one.contains("name=patient") && bytes.is_some_and(|bytes| bytes > BIG / 2)
+    };
+    until("the patient one has its reply", || client.line("client list").to_text().lines().any(waits));
     limit(&mut client, "normal 3000000 0 0");
     let (come, there_are) = clients(&mut client);
     let hasty = silent(&ours, "hasty", &["get", "big"]);
