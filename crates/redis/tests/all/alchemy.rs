@@ -214,6 +214,17 @@ fn rows_become_keys_and_keys_rows() {
 }
 
 #[test]
+fn keys_of_more_names_than_columns_are_no_table() {
+    let place = Place::new();
+    let (_ours, mut client) = start(&place);
+    let fill = "for i = 1, 2100 do redis.call('SET', 'w:1:c' .. i, i) end";
+    client.call(["EVAL", fill, "0"]);
+    let told = shown(&client.call(["NORM", "w:*"]));
+    assert!(told.starts_with('!') && told.contains("54000 a table has 2000 columns at most"), "{told}");
+    run(&mut client, "SHOW TABLES -> []");
+}
+
+#[test]
 fn functions_of_libraries_are_functions_of_sql() {
     let place = Place::new();
     let (ours, mut client) = start(&place);

@@ -18,6 +18,7 @@ use std::time::Instant;
 use perilune::Session;
 use perilune_resp::Answer;
 use perilune_sql::alchemy::{Foreign, COMMANDS};
+use perilune_sql::limits::COLUMNS;
 use perilune_sql::{real_text, Connection, Error, Outcome, Result, Rows, Sink, SqlState, Terms, Value};
 
 use crate::scripts::sql::Lending;
@@ -226,7 +227,7 @@ impl Morph<'_> {
         match self.command(session, &["TYPE", key])? {
             Answer::Simple(kind) if kind == b"string" && !rest.is_empty() => {
                 let Answer::Bulk(value) = self.command(session, &["GET", key])? else { return Ok(()) };
-                normed.set(path[0], &rest.join("_"), &value);
+                normed.set(path[0], &rest.join("_"), &value)?;
             }
             Answer::Simple(kind) if kind == b"hash" && rest.is_empty() => {
                 let (Answer::Map(all) | Answer::Array(all)) = self.command(session, &["HGETALL", key])?
@@ -235,7 +236,7 @@ impl Morph<'_> {
                 };
                 for pair in all.chunks_exact(2) {
                     if let (Answer::Bulk(field), Answer::Bulk(value)) = (&pair[0], &pair[1]) {
-                        normed.set(path[0], &String::from_utf8_lossy(field), value);
+                        normed.set(path[0], &String::from_utf8_lossy(field), value)?;
                     }
                 }
             }
@@ -278,12 +279,18 @@ struct Normed {
 }
 
 impl Normed {
-    fn set(&mut self, pk: &str, column: &str, value: &[u8]) {
+    fn set(&mut self, pk: &str, column: &str, value: &[u8]) -> Result<()> {
         let column = if column.eq_ignore_ascii_case("pk") { "pk_".to_owned() } else { column.to_owned() };
         if !self.columns.contains(&column) {
+            // NB: now, lest every further key be compared with more and more of them.
+            if self.columns.len() + 1 >= COLUMNS {
+                let what = format!("a table has {COLUMNS} columns at most: NORM fewer keys at a time");
+                return Err(Error::new(SqlState::LIMIT, what));
+            }
             self.columns.push(column.clone());
         }
         self.rows.entry(pk.to_owned()).or_default().insert(column, value.to_vec());
+        Ok(())
     }
 }
 
