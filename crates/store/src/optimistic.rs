@@ -34,8 +34,8 @@ pub trait Optimistic {
     /// As [`crate::Session::set`].
     fn end_attempt(&mut self, keep: bool) -> Result<bool>;
 
-    /// Whether the last attempt has failed because others were at the same keys, and not for what it
-    /// asked: then another try may do.
+    /// Whether the last attempt has failed because others were at the same keys or kept all writers out, and not for what
+    /// it asked: then another try may do.
     fn was_disturbed(&self) -> bool;
 
     /// Writes `value` at `key` if it has a value, or if no key lies between it and `end`; false: that is

@@ -178,7 +178,7 @@ impl Optimistic for Session {
     }
 
     fn was_disturbed(&self) -> bool {
-        self.one_shot.was_disturbed()
+        self.one_shot.was_disturbed() || self.one_shot.was_kept_out()
     }
 }
 

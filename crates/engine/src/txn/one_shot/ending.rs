@@ -74,7 +74,9 @@ impl OneShot {
 enum Refusal {
     /// Somebody was faster, or is in the way.
     Changed,
-    /// Something must be done first that a one-shot transaction does not do: wait for whoever keeps writers out, or for room.
+    /// Others keep writers out, which ends: a one-shot transaction does not wait for it.
+    KeptOut,
+    /// Something must be done first that a one-shot transaction does not do, as to wait for room.
     Barred,
     /// A leaf belongs to an earlier generation.
     Foreign,
@@ -86,6 +88,7 @@ enum Refusal {
 fn refusal_of(stop: Stop) -> Refusal {
     match stop {
         Stop::Copy => Refusal::Foreign,
+        Stop::Lease => Refusal::KeptOut,
         _ => Refusal::Barred,
     }
 }
@@ -151,8 +154,11 @@ impl Access {
         }
         self.make_room(RECORD_INLINE_MAX)?;
         let _operation = self.operation();
+        let mut was_cut = false;
         for _ in 0..=ONE_SHOT_SPLITS {
-            let overcome = match self.publish_one_shot(one_shot) {
+            let published = self.publish_one_shot(one_shot);
+            was_cut = matches!(published, Err(Refusal::Foreign));
+            let overcome = match published {
                 Ok(()) => {
                     self.seat.count(Counter::Commits);
                     return Ok(true);
@@ -162,10 +168,13 @@ impl Access {
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = overcome {
-                one_shot.met = !matches!(refusal, Refusal::Barred);
+                one_shot.met = !matches!(refusal, Refusal::Barred | Refusal::KeptOut);
+                one_shot.kept_out = matches!(refusal, Refusal::KeptOut);
                 return Ok(false);
             }
         }
+        // Checkpoints, one after the other, have made old what was copied each time.
+        one_shot.kept_out = was_cut;
         Ok(false)
     }
 
@@ -247,7 +256,10 @@ impl Access {
                 match tree::copy_one(&self.seat, one_shot.key(&one_shot.writes[at]), 0) {
                     Ok(Some(copied)) if one_shot.follow_copy(copied) => {}
                     Ok(None) => break,
+                    // A checkpoint has come meanwhile: the next try to publish meets older pages again.
+                    Err(Stop::Copy) => return Ok(()),
                     Ok(Some(_)) | Err(Stop::Restart | Stop::Busy(_)) => return Err(Refusal::Changed),
+                    Err(Stop::Lease) => return Err(Refusal::KeptOut),
                     Err(_) => return Err(Refusal::Barred),
                 }
             }

@@ -60,6 +60,8 @@ pub(crate) struct OneShot {
     failed: bool,
     /// Others were at the same pages: another try may do.
     met: bool,
+    /// Others kept all writers out, or checkpoints made pages old faster than they were copied: that ends by itself.
+    kept_out: bool,
     leaves: Leaves,
     /// What is read is one state at each moment, and not only at the end: whoever reads is told of nothing else.
     steady: bool,
@@ -127,7 +129,7 @@ impl OneShot {
     pub(crate) fn begin(&mut self) {
         self.open = true;
         self.failed = false;
-        self.met = false;
+        (self.met, self.kept_out) = (false, false);
         self.leaves.clear();
         self.heads.clear();
         (self.steady, self.is_due) = (false, false);
@@ -159,7 +161,7 @@ impl OneShot {
 
     /// There is none to be begun, whoever is met.
     pub(crate) fn refuse(&mut self) {
-        self.met = false;
+        (self.met, self.kept_out) = (false, false);
     }
 
     #[inline(always)]
@@ -171,6 +173,12 @@ impl OneShot {
     #[inline]
     pub(crate) fn was_disturbed(&self) -> bool {
         self.met
+    }
+
+    /// Whether it has failed because nobody could write just then. A whole transaction waits for the end of that, and can go on
+    /// with what this one has done; another try may do as well.
+    pub(crate) fn was_kept_out(&self) -> bool {
+        self.kept_out
     }
 
     /// Gives up.
