@@ -33,7 +33,7 @@ pub(crate) fn is_one(word: &str) -> bool {
     word == "dump"
 }
 
-/// Runs DUMP table, or DUMP table TO MYSQL [name].
+/// Runs `DUMP table`, or `DUMP table TO MYSQL [name]`.
 ///
 /// # Errors
 /// `NO_TABLE`; `SYNTAX`; those of a SELECT of the table.
