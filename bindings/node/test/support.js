@@ -10,7 +10,16 @@ const {after} = require('node:test');
 delete process.env.PERILUNE_DB;
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'perilune-node-'));
 process.env.XDG_DATA_HOME = directory;
-after(() => fs.rmSync(directory, {recursive: true, force: true, maxRetries: 20, retryDelay: 50}));
+after(() => {
+  /* A database that is still being closed may make a file meanwhile; `maxRetries` does not look for it again. */
+  for (let left = 1000; ; left--) {
+    try {
+      return fs.rmSync(directory, {recursive: true, force: true});
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY' || left === 0) throw error;
+    }
+  }
+});
 
 let made = 0;
 
