@@ -30,8 +30,8 @@
 //! - [`Document`]: a JSON value, whole or changed in parts.
 //! - [`List`]: documents in an order, pushed and popped at both ends.
 //! - [`KeyValue`]: documents by key, found by properties that are indexed.
-//! - The patterns on globals of the literature: [`Set`], [`Hash`], [`Records`] with indexes, [`Columns`], [`Relations`] between
-//!   tables, [`Network`] of nodes and edges.
+//! - The patterns on globals of the literature: [`Set`], [`Hash`](struct@Hash), [`Records`] with indexes,
+//!   [`Columns`], [`Relations`] between tables, [`Network`] of nodes and edges.
 //! - [`call()`]: all of them by name, for bindings.
 //!
 //! The nodes: `docs/format/models.md`. What this crate does not do: events, and SQL of M.
