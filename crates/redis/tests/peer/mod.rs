@@ -136,7 +136,7 @@ pub struct Client {
 impl Client {
     pub fn connect(socket: &Path) -> Client {
         let stream = UnixStream::connect(socket).expect("a connection");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
         Client { stream, arrived: Vec::new() }
     }
 
