@@ -13,6 +13,8 @@
 //! ^sql("function","gross","sql")               its CREATE FUNCTION
 //! ^sql("trigger","users","log","sql")       its CREATE TRIGGER; ^sql("fires","log") is the table
 //! ^sql("prepared","by_city")                   the statement that EXECUTE by_city runs
+//! ^sql("sequence","users")                     the largest number that its AUTOINCREMENT has given
+//! ^sql("root")                                 how many names of globals were made up
 //! ^sql("stat","users","rows"), ^sql("stat","users","index","city",1)    what ANALYZE has counted
 //! ```
 //!

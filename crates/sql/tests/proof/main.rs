@@ -8,3 +8,4 @@ mod compared;
 mod dumped;
 mod isolation;
 mod killed;
+mod layout;
