@@ -19,9 +19,9 @@ use perilune::Session;
 use perilune_resp::Answer;
 use perilune_sql::alchemy::{Foreign, COMMANDS};
 use perilune_sql::limits::COLUMNS;
-use perilune_sql::{real_text, Connection, Error, Outcome, Result, Rows, Sink, SqlState, Terms, Value};
+use perilune_sql::{Connection, Error, Outcome, Result, Rows, Sink, SqlState, Terms, Value};
 
-use crate::scripts::sql::Lending;
+use crate::scripts::sql::{word, Lending};
 
 /// Keys that NORM takes at most: it looks at all of them in one transaction.
 const NORM_KEYS: usize = 1_000_000;
@@ -172,10 +172,10 @@ impl Morph<'_> {
         };
         let rows = self.query(session, &format!("SELECT * FROM {}", quoted(table)), &[])?;
         for row in &rows {
-            let key = [stem.as_bytes(), &text(&row[0]), rest.as_bytes()].concat();
+            let key = [stem.as_bytes(), &word(&row[0]), rest.as_bytes()].concat();
             let mut words = vec![b"HSET".to_vec(), key];
             for (column, value) in rows.columns().iter().zip(row).filter(|(_, value)| !value.is_null()) {
-                words.extend([column.as_bytes().to_vec(), text(value)]);
+                words.extend([column.as_bytes().to_vec(), word(value)]);
             }
             self.command(session, &words)?;
         }
@@ -330,16 +330,7 @@ fn argument(value: &Value, command: &[String]) -> Result<Vec<u8>> {
         let what = format!("{} takes no NULL: leave such rows out, or use coalesce()", command[0]);
         return Err(Error::new(SqlState::TYPE, what));
     }
-    Ok(text(value))
-}
-
-fn text(value: &Value) -> Vec<u8> {
-    match value {
-        Value::Null => Vec::new(),
-        Value::Integer(integer) => integer.to_string().into_bytes(),
-        Value::Real(real) => real_text(*real).into_bytes(),
-        Value::Text(bytes) | Value::Blob(bytes) => bytes.clone(),
-    }
+    Ok(word(value))
 }
 
 /// Bytes of a key as a value of SQL.

@@ -79,7 +79,7 @@ impl Interpreter for ServerFunctions {
             return Err(Error::new(SqlState::READ_ONLY, what));
         }
         let name = [b"LUAFUNC".to_vec(), function.name.clone().into_bytes()];
-        let words: ArgumentsBuf = name.into_iter().chain(arguments.iter().map(text)).collect();
+        let words: ArgumentsBuf = name.into_iter().chain(arguments.iter().map(word)).collect();
         value(self.lending.function(asks.session(), &words)?)
     }
 
@@ -91,7 +91,7 @@ impl Interpreter for ServerFunctions {
         if !function.is_of_host {
             return self.lua.rows(function, arguments, asks);
         }
-        let words: ArgumentsBuf = arguments.iter().map(text).collect();
+        let words: ArgumentsBuf = arguments.iter().map(word).collect();
         let name = words.as_arguments().get(0).unwrap_or_default();
         if !command::find(name).is_some_and(|command| command.is(READ)) {
             let what =
@@ -123,8 +123,8 @@ fn commands() -> Function {
     }
 }
 
-/// A value as a word of a command.
-fn text(value: &Value) -> Vec<u8> {
+/// A value as a word of a command; NULL is an empty one.
+pub(crate) fn word(value: &Value) -> Vec<u8> {
     match value {
         Value::Null => Vec::new(),
         Value::Integer(integer) => integer.to_string().into_bytes(),

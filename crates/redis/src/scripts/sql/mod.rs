@@ -22,7 +22,7 @@ use perilune_resp::{Answer, ArgumentsBuf, Protocol, Replies};
 use perilune_sql::limits::BUFFER_BYTES;
 use perilune_sql::{Asks, Error, Result, SqlState};
 
-pub(crate) use self::hosted::ServerFunctions;
+pub(crate) use self::hosted::{word, ServerFunctions};
 
 use super::calls::Caller;
 use super::redis::{offer_to_sql, SQL};
@@ -87,9 +87,7 @@ impl Lending {
         let take_back = |lent: Lent| (*client, *effects) = (lent.client, lent.effects);
         meanwhile(&self.lent, lent, take_back, body)
     }
-}
 
-impl Lending {
     /// Runs a command for a statement, in its transaction, with the rights of its client; its answer, which is no error.
     pub(crate) fn command(
         &self,
