@@ -360,6 +360,14 @@ mod tests {
     }
 
     #[test]
+    fn files_lie_in_memory_for_stages_that_say_so_and_where_there_is_some() {
+        let base = |stage: &str| Scratch::new(stage).expect("a directory").path.parent().map(Path::to_owned);
+        assert_eq!(base(IN_MEMORY[0]), Some(memory().unwrap_or_else(std::env::temp_dir)));
+        assert_eq!(base("elsewhere"), Some(std::env::temp_dir()));
+        assert!(IN_MEMORY.iter().all(|name| STAGES.iter().any(|stage| stage.name == *name)));
+    }
+
+    #[test]
     fn a_stage_reads_nothing_from_the_terminal() {
         let (outcome, log) = outcome(&stage(Kind::Check, &[&["cat"]]), "stdin");
         assert_eq!((outcome, log.as_str()), (Ok(()), ""));
