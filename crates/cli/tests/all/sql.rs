@@ -1,0 +1,97 @@
+//! `perilune sql`: statements by option and by standard input, forms of rows, errors, import of CSV.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::program::{told, Place};
+
+#[test]
+fn statements_run_and_rows_are_shown() {
+    let place = Place::new();
+    let run = |mode: &str, text: &str| place.run(&["sql", "t.db", "--mode", mode, "-c", text]);
+    let (code, out, err) = run(
+        "list",
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, x REAL);
+        INSERT INTO t VALUES (1, 'Ada', 1.5), (2, 'say \"hi\"', NULL); SELECT * FROM t",
+    );
+    assert_eq!((code, &out[..], &err[..]), (0, "1|Ada|1.5\n2|say \"hi\"|\n", ""));
+    assert_eq!(run("csv", "SELECT id, name FROM t").1, "id,name\n1,Ada\n2,\"say \"\"hi\"\"\"\n");
+    assert_eq!(run("json", "SELECT id, x FROM t").1, "[\n{\"id\":1,\"x\":1.5},\n{\"id\":2,\"x\":null}\n]\n");
+    assert_eq!(run("table", "SELECT id, name FROM t WHERE id = 1").1, "id  name\n--  ----\n1   Ada\n");
+    assert_eq!(run("line", "SELECT id, name FROM t WHERE id = 1").1, "  id = 1\nname = Ada\n\n");
+    let (code, out, err) = run("list", "SELECT 1; SELECT nope FROM t");
+    assert_eq!((code, &out[..]), (1, "1\n"));
+    assert_eq!(err, "perilune: 42703: no such column: nope (at byte 7)\n");
+}
+
+#[test]
+fn a_script_reads_csv_and_ends_at_an_error() {
+    let place = Place::new();
+    place.file("people.csv", "name,born\r\nAda,1815\r\n\"Ben, Jr\",1900\r\n");
+    let mut child = place
+        .command(&["sql", "t.db"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let script = "CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT, born INT);\nCREATE INDEX born ON people(born);
+.import people.csv people
+.schema
+SELECT name FROM people WHERE born > 1850;
+INSERT INTO people(id) VALUES (1);
+SELECT 'not reached';
+";
+    child.stdin.take().expect("piped").write_all(script.as_bytes()).expect("it reads");
+    let (code, out, err) = told(child.wait_with_output().expect("it ends"));
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("CREATE TABLE \"people\" (id INTEGER PRIMARY KEY, name TEXT, born INT);\n"),
+        "{out}"
+    );
+    assert!(out.contains("CREATE INDEX born ON people(\"born\");\n"), "{out}");
+    assert!(out.ends_with("Ben, Jr\n"), "{out}");
+    assert_eq!(err, "2 rows\nperilune: 23505: UNIQUE constraint failed: people.id\n");
+}
+
+/// The guide's example, as it stands there, and what it says that is printed.
+#[test]
+fn functions_in_lua_do_what_the_guide_says() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/lua-in-sql.md"));
+    let page = page.expect("the page");
+    let block = |kind: &str| {
+        let (_, behind) = page.split_once(&format!("```{kind}\n")).expect("a block");
+        behind.split_once("```").expect("its end").0.to_owned()
+    };
+    let place = Place::new();
+    let script = std::fs::File::open(place.file("shop.sql", &block("sql"))).expect("the script");
+    let (code, out, err) = told(place.command(&["sql", "shop.db"]).stdin(script).output().expect("it runs"));
+    assert_eq!((code, out, &err[..]), (0, block("text"), ""));
+    // Another process sees the functions; a program without Lua for them says what to do.
+    let (_, out, _) = place.run(&["sql", "shop.db", "-c", "SELECT sell('corn', 1)"]);
+    assert_eq!(out, "sold\n");
+    let lua = "print(pcall(require('perilune').use().sql, require('perilune').use(), 'SELECT gross(1, 1)'))";
+    let (_, out, _) = place.run(&["--db", "shop.db", "-e", lua]);
+    assert!(out.starts_with("false") && out.contains("perilune sql"), "{out}");
+}
+
+#[test]
+fn files_of_functions_are_kept_for_all() {
+    let place = Place::new();
+    let prices = "-- DETERMINISTIC\nfunction gross(net)\n  return net * 1.25\nend\nfunction label(n) return '<' .. n .. '>' end\n";
+    place.file("prices.lua", prices);
+    place.file("wrong.lua", "function label(n) return 'x' end\nprint 'x'\n");
+    place.file("broken.lua", "function gross(n)\n  return return\nend\n");
+    let statement = "SELECT gross(4), label('a')";
+    let (code, out, err) = place.run(&["sql", "t.db", "--functions", "prices.lua", "-c", statement]);
+    assert_eq!((code, &out[..], &err[..]), (0, "5|<a>\n", ""));
+    for (file, status, wanted) in
+        [("wrong.lua", 1, "line 2"), ("broken.lua", 1, "gross:2:"), ("none.lua", 3, "none.lua")]
+    {
+        let (code, _, err) = place.run(&["sql", "t.db", "--functions", file, "-c", statement]);
+        assert!(code == status && err.contains(wanted), "{file}: {code} {err}");
+    }
+    let (_, out, _) = place.run(&["sql", "t.db", "-c", ".functions prices.lua\nSELECT label(gross(8))"]);
+    assert_eq!(out, "<10>\n");
+}

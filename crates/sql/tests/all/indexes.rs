@@ -1,0 +1,224 @@
+//! Indexes that hold some rows, and those on expressions: who uses them, what they refuse, and that they agree with the rows.
+
+use std::rc::Rc;
+
+use crate::scratch::Scratch;
+use perilune::{Node, Session};
+use perilune_sql::{Asks, Change, Connection, Error, Function, Interpreter, Result, SqlState, Value};
+
+fn entries(session: &mut Session, index: &str) -> u64 {
+    session.count_valued(&Node::new(&format!("^{index}")).expect("a name")).expect("a count")
+}
+
+fn uses(s: &mut Scratch, sql: &str, index: &str) -> bool {
+    s.rows(&format!("EXPLAIN QUERY PLAN {sql}")).contains(&format!(" {index}"))
+}
+
+#[test]
+fn a_partial_index_serves_who_wants_its_rows_alone() -> Result<()> {
+    let mut s = Scratch::new("partial");
+    s.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT, c INT);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            INSERT INTO t SELECT i, i % 100, CASE WHEN i % 10 = 0 THEN 'x' || i END, i % 3 FROM n;
+        CREATE INDEX few ON t(a) WHERE c = 1 AND b IS NOT NULL;
+        CREATE INDEX either ON t(c) WHERE (a < 5 OR b IS NULL);
+        CREATE UNIQUE INDEX one ON t(b) WHERE c = 2",
+    )?;
+    assert_eq!(entries(&mut s.session, "t.few"), 40);
+    for (sql, is_used) in [
+        ("SELECT id FROM t WHERE a = 30 AND c = 1 AND b > 'x'", true),
+        ("SELECT id FROM t x WHERE x.a > 30 AND (x.b IS NOT NULL) AND x.c = 1", true),
+        ("SELECT id FROM t WHERE c = 1 AND b LIKE 'x%'", true),
+        ("SELECT id FROM t WHERE a = 30 AND c = 1", false),
+        ("SELECT id FROM t WHERE a = 30 AND c = 1 AND b > 'x' IS NULL", false),
+        ("SELECT id FROM t WHERE a = 30 AND c = 2 AND b > 'x'", false),
+        ("SELECT id FROM t WHERE (a = 30 AND c = 1 AND b > 'x') OR id = 3", false),
+        ("WITH t AS (SELECT 1 AS id, 30 AS a, 1 AS c, 'y' AS b) SELECT id FROM t WHERE a = 30 AND c = 1 AND b > 'x'", false),
+        ("SELECT y.id FROM t y LEFT JOIN t z ON z.id = y.id WHERE z.a = 30 AND z.c = 1 AND z.b > 'x'", false),
+    ] {
+        assert_eq!(uses(&mut s, sql, "few"), is_used, "{sql}");
+    }
+    assert!(uses(&mut s, "SELECT id FROM t WHERE c = 1 AND (a < 5 OR b IS NULL)", "either"));
+    assert!(uses(&mut s, "SELECT count(*) FROM t WHERE a < 5 OR b IS NULL", "either"));
+    assert_eq!(s.rows("SELECT count(*) FROM t WHERE a < 5 OR b IS NULL"), "1092");
+    assert_eq!(s.rows("SELECT id FROM t WHERE a = 30 AND c = 1 AND b > 'x'"), "130 430 730 1030");
+    s.run("UPDATE t SET c = 2 WHERE id = 130; UPDATE t SET b = NULL WHERE id = 430; DELETE FROM t WHERE id = 730")?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE a = 30 AND c = 1 AND b > 'x'"), "1030");
+    assert_eq!(entries(&mut s.session, "t.few"), 37);
+    s.run("UPDATE t SET a = 31 WHERE id = 1030; INSERT INTO t VALUES (2000, 30, 'young', 1)")?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE a = 30 AND c = 1 AND b > 'x'"), "2000");
+    // Two rows of one value: only where the index holds both.
+    s.run("INSERT INTO t VALUES (3000, 0, 'young', 1)")?;
+    assert_eq!(
+        s.rows("UPDATE t SET c = 2 WHERE b = 'young'"),
+        "23505: UNIQUE constraint failed: t.b",
+        "the second is refused"
+    );
+    s.run("UPDATE t SET c = 2 WHERE id = 3000; REPLACE INTO t VALUES (3001, 0, 'young', 2)")?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE b = 'young' ORDER BY id"), "2000 3001");
+    s.run("REINDEX t; ANALYZE t")?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE b = 'young' AND c = 2"), "3001");
+    assert!(s.database.verify().expect("a look").is_sound());
+    Ok(())
+}
+
+#[test]
+fn an_index_on_an_expression_is_found_by_it() -> Result<()> {
+    let mut s = Scratch::new("expression");
+    s.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, a INT, b INT, info JSON);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            INSERT INTO t SELECT i, 'Name' || i, i, i * 2, json_object('n', i, 'm', i % 7) FROM n;
+        CREATE UNIQUE INDEX low ON t(lower(name));
+        CREATE INDEX total ON t(t.a + b, id);
+        CREATE INDEX inside ON t(info.n + info.m);
+        CREATE INDEX extracted ON t(json_extract(info, '$.m'), (a % 10))",
+    )?;
+    for (sql, index, answer) in [
+        ("SELECT id FROM t WHERE lower(name) = 'name7'", "low", "7"),
+        ("SELECT id FROM t AS x WHERE lower(X.name) = lower('NAME8')", "low", "8"),
+        ("SELECT id FROM t WHERE 'name9' = lower(\"name\")", "low", "9"),
+        ("SELECT id FROM t WHERE a + b BETWEEN 30 AND 36", "total", "10 11 12"),
+        ("SELECT id FROM t WHERE a+b < 7", "total", "1 2"),
+        ("SELECT id FROM t WHERE (a + b) IN (3, 9, 10)", "total", "1 3"),
+        ("SELECT id FROM t ORDER BY a + b DESC LIMIT 2", "total", "1200 1199"),
+        ("SELECT id FROM t WHERE info.n + info.m = 14", "inside", "14"),
+        ("SELECT count(*) FROM t WHERE json_extract(info, '$.m') = 3 AND a % 10 = 3", "extracted", "18"),
+    ] {
+        assert!(uses(&mut s, sql, index), "{sql}: {}", s.rows(&format!("EXPLAIN QUERY PLAN {sql}")));
+        assert_eq!(s.rows(sql), answer, "{sql}");
+    }
+    assert_eq!(s.rows("SELECT id FROM t WHERE a + b = 3 OR id = 4"), "1 4");
+    assert_eq!(s.rows("SELECT x.id FROM t x JOIN t y ON y.id = 5 WHERE x.a + x.b = 9"), "3");
+    assert_eq!(s.rows("SELECT id FROM t WHERE name = 'Name3' AND a + b = 9"), "3");
+    s.run("UPDATE t SET a = 100000 WHERE id = 1; DELETE FROM t WHERE id = 2; UPDATE t SET info.n = 7 WHERE id = 3")?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE a + b > 99999"), "1");
+    assert_eq!(s.rows("SELECT id FROM t WHERE info.n + info.m = 10"), "3 5");
+    assert_eq!(
+        s.rows("INSERT INTO t(name) VALUES ('NAME9')"),
+        "23505: UNIQUE constraint failed: index 'low'"
+    );
+    s.run("REPLACE INTO t(id, name) VALUES (5000, 'NAME9')")?;
+    assert_eq!(
+        s.rows("SELECT id, (SELECT count(*) FROM t WHERE id = 9) FROM t WHERE lower(name) = 'name9'"),
+        "5000|0"
+    );
+    assert_eq!((entries(&mut s.session, "t.low"), entries(&mut s.session, "t.total")), (1199, 1199));
+    s.run("ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME COLUMN a TO first; ALTER TABLE u ADD COLUMN more INT")?;
+    assert_eq!(s.rows("SELECT id FROM u WHERE first + b = 12"), "4");
+    assert!(s.rows("ALTER TABLE u DROP COLUMN first").contains("an index computes with it"));
+    s.run("REINDEX u")?;
+    assert_eq!(s.rows("SELECT id FROM u WHERE first + b = 12"), "4");
+    Ok(())
+}
+
+#[test]
+fn what_is_no_index_is_refused() -> Result<()> {
+    let mut s = Scratch::new("refused");
+    s.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b); INSERT INTO t VALUES (1, 1, 'x')")?;
+    for (sql, why) in [
+        ("CREATE INDEX i ON t(random())", "non-deterministic"),
+        ("CREATE INDEX i ON t(a + nope)", "no such column"),
+        ("CREATE INDEX i ON t(a) WHERE (SELECT 1)", "subqueries prohibited"),
+        ("CREATE INDEX i ON t(a) WHERE b = ?", "parameters prohibited"),
+        ("CREATE INDEX i ON t(sum(a))", "misuse of aggregate"),
+        ("CREATE INDEX i ON t(a + rowid)", "INTEGER PRIMARY KEY"),
+        ("CREATE INDEX i ON t(a) WHERE", "expected a condition"),
+        ("CREATE INDEX i ON t(json_extract(b, '$.c'))", "malformed JSON"),
+    ] {
+        let answer = s.rows(sql);
+        assert!(answer.contains(why), "{sql}: {answer}");
+        assert_eq!(s.rows("SELECT count(*) FROM t WHERE a = 1"), "1");
+    }
+    // What no index holds need not be computed; what one holds must be.
+    s.run("CREATE INDEX i ON t(json_extract(b, '$.c')) WHERE json_valid(b)")?;
+    s.run("CREATE INDEX j ON t(abs(a))")?;
+    assert!(s.rows("INSERT INTO t VALUES (2, -9223372036854775808, 'y')").contains("integer overflow"));
+    s.run("INSERT INTO t VALUES (3, 1, '{\"c\": 5}')")?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE json_valid(b) AND json_extract(b, '$.c') = 5"), "3");
+    assert_eq!((entries(&mut s.session, "t.i"), entries(&mut s.session, "t.j")), (1, 2));
+    Ok(())
+}
+
+/// Runs functions whose bodies say what they do.
+struct Words;
+
+impl Interpreter for Words {
+    fn check(&self, _: &Function) -> Result<()> {
+        Ok(())
+    }
+
+    fn call(&self, function: &Function, arguments: &[Value], asks: &mut dyn Asks) -> Result<Value> {
+        match (&function.body[..], arguments.first()) {
+            ("double", Some(Value::Integer(integer))) if *integer < 1000 => Ok(Value::Integer(integer * 2)),
+            ("double", Some(Value::Integer(_))) => Err(Error::new(SqlState::FUNCTION, "too large")),
+            ("ask", _) => asks.query("SELECT 1", &[]).map(|_| Value::Integer(1)),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    fn fold(&self, _: &Function, _: &[Value], _: &mut dyn Asks) -> Result<Value> {
+        unreachable!("no aggregate is made")
+    }
+
+    fn rows(&self, _: &Function, _: &[Value], _: &mut dyn Asks) -> Result<Vec<Vec<Value>>> {
+        unreachable!("no function in FROM is made")
+    }
+
+    fn change(&self, _: &Function, _: &Change<'_>, _: &mut dyn Asks) -> Result<Option<Vec<(usize, Value)>>> {
+        unreachable!("no trigger is made")
+    }
+}
+
+#[test]
+fn an_index_is_on_a_function_of_the_schema() -> Result<()> {
+    let mut s = Scratch::new("functions");
+    s.sql.set_interpreter(Rc::new(Words));
+    s.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT);
+        INSERT INTO t VALUES (1, 1), (2, 2), (3, NULL);
+        CREATE FUNCTION double(x) DETERMINISTIC AS 'double';
+        CREATE FUNCTION loose(x) AS 'double';
+        CREATE FUNCTION ask(x) DETERMINISTIC AS 'ask';
+        CREATE INDEX i ON t(double(a)) WHERE double(a) > 0",
+    )?;
+    for (sql, why) in [
+        ("CREATE INDEX j ON t(loose(a))", "non-deterministic"),
+        ("CREATE INDEX j ON t(ask(a))", "depends on its arguments alone"),
+        ("CREATE OR REPLACE FUNCTION double(x) AS 'ask'", "drop the index"),
+        ("DROP FUNCTION double", "index i of t is on it"),
+        ("INSERT INTO t VALUES (4, 4), (5, 5000)", "too large"),
+    ] {
+        let answer = s.rows(sql);
+        assert!(answer.contains(why), "{sql}: {answer}");
+    }
+    s.run("UPDATE t SET a = 7 WHERE id = 2; INSERT INTO t VALUES (6, 6)")?;
+    let query = "SELECT id FROM t WHERE double(a) > 0 AND double(a) BETWEEN 12 AND 14 ORDER BY double(a)";
+    assert!(uses(&mut s, query, "i"));
+    assert_eq!(s.rows(query), "6 2");
+    assert_eq!(s.rows("SELECT id FROM t WHERE double(a) = 2"), "1");
+    // The program's own function of that name is another one: the index does not answer for it, and is not written by it.
+    s.sql.set_function("double", Some(1), true, |arguments| match &arguments[0] {
+        Value::Integer(integer) => Ok(Value::Integer(integer * 100)),
+        _ => Ok(Value::Null),
+    })?;
+    assert_eq!(s.rows("SELECT id FROM t WHERE double(a) > 0 AND double(a) = 700"), "2");
+    let answer = s.rows("INSERT INTO t VALUES (9, 9)");
+    assert!(answer.contains("take it back to write the table"), "{answer}");
+    s.sql.remove_function("double")?;
+    assert_eq!((s.rows(query), s.rows("SELECT count(*) FROM t")), ("6 2".to_owned(), "4".to_owned()));
+    // Who has no interpreter reads, and changes nothing.
+    s.sql = Connection::open()?;
+    assert_eq!(s.rows(query), "6 2");
+    for sql in
+        ["INSERT INTO t VALUES (8, 8)", "DELETE FROM t WHERE id = 6", "UPDATE t SET a = 1", "REINDEX t"]
+    {
+        let answer = s.rows(sql);
+        assert!(answer.contains("no Lua here"), "{sql}: {answer}");
+    }
+    assert_eq!((s.rows("SELECT count(*) FROM t"), entries(&mut s.session, "t.i")), ("4".to_owned(), 3));
+    s.sql.set_interpreter(Rc::new(Words));
+    s.run("DROP INDEX i; DROP FUNCTION double")?;
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! All tests of statements and tables: one program, linked once.
+//!
+//! `proof` compares with plain SQLite.
+
+#[path = "../scratch/mod.rs"]
+mod scratch;
+
+mod decimals;
+mod documents;
+mod graphs;
+mod indexes;
+mod prepared;
+mod rewritten;
+mod shown;
+mod statements;
