@@ -51,6 +51,9 @@ pub(crate) const TOTAL_SECONDS_MAX: u64 = 75 * 60;
 /// as well, by stage `page-4k`; so are the storms.
 pub(crate) const IN_MEMORY: &[&str] = &["tests", "lua", "node"];
 
+/// More tests at a time than there are cores: many wait, for a limit, a server that ends, or the disk.
+const MORE_THREADS: &[(&str, &str)] = &[("RUST_TEST_THREADS", "4")];
+
 /// The command that runs a program of the harness, by its name, with arguments.
 macro_rules! instrument {
     ($program:literal $(, $argument:literal)*) => {
@@ -92,7 +95,7 @@ pub(crate) const STAGES: &[Stage] = &[
         kind: Kind::Tests,
         place: Place::Alone,
         seconds_max: 1800,
-        variables: &[],
+        variables: MORE_THREADS,
         commands: &[&["cargo", "test", "--workspace", "--no-fail-fast"]],
     },
     Stage {
@@ -112,7 +115,7 @@ pub(crate) const STAGES: &[Stage] = &[
         kind: Kind::Tests,
         place: Place::Beside,
         seconds_max: 1200,
-        variables: &[],
+        variables: MORE_THREADS,
         // What depends on how large a page is. How calls to the disk fail, one after the other, does not: stage `tests`.
         commands: &[
             &[
