@@ -242,12 +242,12 @@ unsafe extern "C" fn ask_host(
     bridge.answer.clear();
     // SAFETY: C gives a place for both, which nobody else uses meanwhile.
     let allowed = unsafe { &mut *allowed };
-    // NB: answers as long as this are not counted.
-    let room = allowed.room.max(ANSWER_KEPT);
+    // NB: answers as long as this are not counted; what is kept always is.
+    let (keeps, room) = (allowed.room, allowed.room.max(ANSWER_KEPT));
     let (library, function) = (asked.library, asked.function);
     let flow = catch_unwind(AssertUnwindSafe(|| match (usize::try_from(library), function) {
         (Ok(library), function) => {
-            let question = Question { library, function: function as usize, arguments, room };
+            let question = Question { library, function: function as usize, arguments, room, keeps };
             bridge.host.answer(question, bridge.answer)
         }
         (Err(_), ASK_MODULE) if library == OF_SANDBOX => {
@@ -323,9 +323,8 @@ impl Raw {
 
     /// `answer` is memory for what the host answers.
     pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers, answer: &mut Vec<u8>) -> Outcome<'_> {
-        // A script's numbers are the same in each run, as in Redis; a program's function does without that.
-        let seed =
-            if run.code == self.shipped() { RandomState::new().hash_one(run.number) as u32 } else { 0 };
+        // Each run has numbers of its own: those of the last one may be what a `math.randomseed` chose.
+        let seed = RandomState::new().hash_one(run.number) as u32;
         let mut bridge = Bridge { host, answer, panic: None };
         let raw = RawRun {
             host: (&raw mut bridge).cast(),

@@ -38,8 +38,10 @@ pub struct Question<'a> {
     pub function: usize,
     /// What it is called with: of a [`Library::new`] one [`Value`] each.
     pub arguments: Texts<'a>,
-    /// Bytes that the answer, and what the host keeps for the run besides, may take.
+    /// Bytes that the answer may take.
     pub room: usize,
+    /// Bytes that the host may keep for the run from now on, as writes of its transaction.
+    pub keeps: usize,
 }
 
 /// What a script's host does for it.

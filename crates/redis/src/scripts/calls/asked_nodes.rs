@@ -19,12 +19,17 @@ use crate::scripts::shipped;
 use crate::transact::Span;
 
 impl Caller<'_> {
-    /// An operation of a node, if the client may ask for it.
-    pub(super) fn node(&mut self, texts: Texts<'_>, room: usize, answer: &mut Vec<u8>) -> ControlFlow<()> {
+    /// An operation of a node, if the client may ask for it. The answer may take `room` bytes, its writes `keeps`.
+    pub(super) fn node(
+        &mut self,
+        texts: Texts<'_>,
+        (room, keeps): (usize, usize),
+        answer: &mut Vec<u8>,
+    ) -> ControlFlow<()> {
         let operation = nodes::operation(&texts);
         let start = answer.len();
         if self.span == Span::Whole && self.stopwatch.is_none() {
-            self.context.session.limit_pending(self.before + self.written + room);
+            self.context.session.limit_pending(self.before + self.written + keeps);
         }
         let outcome = match self.may_ask(operation) {
             Ok(()) if self.shipped => {

@@ -113,15 +113,15 @@ impl<'c> Caller<'c> {
         }
     }
 
-    /// Runs a command; its reply, or why it is not run, goes into `replies`. It may take `room` bytes.
+    /// Runs a command; its reply, or why it is not run, goes into `replies`. Its writes may take `keeps` bytes.
     #[inline]
     pub(super) fn call(
         &mut self,
         arguments: Arguments<'_>,
-        room: usize,
+        keeps: usize,
         replies: &mut Replies<'_>,
     ) -> ControlFlow<()> {
-        let flow = self.run_call(arguments, room, replies);
+        let flow = self.run_call(arguments, keeps, replies);
         // What waits for the commit counts; a one-shot transaction holds little, and without one nothing waits.
         if self.wrote && self.span == Span::Whole && self.stopwatch.is_none() {
             self.note_written();
@@ -137,7 +137,7 @@ impl<'c> Caller<'c> {
     fn run_call(
         &mut self,
         arguments: Arguments<'_>,
-        room: usize,
+        keeps: usize,
         replies: &mut Replies<'_>,
     ) -> ControlFlow<()> {
         if self.loading {
@@ -167,7 +167,7 @@ impl<'c> Caller<'c> {
                 self.posted += arguments.extent();
             }
             if self.span == Span::Whole && self.stopwatch.is_none() {
-                context.session.limit_pending(self.before + self.written + room);
+                context.session.limit_pending(self.before + self.written + keeps);
             }
         }
         let way = match &mut self.stopwatch {
@@ -302,11 +302,11 @@ fn as_arguments(texts: Texts<'_>) -> Arguments<'_> {
 
 impl Answers for Caller<'_> {
     fn answer(&mut self, question: Question<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
-        let Question { library, function, arguments, room } = question;
+        let Question { library, function, arguments, room, keeps } = question;
         let asked = match library {
             REDIS => Asked::of(function),
             NODES if self.in_place => return ControlFlow::Break(()),
-            NODES => return self.node(arguments, room, answer),
+            NODES => return self.node(arguments, (room, keeps), answer),
             _ => None,
         };
         let Some(asked) = asked else { return ControlFlow::Continue(()) };
@@ -315,7 +315,7 @@ impl Answers for Caller<'_> {
             Asked::Call | Asked::Call3 => {
                 let protocol = if asked == Asked::Call3 { Protocol::Resp3 } else { Protocol::Resp2 };
                 let replies = &mut Replies::new(answer, protocol).up_to(room);
-                return self.call(as_arguments(arguments), room, replies);
+                return self.call(as_arguments(arguments), keeps, replies);
             }
             Asked::Log if self.in_place => return ControlFlow::Break(()),
             Asked::Log => self.log(first, arguments.get(1).unwrap_or_default()),
