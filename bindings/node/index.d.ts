@@ -122,6 +122,8 @@ export class Database {
   /** The file, or the address of the server. */
   readonly path: string;
   readonly isOpen: boolean;
+  /** Whether it is a snapshot of another one. */
+  readonly isSnapshot: boolean;
   /** Figures for operators. */
   stat(): Record<string, number | string>;
   /** What has been committed survives a crash of the machine; false if nothing had changed. */
@@ -290,6 +292,161 @@ export type Scalar = string | number | bigint | boolean;
 /** An object of them; null is no field, and deletes one where fields are changed. */
 export type Fields = Record<string, Scalar | null>;
 
+/** The id of a vertex: an integer or a text. A node of the database stands for its text. */
+export type Vertex = number | bigint | string;
+
+/** From source to target, against that, or both. */
+export type Direction = 'out' | 'in' | 'both';
+
+/** Which edges are followed. */
+export type Reach = {direction?: Direction, types?: string | string[]};
+
+/** Limits, at which a search ends with an error. */
+export type GraphLimits = {max_vertices?: number, max_edges?: number, max_milliseconds?: number};
+
+/** Options of searches and algorithms: [what they mean](graph.md#options). */
+export type GraphOptions = Reach & GraphLimits & {count?: number};
+
+/** What an edge costs; undefined: it is not followed. */
+export type Cost = (edge: Edge, graph: Graph) => number | undefined;
+
+/** What is left from a vertex at least. */
+export type Estimate = (vertex: Vertex, graph: Graph) => number;
+
+/** The edges by which a path goes on. */
+export type Expander = (path: Path, graph: Graph) => Iterable<Edge | number>;
+
+/** An edge, as `Graph` and `Path` answer it; a weight only where it has one. */
+export type Edge = {id: number, source: Vertex, type: string, target: Vertex, weight?: number};
+
+/** Of `perilune/graph`: a graph below a node. Each change is one transaction, or a part of the open one. */
+export class Graph {
+  /** The node of the database below which it lies. */
+  readonly place: Node;
+  /** The same graph in a snapshot of its database. */
+  in(db: Database): Graph;
+  /** Adds a vertex; its id. */
+  addVertex(id: Vertex | Node, labels?: string[], properties?: Fields): Vertex;
+  /** Deletes a vertex, and its edges if told so; without that one with edges is an error, HAS_EDGES. */
+  deleteVertex(id: Vertex | Node, options?: {edges?: boolean}): void;
+  /** Whether it is there. */
+  hasVertex(id: Vertex | Node): boolean;
+  /** Gives a vertex a label. */
+  addLabel(id: Vertex | Node, label: string): void;
+  /** Takes a label away. */
+  removeLabel(id: Vertex | Node, label: string): void;
+  /** The labels of a vertex. */
+  labels(id: Vertex | Node): string[];
+  /** A property of a vertex; undefined if there is none. */
+  get(id: Vertex | Node, name: string): Value | undefined;
+  /** Sets a property of a vertex; undefined deletes it. */
+  set(id: Vertex | Node, name: string, value: Value | undefined): void;
+  /** All properties of a vertex. */
+  properties(id: Vertex | Node): Record<string, Value>;
+  /** All vertices, or those with a label. */
+  vertices(label?: string): Vertex[];
+  /** The vertices with a label whose property has this value; by an index if there is one. */
+  find(label: string, property: string, value: Value): Vertex[];
+  /** Keeps an index of a property of the vertices with a label. */
+  addIndex(label: string, property: string): void;
+  /** Drops an index. */
+  dropIndex(label: string, property: string): void;
+  /** Adds an edge; its number. */
+  addEdge(source: Vertex | Node, type: string, target: Vertex | Node, properties?: Fields): number;
+  /** Deletes an edge. */
+  deleteEdge(edge: number): void;
+  /** A property of an edge; undefined if there is none. */
+  getEdge(edge: number, name: string): Value | undefined;
+  /** Sets a property of an edge; undefined deletes it. */
+  setEdge(edge: number, name: string, value: Value | undefined): void;
+  /** All properties of an edge. */
+  edgeProperties(edge: number): Record<string, Value>;
+  /** An edge; undefined if there is none. */
+  edge(edge: number): Edge | undefined;
+  /** The edges of a vertex, or of all: those that leave, unless the options name another direction. */
+  edges(id?: Vertex | Node, options?: GraphOptions): Edge[];
+  /** How many edges a vertex has; nothing is walked. */
+  degree(id: Vertex | Node, direction?: Direction, type?: string): number;
+  /** How many vertices and edges there are. */
+  count(): {vertices: number, edges: number};
+  /** What contradicts the layout; none if the graph is whole. */
+  check(): string[];
+  /** Describes a walk. */
+  traversal(): Traversal;
+  /** The path of the fewest edges; undefined if there is none. */
+  shortestPath(from: Vertex | Node, to: Vertex | Node, options?: GraphOptions): Path | undefined;
+  /** All of them, at most `count`. */
+  shortestPaths(from: Vertex | Node, to: Vertex | Node, options?: GraphOptions): Path[];
+  /** The cheapest path by weight, or by a function of an edge. */
+  dijkstra(from: Vertex | Node, to: Vertex | Node, options?: GraphOptions & {cost?: Cost}): Path | undefined;
+  /** As `dijkstra`, found sooner by `estimate`, which never says more than what is left from a vertex. */
+  aStar(from: Vertex | Node, to: Vertex | Node, options?: GraphOptions & {cost?: Cost, estimate?: Estimate}): Path | undefined;
+  /** The `count` cheapest paths that meet no vertex twice. */
+  cheapestPaths(from: Vertex | Node, to: Vertex | Node, count: number, options?: GraphOptions): Path[];
+  /** Arrays of vertices that hang together, the largest first. */
+  components(options?: GraphOptions): Vertex[][];
+  /** Rank by vertex; damping 0.85 and 20 rounds. */
+  pageRank(options?: GraphOptions & {damping?: number, rounds?: number}): Map<Vertex, number>;
+  /** On how many shortest paths a vertex lies. */
+  betweenness(options?: GraphOptions): Map<Vertex, number>;
+  /** How many triangles there are. */
+  triangles(options?: GraphOptions): number;
+  /** The vertices of a cycle; undefined if there is none. */
+  cycle(options?: GraphOptions): Vertex[] | undefined;
+  /** All vertices, each before those that its edges lead to; a cycle is an error. */
+  topologicalOrder(options?: GraphOptions): Vertex[];
+}
+
+/** One of Neo4j's four answers: include_and_continue, include_and_prune, exclude_and_continue, exclude_and_prune. */
+export type Verdict = `${'include' | 'exclude'}_and_${'continue' | 'prune'}`;
+
+/** What an evaluator answers: whether a path counts, and whether it is followed (else it is). */
+export type Evaluation = boolean | [boolean, boolean] | Verdict;
+
+/** Of `Graph.traversal`: which paths a walk finds, in which order. Each method answers a new one. */
+export class Traversal {
+  /** Paths of few edges first, as without it. */
+  breadthFirst(): Traversal;
+  /** A path's continuations before its neighbours. */
+  depthFirst(): Traversal;
+  /** The path of the lowest cost first. */
+  cheapestFirst(): Traversal;
+  /** Where edges lead: direction and types, or a function that answers the edges by which a path goes on. */
+  expand(how: Reach | Expander): Traversal;
+  /** Asks a function about each path, besides those asked before. */
+  evaluate(evaluator: (path: Path, graph: Graph) => Evaluation): Traversal;
+  /** What is not met again: vertex_global, vertex_path, edge_global, edge_path, none, vertex_recent or edge_recent. */
+  uniqueness(kind: string, recent?: number): Traversal;
+  /** Paths of fewer edges do not count. */
+  minDepth(depth: number): Traversal;
+  /** Paths of so many edges are not followed. */
+  maxDepth(depth: number): Traversal;
+  /** What edges cost: their weight, 1, or what a function says. */
+  cost(cost: 'weight' | 'one' | Cost): Traversal;
+  /** Limits, at which the walk ends with an error. */
+  limit(limits: {vertices?: number, edges?: number, milliseconds?: number}): Traversal;
+  /** Walks from vertices, a path when it is asked for. */
+  from(...starts: (Vertex | Node)[]): Generator<Path, void>;
+  /** All paths of a walk. */
+  all(...starts: (Vertex | Node)[]): Path[];
+}
+
+/** A path; its text is A-[KNOWS]->B<-[KNOWS]-C. */
+export class Path {
+  /** Its vertices, one more than edges. */
+  readonly vertices: Vertex[];
+  /** Its edges. */
+  readonly edges: Edge[];
+  /** What they cost together. */
+  readonly cost: number;
+  /** How many edges. */
+  readonly length: number;
+  /** The first vertex. */
+  readonly start: Vertex;
+  /** The last vertex. */
+  readonly vertex: Vertex;
+}
+
 /** `set` of `perilune/models`: texts and numbers, in order. */
 export interface SetModel {
   /** False if it is there. */
@@ -424,6 +581,8 @@ export interface Network {
 export class PeriluneError extends Error {
   readonly code: string;
   readonly status: number;
+  /** Of a graph, what it refuses: NO_VERTEX, VERTEX_EXISTS, NO_EDGE, HAS_EDGES, NOT_A_GRAPH, NOT_EMPTY or COST. */
+  readonly reason?: string;
 }
 
 /** What an expression of XPath gives. */

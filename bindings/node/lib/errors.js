@@ -6,7 +6,7 @@
 const native = require('./addon');
 
 /* Statuses of the addon's own (src/state.h), and the ones of perilune.h that decide something here. */
-const STATUS = {TYPE: 1001, STALE: 1002, CONFLICT: -1, RESTART: -2, ROLLBACK: -3, INVALID: -9, CLOSED: -19, DOM: -36};
+const STATUS = {TYPE: 1001, STALE: 1002, CONFLICT: -1, RESTART: -2, ROLLBACK: -3, INVALID: -9, CLOSED: -19, DOM: -36, GRAPH: -35};
 
 /* A number that perilune.h knows, as CONFLICT. */
 function codeOf(status) {
@@ -32,9 +32,18 @@ function documentError(message, what) {
   return error;
 }
 
+/* The error of a graph, with the reason that its message begins with: NO_VERTEX, HAS_EDGES. */
+function graphError(message, what) {
+  const [, reason, text] = /^([A-Z_]+): ([^]*)$/.exec(message) || [null, undefined, message];
+  const error = new PeriluneError(STATUS.GRAPH, what ? `${what}: ${text}` : text);
+  error.reason = reason;
+  return error;
+}
+
 /* The error of a call that has failed. `what` names it. */
 function errorOf(status, message, what) {
   if (status === STATUS.DOM) return documentError(message, what);
+  if (status === STATUS.GRAPH) return graphError(message, what);
   const text = what ? `${what}: ${message}` : message;
   if (status !== STATUS.TYPE) return new PeriluneError(status, text);
   const error = new TypeError(text);

@@ -5,6 +5,7 @@
 const assert = require('node:assert');
 const perilune = require('perilune');
 const {server, mglobal} = require('perilune/mg-dbx-napi');
+const graph = require('perilune/graph');
 
 const db = perilune.open(process.argv[2]);
 db.node('^installed').set('yes');
@@ -12,4 +13,10 @@ const other = new server();
 assert.strictEqual(other.open({perilune: {path: process.argv[2]}}), '');
 assert.strictEqual(new mglobal(other, 'installed').get(), 'yes');
 other.close();
-db.close();
+const g = graph.create(db.node('^graph'));
+g.addVertex(1);
+assert.deepStrictEqual(graph.open(db.node('^graph')).count(), {vertices: 1, edges: 0});
+import('perilune/graph').then((made) => {
+  assert.strictEqual(made.open, graph.open);
+  db.close();
+});

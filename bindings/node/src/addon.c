@@ -15,6 +15,8 @@
 #include "data.h"
 #include "databases.h"
 #include "documents.h"
+#include "graphs.h"
+#include "graphwalks.h"
 #include "locks.h"
 #include "models.h"
 #include "places.h"
@@ -132,6 +134,26 @@ static const struct {
     {"channelRemove", channel_remove},
     {"domCall", document_call},
     {"modelsCall", models_call},
+    {"graphCreate", graph_create},
+    {"graphOpen", graph_open},
+    {"graphAddVertex", graph_add_vertex},
+    {"graphDeleteVertex", graph_delete_vertex},
+    {"graphHasVertex", graph_has_vertex},
+    {"graphLabel", graph_label},
+    {"graphIndex", graph_index},
+    {"graphGet", graph_get},
+    {"graphSet", graph_set},
+    {"graphUnset", graph_unset},
+    {"graphAddEdge", graph_add_edge},
+    {"graphDeleteEdge", graph_delete_edge},
+    {"graphDegree", graph_degree},
+    {"graphAsk", graph_ask},
+    {"graphWalk", graph_walk},
+    {"graphNext", graph_next},
+    {"graphPath", graph_path},
+    {"graphPrune", graph_prune},
+    {"graphLead", graph_lead},
+    {"graphWalkClose", graph_walk_close},
     {"lockLater", wait_lock},
     {"watch", wait_watch},
     {"receive", wait_receive},

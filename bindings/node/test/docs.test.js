@@ -11,12 +11,13 @@ const test = require('node:test');
 const {directory} = require('./support');
 const perilune = require('..');
 const {dom} = require('../dom');
+const graphs = require('../graph');
 const {page, membersOf, PAGE} = require('../docs/reference');
 
-const guides = ['node', 'xml'].map((name) => fs.readFileSync(path.join(__dirname, `../../../docs/guide/${name}.md`), 'utf8'));
+const guides = ['node', 'xml', 'graphs'].map((name) => fs.readFileSync(path.join(__dirname, `../../../docs/guide/${name}.md`), 'utf8'));
 const programs = guides.flatMap((guide) => [...guide.matchAll(/```js\n(.*?)```/gs)].map(([, code]) => code));
 
-test('the guides have their programs', () => assert.ok(programs.length >= 7));
+test('the guides have their programs', () => assert.ok(programs.length >= 8));
 
 const modules = path.join(directory, 'node_modules');
 fs.mkdirSync(modules);
@@ -43,8 +44,14 @@ test('what is declared is there, and what is there is declared', () => {
   const doc = dom(node);
   const documentNode = doc.parse('<a/>');
   const hidden = {Database: ['constructor', 'wait', 'handle', 'watches', 'waits'], Node: ['constructor'], Watch: ['constructor'],
-    Dom: ['constructor', 'call', 'object', 'callNode', 'callNodes'], DomNode: ['constructor']};
-  for (const [title, object] of Object.entries({Database: db, Node: node, Watch: watch, Dom: doc, DomNode: documentNode})) {
+    Dom: ['constructor', 'call', 'object', 'callNode', 'callNodes'], DomNode: ['constructor'],
+    Graph: ['constructor', 'call', 'view'], Traversal: ['constructor'], Path: ['constructor', 'toString']};
+  const graph = graphs.create(db.node('^graph'));
+  graph.addVertex(1);
+  const traversal = graph.traversal();
+  const objects = {Database: db, Node: node, Watch: watch, Dom: doc, DomNode: documentNode, Graph: graph, Traversal: traversal,
+    Path: traversal.all(1)[0]};
+  for (const [title, object] of Object.entries(objects)) {
     const members = membersOf(title);
     for (const member of members.filter((name) => !name.startsWith('['))) assert.ok(member in object, `${title}.${member}`);
     const own = Object.getOwnPropertyNames(Object.getPrototypeOf(object)).filter((name) => !hidden[title].includes(name));

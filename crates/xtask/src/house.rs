@@ -576,6 +576,8 @@ pub(crate) const C_ORDERS: &[COrder] = &[
             "documents",
             "models",
             "batches",
+            "graphs",
+            "graphwalks",
             "walk",
             "cursors",
             "transactions",

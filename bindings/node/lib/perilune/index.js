@@ -173,6 +173,11 @@ class Database {
     return this.handle !== 0;
   }
 
+  /* Whether it is a snapshot of another one. */
+  get isSnapshot() {
+    return this.#entry === null;
+  }
+
   stat() {
     const text = native.stat(this.handle);
     if (text === undefined) throw lastError('stat');

@@ -15,6 +15,8 @@ const CHILDREN = {reverse: 1, values: 2, fromExclusive: 16, toExclusive: 32};
 const DOCUMENT_CALL = Symbol('call on a document');
 /* The name of the method by which lib/models makes its calls. */
 const MODELS_CALL = Symbol('call on a model');
+/* The name of the method by which lib/graph makes its calls. */
+const GRAPH_CALL = Symbol('call on a graph');
 const FROM = 1;
 const TO = 2;
 const DEPTH = 256;
@@ -65,6 +67,10 @@ class Node {
 
   [MODELS_CALL](name, given) {
     return this.#call(name, native.modelsCall, [name, ...given]);
+  }
+
+  [GRAPH_CALL](what, work, given) {
+    return this.#call(what, work, given);
   }
 
   /* ----------------------------------------------------------------------------------- values --- */
@@ -253,4 +259,4 @@ class Node {
   }
 }
 
-module.exports = {Node, TYPED, DOCUMENT_CALL, MODELS_CALL};
+module.exports = {Node, TYPED, DOCUMENT_CALL, MODELS_CALL, GRAPH_CALL};

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use perilune::{Levels, Serving, TransactionOptions};
 use perilune_luahost::nodes::{self, Terms};
-use perilune_luahost::sandbox::{Texts, Values};
+use perilune_luahost::sandbox::{Question, Texts, Values};
 use perilune_resp::ArgumentsBuf;
 
 use super::Caller;
@@ -19,13 +19,9 @@ use crate::scripts::shipped;
 use crate::transact::Span;
 
 impl Caller<'_> {
-    /// An operation of a node, if the client may ask for it. The answer may take `room` bytes, its writes `keeps`.
-    pub(super) fn node(
-        &mut self,
-        texts: Texts<'_>,
-        (room, keeps): (usize, usize),
-        answer: &mut Vec<u8>,
-    ) -> ControlFlow<()> {
+    /// An operation of a node, if the client may ask for it.
+    pub(super) fn node(&mut self, question: Question<'_>, answer: &mut Vec<u8>) -> ControlFlow<()> {
+        let Question { arguments: texts, room, keeps, .. } = question;
         let operation = nodes::operation(&texts);
         let start = answer.len();
         if self.span == Span::Whole && self.stopwatch.is_none() {

@@ -306,7 +306,7 @@ impl Answers for Caller<'_> {
         let asked = match library {
             REDIS => Asked::of(function),
             NODES if self.in_place => return ControlFlow::Break(()),
-            NODES => return self.node(arguments, (room, keeps), answer),
+            NODES => return self.node(question, answer),
             _ => None,
         };
         let Some(asked) = asked else { return ControlFlow::Continue(()) };
