@@ -1,6 +1,7 @@
 //! All tests of the program: one program, linked once.
 
 mod collatz;
+mod cron;
 mod damage;
 mod documents;
 mod dom;
