@@ -38,6 +38,9 @@ pub(crate) const STEPS: i32 = 1_000;
 /// Prepared statements that a connection keeps.
 pub(crate) const STATEMENTS: usize = 256;
 
+/// Graphs that a statement keeps open; others it opens each time.
+pub(crate) const GRAPHS: usize = 16;
+
 /// One-shot transactions that are tried for a statement that meets others, before a whole one.
 pub(crate) const ATTEMPTS: usize = 8;
 

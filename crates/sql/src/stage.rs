@@ -10,12 +10,15 @@ use std::rc::{Rc, Weak};
 use std::time::Instant;
 
 use perilune::Session;
+use perilune_graph::Graph;
 use perilune_sqlite::Failure;
 
 use crate::error::{failure, Error, Result, SqlState};
 use crate::function::{Change, Function};
+use crate::limits::GRAPHS;
 use crate::rewrite::Upsert;
 use crate::schema::Table;
+use crate::terms::Access;
 use crate::value::Value;
 
 /// What runs statements for callbacks: whoever has prepared them.
@@ -29,8 +32,8 @@ pub(crate) trait Host {
     /// Calls a function of the schema.
     fn call(&self, session: &mut Session, function: &Function, arguments: &[Value]) -> Result<Value>;
 
-    /// Fails unless the statement's user may read this global, named without `^`.
-    fn may_read(&self, global: &str) -> Result<()>;
+    /// Fails unless the statement's user may do this with this global, named without `^`.
+    fn may(&self, global: &str, access: Access) -> Result<()>;
 
     /// When the statement is to have ended.
     fn until(&self) -> Option<Instant>;
@@ -75,6 +78,8 @@ pub(crate) struct Frame {
     pub(crate) parameters: Rc<Vec<Value>>,
     /// The rows that it has changed, by their numbers, if it answers them.
     pub(crate) noted: Option<Noted>,
+    /// It changes rows.
+    pub(crate) writes: bool,
 }
 
 /// Rows as a statement has made them, or as they were before it removed them.
@@ -93,6 +98,8 @@ pub(crate) struct Stage {
     /// What is being computed goes into an index.
     computes: Cell<bool>,
     frames: RefCell<Vec<Frame>>,
+    /// The graphs that the innermost statement has opened, by their texts, and for what its user was let in.
+    graphs: RefCell<Vec<(String, Access, Rc<Graph>)>>,
     /// Who runs statements for callbacks; gone with the connection.
     pub(crate) host: RefCell<Option<Weak<dyn Host>>>,
 }
@@ -136,6 +143,7 @@ impl Stage {
 
     /// Begins a statement; answers how many run.
     pub(crate) fn enter(&self, frame: Frame) -> usize {
+        self.graphs.borrow_mut().clear();
         let mut frames = self.frames.borrow_mut();
         frames.push(frame);
         frames.len()
@@ -144,6 +152,27 @@ impl Stage {
     /// Ends the innermost statement.
     pub(crate) fn leave(&self) {
         self.frames.borrow_mut().pop();
+        self.graphs.borrow_mut().clear();
+    }
+
+    /// A graph that the statement has opened for this.
+    pub(crate) fn graph(&self, text: &str, access: Access) -> Option<Rc<Graph>> {
+        let graphs = self.graphs.borrow();
+        let found = graphs.iter().find(|(name, known, _)| *known == access && name == text)?;
+        Some(Rc::clone(&found.2))
+    }
+
+    /// Keeps a graph open until the statement ends, or calls another one, which may make it anew.
+    pub(crate) fn keep_graph(&self, text: &str, access: Access, graph: &Rc<Graph>) {
+        let mut graphs = self.graphs.borrow_mut();
+        if graphs.len() < GRAPHS {
+            graphs.push((text.to_owned(), access, Rc::clone(graph)));
+        }
+    }
+
+    /// Whether the innermost statement changes rows.
+    pub(crate) fn writes(&self) -> bool {
+        self.frames.borrow().last().is_some_and(|frame| frame.writes)
     }
 
     /// Whether a statement runs.

@@ -27,6 +27,9 @@ pub trait Module<H>: 'static {
     /// Whether each table exists by the module's own name, without CREATE VIRTUAL TABLE.
     const EPONYMOUS: bool = false;
 
+    /// Whether statements change its rows.
+    const CHANGES: bool = !Self::EPONYMOUS;
+
     /// The table called `name`, and the CREATE TABLE that tells SQLite its columns.
     ///
     /// # Errors
@@ -169,8 +172,8 @@ impl<H: 'static, M: Module<H>> Edge<H, M> {
         xEof: Some(is_at_end::<H, M::Table>),
         xColumn: Some(column::<H, M::Table>),
         xRowid: Some(rowid::<H, M::Table>),
-        xUpdate: if M::EPONYMOUS { None } else { Some(update::<H, M::Table>) },
-        xBegin: if M::EPONYMOUS { None } else { Some(nothing) },
+        xUpdate: if M::CHANGES { Some(update::<H, M::Table>) } else { None },
+        xBegin: if M::CHANGES { Some(nothing) } else { None },
         xSync: None,
         xCommit: None,
         xRollback: None,

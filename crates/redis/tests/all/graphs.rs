@@ -72,6 +72,50 @@ fn statements_read_the_graphs_whose_key_their_user_may_read() {
 }
 
 #[test]
+fn statements_change_the_graphs_whose_key_their_user_may_write() {
+    let place = Place::new();
+    let (ours, mut owner, mut app) = start(&place);
+    let add = |graph: &str, target: u32| {
+        format!(
+            "INSERT INTO graph_edges(graph, source, type, target) VALUES ('{graph}', 2, 'likes', {target})"
+        )
+    };
+    let count = ["SQL", "SELECT count(*) FROM graph_edges('^open')"];
+    for graph in ["^open", "^secret"] {
+        let told = app.call(["SQL", &add(graph, 1)]).to_text();
+        assert!(
+            told.starts_with(&format!("NOPERM 42501 this user may not change {}", &graph[1..])),
+            "{told}"
+        );
+    }
+    // Reading and writing are two rights.
+    assert_eq!(owner.line("ACL SETUSER app %W~^open").to_text(), "OK");
+    assert!(!app.call(["SQL", &add("^open", 1)]).is_error());
+    assert_eq!(app.call(count), owner.call(["SQL", "SELECT 2"]));
+    // All of a statement, or nothing.
+    let half = "INSERT INTO graph_edges(graph, source, type, target) SELECT '^open', 1, 'likes', value FROM json_each('[1, 2, 9]')";
+    let told = app.call(["SQL", half]).to_text();
+    assert!(told.contains("23503 there is no vertex 9"), "{told}");
+    assert_eq!(app.call(count), owner.call(["SQL", "SELECT 2"]));
+    let marked = "INSERT INTO graph_vertices(graph, vertex, labels, properties) VALUES ('^open', 3, '[\"Person\"]', '{\"age\":7}')";
+    assert!(!app.call(["SQL", marked]).is_error());
+    // A script's statements change it, too.
+    let script = "return redis.call('SQL', ARGV[1])";
+    assert!(!app.call(["EVAL", script, "0", &add("^open", 3)]).is_error());
+    assert!(!app.call(["SQL", "DELETE FROM graph_edges WHERE graph = '^open' AND target = 1"]).is_error());
+    assert_eq!(
+        owner.call(["SQL", "SELECT source, target FROM graph_edges('^open') WHERE type = 'likes'"]),
+        owner.call(["SQL", "SELECT 2, 3"])
+    );
+    // Both directions, and the degrees.
+    let both = "SELECT (SELECT group_concat(vertex) FROM graph_out('^open', 2)), (SELECT group_concat(vertex) FROM graph_in('^open', 3))";
+    assert_eq!(app.call(["SQL", both]), owner.call(["SQL", "SELECT '3', '2'"]));
+    let mut session = ours.database.session().expect("a session");
+    let degree = Node::parse("^open(\"vertex\",3,\"in\",\"likes\")").expect("a node");
+    assert_eq!(session.get_int(&degree).expect("a degree"), Some(1));
+}
+
+#[test]
 fn scripts_read_and_change_graphs_with_the_rights_of_their_caller() {
     let place = Place::new();
     let (ours, mut owner, mut app) = start(&place);

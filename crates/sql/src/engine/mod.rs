@@ -431,8 +431,8 @@ impl Host for Engine {
         Ok(())
     }
 
-    fn may_read(&self, global: &str) -> Result<()> {
-        let touch = Touch { table: global.to_owned(), access: Access::Reads };
+    fn may(&self, global: &str, access: Access) -> Result<()> {
+        let touch = Touch { table: global.to_owned(), access };
         self.terms.borrow().check(&[touch], true)
     }
 

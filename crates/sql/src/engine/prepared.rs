@@ -45,6 +45,7 @@ impl Prepared {
     pub(super) fn new(text: &str, statement: Statement<Session>, frame: Frame) -> Prepared {
         let columns = (0..statement.column_count()).map(|at| statement.column_name(at)).collect();
         let (reads, parameters) = (statement.is_reading(), statement.parameter_count());
+        let frame = Frame { writes: !reads, ..frame };
         Prepared {
             text: text.to_owned(),
             statement,
@@ -117,6 +118,12 @@ impl Engine {
             prepared.parameters = prepared.parameters.max(pieces.parameters);
             prepared.frame.upserts = Rc::new(pieces.upserts);
             let target = self.target(&tokens)?;
+            if crate::graphs::has(&target) {
+                let what = format!(
+                    "{target} has no RETURNING and no ON CONFLICT: use last_insert_rowid(), OR REPLACE"
+                );
+                return Err(Error::new(SqlState::REFUSED, what));
+            }
             prepared.returning = pieces.returning.map(|list| {
                 let helper = quote(&helper(&fold(&target)));
                 format!("SELECT {list} FROM {helper} AS {}", quote(&target))

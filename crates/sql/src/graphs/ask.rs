@@ -4,6 +4,7 @@
 //!
 //! Invariant: NULL is no vertex and no graph, so that a join with it has no rows; as a type or as options it asks for nothing.
 
+use std::rc::Rc;
 use std::time::Instant;
 
 use perilune::{Node, Session};
@@ -11,7 +12,8 @@ use perilune_graph::{Error as GraphError, Graph, Limits, Reach, Request, VertexI
 use perilune_sqlite::Arguments;
 
 use crate::error::{Error, Result, SqlState};
-use crate::stage::Host;
+use crate::stage::Stage;
+use crate::terms::Access;
 use crate::value::{real_text, Value, ValueRef};
 
 /// Arguments by name.
@@ -64,27 +66,47 @@ impl Asked {
     }
 
     /// The graph, which the statement's user may read.
-    pub(super) fn graph(&self, host: &dyn Host, session: &mut Session) -> Result<Graph> {
-        let text = self.text("graph").unwrap_or_default();
-        let node = Node::parse(&text).map_err(|error| {
-            let what = format!("a graph is named by its node, as ^g or ^g(1), not {text}: {error}");
-            Error::new(SqlState::PARAMETER, what)
-        })?;
-        let name = node.name();
-        let global = name.trim_start_matches('^');
-        // NB: what begins so is SQLite's in the eyes of those who ask about rights.
-        if node.is_local() || global.starts_with("sqlite_") || global.starts_with("pragma_") {
-            let what =
-                format!("SQL reads graphs that lie in the database, and {node} does not, or is not for it");
-            return Err(Error::new(SqlState::REFUSED, what));
+    pub(super) fn graph(&self, stage: &Stage, session: &mut Session) -> Result<Rc<Graph>> {
+        match self.get("graph") {
+            Some(Value::Text(text)) => match std::str::from_utf8(text) {
+                Ok(text) => open_graph(stage, session, text, Access::Reads),
+                Err(_) => open_graph(stage, session, &String::from_utf8_lossy(text), Access::Reads),
+            },
+            _ => open_graph(stage, session, &self.text("graph").unwrap_or_default(), Access::Reads),
         }
-        host.may_read(global)?;
-        Graph::open(session, &node).map_err(error_of)
     }
 }
 
+/// The graph of this name, with which the statement's user may do this. A statement opens it once.
+pub(super) fn open_graph(
+    stage: &Stage,
+    session: &mut Session,
+    text: &str,
+    access: Access,
+) -> Result<Rc<Graph>> {
+    if let Some(graph) = stage.graph(text, access) {
+        return Ok(graph);
+    }
+    let node = Node::parse(text).map_err(|error| {
+        let what = format!("a graph is named by its node, as ^g or ^g(1), not {text}: {error}");
+        Error::new(SqlState::PARAMETER, what)
+    })?;
+    let name = node.name();
+    let global = name.trim_start_matches('^');
+    // NB: what begins so is SQLite's in the eyes of those who ask about rights.
+    if node.is_local() || global.starts_with("sqlite_") || global.starts_with("pragma_") {
+        let what =
+            format!("SQL reads graphs that lie in the database, and {node} does not, or is not for it");
+        return Err(Error::new(SqlState::REFUSED, what));
+    }
+    stage.host()?.may(global, access)?;
+    let graph = Rc::new(Graph::open(session, &node).map_err(error_of)?);
+    stage.keep_graph(text, access, &graph);
+    Ok(graph)
+}
+
 /// The vertex that a value names.
-fn vertex_of(value: &Value) -> Option<VertexId> {
+pub(super) fn vertex_of(value: &Value) -> Option<VertexId> {
     Some(match value {
         Value::Null => return None,
         Value::Integer(integer) => VertexId::from(*integer),

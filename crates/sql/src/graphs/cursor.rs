@@ -16,6 +16,7 @@ use perilune_sqlite::{Arguments, Cursor, Failure, Output};
 
 use super::ask::{error_of, limits_until, walk_error, Asked};
 use super::found::Found;
+use super::write::key_of;
 use super::{GraphTable, Kind};
 use crate::error::{Error, Result, SqlState};
 use crate::stage::Host;
@@ -37,7 +38,7 @@ enum Source {
 #[derive(Debug, Default)]
 pub(super) struct GraphCursor {
     asked: Asked,
-    graph: Option<Graph>,
+    graph: Option<Rc<Graph>>,
     source: Source,
     row: Option<Found>,
     number: i64,
@@ -56,11 +57,27 @@ impl GraphCursor {
         if self.asked.is_null(&["graph", "start", "goal", "vertex", "source", "target", "edge", "type"]) {
             return Ok(());
         }
-        let graph = self.asked.graph(&*host, session)?;
+        let graph = self.asked.graph(&table.stage, session)?;
         self.until = host.until();
         self.source = self.source_of(table.shape.kind, &graph, &host, session)?;
         self.graph = Some(graph);
+        if table.stage.writes() {
+            self.hold(session)?;
+        }
         self.step(session)
+    }
+
+    /// Reads all that is left: a statement that writes must not meet its own edges, for ever.
+    fn hold(&mut self, session: &mut Session) -> Result<()> {
+        let mut rows = Vec::new();
+        loop {
+            self.step(session)?;
+            let Some(row) = self.row.take() else { break };
+            rows.push(row);
+        }
+        rows.reverse();
+        (self.source, self.number) = (Source::List(rows), 0);
+        Ok(())
     }
 
     fn source_of(
@@ -272,7 +289,13 @@ impl Cursor<Session> for GraphCursor {
         column: usize,
         output: &mut Output<'_>,
     ) -> std::result::Result<(), Failure> {
-        let Some(name) = table.shape.column(column) else { return Ok(()) };
+        let Some(name) = table.shape.column(column) else {
+            let graph = self.asked.text("graph").unwrap_or_default();
+            if let Some(key) = self.row.as_ref().and_then(|row| key_of(&graph, row)) {
+                output.set(ValueRef::Blob(&key));
+            }
+            return Ok(());
+        };
         if column >= table.shape.columns.len() {
             output.set(self.asked.get(name).map_or(ValueRef::Null, Value::as_ref));
             return Ok(());

@@ -11,12 +11,14 @@
 //! Invariants
 //! - All is read in the statement's transaction. What reads more than single edges never runs in a one-shot one, which may see
 //!   halves of two states.
-//! - Whoever reads a graph has the right to read its global; it is asked for each time, since a name may be computed.
+//! - Whoever reads a graph has the right to read its global; it is asked for once in each statement, when it runs, since a name
+//!   may be computed.
 //! - A vertex that does not exist has no rows, as a key has none that no row has; a graph that does not exist is an error.
 
 mod ask;
 mod cursor;
 mod found;
+mod write;
 
 use std::rc::Rc;
 
@@ -154,7 +156,17 @@ impl Shape {
     fn declaration(&self) -> String {
         let hidden = self.arguments.iter().map(|name| format!("{name} HIDDEN"));
         let columns: Vec<String> = self.columns.iter().map(|name| (*name).to_owned()).chain(hidden).collect();
-        format!("CREATE TABLE x({})", columns.join(", "))
+        let columns = columns.join(", ");
+        if self.is_changed() {
+            format!("CREATE TABLE x({columns}, graph_key BLOB HIDDEN PRIMARY KEY) WITHOUT ROWID")
+        } else {
+            format!("CREATE TABLE x({columns})")
+        }
+    }
+
+    /// Whether statements change its rows; then these have a hidden key behind all columns.
+    fn is_changed(&self) -> bool {
+        matches!(self.kind, Kind::Edges | Kind::Vertices)
     }
 
     /// How many rows come, about, if this is told.
@@ -172,7 +184,12 @@ impl Shape {
 /// Tells SQLite of the functions.
 pub(crate) fn add(sqlite: &Connection<Session>, stage: &Rc<Stage>) -> Result<()> {
     for shape in SHAPES {
-        sqlite.add_module(shape.name, Graphs { stage: Rc::clone(stage), shape })?;
+        let stage = Rc::clone(stage);
+        if shape.is_changed() {
+            sqlite.add_module(shape.name, Graphs::<true> { stage, shape })?;
+        } else {
+            sqlite.add_module(shape.name, Graphs::<false> { stage, shape })?;
+        }
     }
     Ok(())
 }
@@ -182,8 +199,8 @@ pub(crate) fn has(name: &str) -> bool {
     SHAPES.iter().any(|shape| shape.name.eq_ignore_ascii_case(name))
 }
 
-/// Makes one of the functions.
-struct Graphs {
+/// Makes one of the functions, whose rows change or not.
+struct Graphs<const CHANGES: bool> {
     stage: Rc<Stage>,
     shape: &'static Shape,
 }
@@ -194,10 +211,11 @@ struct GraphTable {
     shape: &'static Shape,
 }
 
-impl Module<Session> for Graphs {
+impl<const CHANGES: bool> Module<Session> for Graphs<CHANGES> {
     type Table = GraphTable;
 
     const EPONYMOUS: bool = true;
+    const CHANGES: bool = CHANGES;
 
     fn connect(
         &self,
@@ -249,7 +267,12 @@ impl SqliteTable<Session> for GraphTable {
         GraphCursor::new()
     }
 
-    fn update(&self, _: &mut Session, _: &Change<'_>, _: Conflict) -> std::result::Result<i64, Failure> {
-        Err(Failure::new("a graph is not changed by SQL: use the functions of Lua, C or Rust"))
+    fn update(
+        &self,
+        session: &mut Session,
+        change: &Change<'_>,
+        conflict: Conflict,
+    ) -> std::result::Result<i64, Failure> {
+        self.change(session, change, conflict).map_err(|error| self.stage.fail(error))
     }
 }

@@ -186,7 +186,7 @@ fn what_the_reference_shows_runs() -> Result<()> {
     let text = std::fs::read_to_string(path).expect("the reference is there");
     let blocks: Vec<&str> =
         text.split("```sql\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         s.run(block)?;
     }
@@ -243,11 +243,190 @@ fn errors_say_what_to_do() -> Result<()> {
             "SELECT * FROM graph_vertices('^social') WHERE property = 'age' AND value = 7",
             "22023: graph_vertices finds a property of the vertices with a label",
         ),
-        ("INSERT INTO graph_edges VALUES (1)", "42601: table graph_edges may not be modified"),
+        ("INSERT INTO graph_out(graph) VALUES ('^social')", "42601: table graph_out may not be modified"),
     ] {
         let told = s.rows(sql);
         assert!(told.starts_with(answer), "{sql}: {told}");
     }
+    Ok(())
+}
+
+/// What a graph holds, and whether its parts agree.
+fn checked(s: &mut Scratch, graph: &Graph) -> Result<String> {
+    let report = graph.check(&mut s.session).map_err(own)?;
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+    Ok(format!("{} {}", report.vertices, report.edges))
+}
+
+#[test]
+fn statements_change_edges() -> Result<()> {
+    let (mut s, graph) = social("graph-change-edges")?;
+    s.run(
+        "INSERT INTO graph_edges(graph, source, type, target, weight, properties)
+            VALUES ('^social', 1, 'LIKES', '^cities(10)', 2.5, '{\"since\": 1999, \"name\": \"x\"}')",
+    )?;
+    let found =
+        "SELECT edge, source, target, weight, properties FROM graph_edges('^social') WHERE type = 'LIKES'";
+    assert_eq!(s.rows("SELECT last_insert_rowid()"), s.rows(&format!("SELECT edge FROM ({found})")));
+    let edge = s.rows("SELECT last_insert_rowid()");
+    assert_eq!(
+        s.rows(found),
+        format!("{edge}|1|^cities(10)|2.5|{{\"km\":2.5,\"name\":\"x\",\"since\":1999}}")
+    );
+    s.run(&format!("UPDATE graph_edges SET weight = 4 WHERE graph = '^social' AND edge = {edge}"))?;
+    assert_eq!(s.rows("SELECT weight FROM graph_out('^social', 1, 'LIKES')"), "4.0");
+    s.run(
+        "UPDATE graph_edges SET properties = json_set(json_remove(properties, '$.name'), '$.rank', 1)
+            WHERE graph = '^social' AND source = 1 AND type = 'LIKES'",
+    )?;
+    assert!(s.rows(found).ends_with("|4.0|{\"km\":4,\"rank\":1,\"since\":1999}"), "{}", s.rows(found));
+    // The weight is gone with its property.
+    s.run("UPDATE graph_edges SET properties = NULL WHERE graph = '^social' AND type = 'LIKES'")?;
+    assert!(s.rows(found).ends_with("|NULL|{}"), "{}", s.rows(found));
+    // A statement does not meet the edges that it makes, and the rows of a table become edges.
+    s.run(
+        "INSERT INTO graph_edges(graph, source, type, target)
+            SELECT '^social', source, type, target FROM graph_out('^social', 1, 'KNOWS');
+        INSERT INTO graph_edges(graph, source, type, target)
+            SELECT '^social', id, 'KNOWS', 1 FROM users WHERE id BETWEEN 3 AND 4",
+    )?;
+    assert_eq!(s.rows("SELECT count(*) FROM graph_edges('^social')"), "13");
+    assert_eq!(checked(&mut s, &graph)?, "6 13");
+    s.run("DELETE FROM graph_edges WHERE graph = '^social' AND target = 1 AND source <> 3")?;
+    assert_eq!(s.rows("SELECT source FROM graph_in('^social', 1)"), "3");
+    s.run("DELETE FROM graph_edges WHERE graph = '^social'")?;
+    assert_eq!(checked(&mut s, &graph)?, "6 0");
+    Ok(())
+}
+
+#[test]
+fn statements_change_vertices() -> Result<()> {
+    let (mut s, graph) = social("graph-change-vertices")?;
+    graph.add_index(&mut s.session, "Person", "name").map_err(own)?;
+    s.run(
+        "INSERT INTO graph_vertices(graph, vertex, labels, properties)
+            SELECT '^social', id + 100, '[\"Person\"]', json_object('name', name) FROM users WHERE id < 3;
+        INSERT OR IGNORE INTO graph_vertices(graph, vertex) VALUES ('^social', 1), ('^social', 'new');
+        INSERT OR REPLACE INTO graph_vertices(graph, vertex, labels) VALUES ('^social', 102, '[\"Robot\"]')",
+    )?;
+    assert_eq!(s.rows("SELECT vertex FROM graph_vertices('^social', 'Person', 'name', 'Ada')"), "1 101");
+    assert_eq!(
+        s.rows("SELECT labels, properties FROM graph_vertices('^social') WHERE vertex IN (102, 'new') ORDER BY 1"),
+        "[\"Robot\"]|{} []|{}"
+    );
+    s.run(
+        "UPDATE graph_vertices SET properties = json_set(properties, '$.name', 'Eve') WHERE graph = '^social' AND vertex = 101;
+        UPDATE graph_vertices SET labels = '[]' WHERE graph = '^social' AND label = 'Robot'",
+    )?;
+    assert_eq!(s.rows("SELECT vertex FROM graph_vertices('^social', 'Person', 'name', 'Eve')"), "101");
+    assert_eq!(s.rows("SELECT vertex FROM graph_vertices('^social', 'Person', 'name', 'Ada')"), "1");
+    assert_eq!(s.rows("SELECT count(*) FROM graph_vertices('^social', 'Robot')"), "0");
+    s.run("DELETE FROM graph_vertices WHERE graph = '^social' AND vertex IN (101, 102, 'new')")?;
+    assert_eq!(checked(&mut s, &graph)?, "6 8");
+    Ok(())
+}
+
+#[test]
+fn a_change_that_fails_leaves_nothing() -> Result<()> {
+    let (mut s, graph) = social("graph-change-errors")?;
+    for (sql, answer) in [
+        (
+            "INSERT INTO graph_edges(graph, source, type, target) VALUES ('^social', 1, 'KNOWS', 4), ('^social', 1, 'KNOWS', 99)",
+            "23503: there is no vertex 99: create it first",
+        ),
+        ("INSERT INTO graph_edges VALUES (NULL, 1, 'KNOWS', 2, NULL, NULL)", "23502: graph_edges lacks graph"),
+        ("INSERT INTO graph_edges(graph, source, target) VALUES ('^social', 1, 2)", "23502: graph_edges lacks type"),
+        (
+            "INSERT INTO graph_edges(graph, edge, source, type, target) VALUES ('^social', 7, 1, 'KNOWS', 2)",
+            "0A000: the graph numbers its edges: leave edge out",
+        ),
+        (
+            "INSERT INTO graph_edges(graph, source, type, target, properties) VALUES ('^social', 1, 'KNOWS', 2, '{\"a\":[1]}')",
+            "42804: the property a cannot be a list or an object: make several properties",
+        ),
+        ("INSERT INTO graph_edges(graph, source, type, target) VALUES ('^none', 1, 'KNOWS', 2)", "42P01: no graph"),
+        (
+            "UPDATE graph_edges SET target = 4 WHERE graph = '^social' AND edge = 1",
+            "0A000: an edge keeps its number, its type and its ends: delete it, and insert another",
+        ),
+        ("UPDATE graph_vertices SET vertex = 9 WHERE graph = '^social'", "0A000: a vertex keeps its id"),
+        ("UPDATE graph_edges SET weight = 1", "22023: graph_edges lacks graph"),
+        (
+            "DELETE FROM graph_vertices WHERE graph = '^social' AND vertex = 1",
+            "23503: vertex 1 has edges: delete them from graph_edges first",
+        ),
+        ("DELETE FROM graph_edges WHERE graph = '^social' RETURNING edge", "0A000: graph_edges has no RETURNING"),
+        (
+            "INSERT INTO graph_vertices(graph, vertex) VALUES ('^social', 1) ON CONFLICT DO NOTHING",
+            "0A000: graph_vertices has no RETURNING and no ON CONFLICT",
+        ),
+        ("INSERT INTO graph_vertices(graph, vertex) VALUES ('^social', 7), ('^social', 1)", "23505: there is a vertex 1"),
+        ("INSERT INTO graph_vertices(graph, vertex, labels) VALUES ('^social', 7, 'Person')", "22P02: labels are a JSON list"),
+        (
+            "INSERT INTO graph_vertices(graph, vertex, label) VALUES ('^social', 7, 'Person')",
+            "22023: a vertex is inserted with labels, a JSON list, and properties, a JSON object",
+        ),
+    ] {
+        let told = s.rows(sql);
+        assert!(told.starts_with(answer), "{sql}: {told}");
+        assert_eq!(checked(&mut s, &graph)?, "6 8", "{sql}");
+    }
+    // With the rest of a transaction, or not at all.
+    s.run(
+        "BEGIN; INSERT INTO users(name) VALUES ('Gus');
+        INSERT INTO graph_vertices(graph, vertex) VALUES ('^social', 7);
+        INSERT INTO graph_edges(graph, source, type, target) VALUES ('^social', 7, 'KNOWS', 1);
+        DELETE FROM graph_edges WHERE graph = '^social' AND source = 1; ROLLBACK",
+    )?;
+    assert_eq!(checked(&mut s, &graph)?, "6 8");
+    assert_eq!(s.rows("SELECT count(*) FROM users"), "6");
+    Ok(())
+}
+
+/// Two connections add edges at one vertex at once: what meets runs again, and both directions agree.
+#[test]
+fn changes_that_meet_run_again() -> Result<()> {
+    let (mut s, graph) = social("graph-change-together")?;
+    let database = s.database.clone();
+    std::thread::scope(|scope| -> Result<()> {
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| -> Result<()> {
+                    let (mut session, sql) = (database.session()?, perilune_sql::Connection::open()?);
+                    for _ in 0..50 {
+                        let add = "INSERT INTO graph_edges(graph, source, type, target) VALUES ('^social', 1, 'MET', 2)";
+                        sql.execute(&mut session, add, &[])?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        writers.into_iter().try_for_each(|writer| writer.join().expect("no panic"))
+    })?;
+    assert_eq!(s.rows("SELECT count(DISTINCT edge) FROM graph_out('^social', 1, 'MET')"), "100");
+    assert_eq!(checked(&mut s, &graph)?, "6 108");
+    Ok(())
+}
+
+#[test]
+fn a_graph_that_is_made_anew_is_seen() -> Result<()> {
+    let mut s = Scratch::new("graph-anew");
+    let graph = |s: &mut Scratch, weight: &str| {
+        let options = GraphOptions { weight: Some(weight.to_owned()) };
+        s.session.delete_tree(&node!("^g")?)?;
+        Graph::create(&mut s.session, &node!("^g")?, &options).map_err(own)
+    };
+    let add = "INSERT INTO graph_vertices(graph, vertex) VALUES ('^g', 1);
+        INSERT INTO graph_edges(graph, source, type, target, weight) VALUES ('^g', 1, 'T', 1, 7)";
+    let properties = "SELECT properties FROM graph_edges('^g')";
+    graph(&mut s, "km")?;
+    s.run(add)?;
+    assert_eq!(s.rows(properties), "{\"km\":7}");
+    graph(&mut s, "miles")?;
+    s.run(add)?;
+    assert_eq!(s.rows(properties), "{\"miles\":7}");
+    s.session.delete_tree(&node!("^g")?)?;
+    assert!(s.rows(properties).starts_with("42P01"));
     Ok(())
 }
 
@@ -275,6 +454,19 @@ fn a_graph_is_read_with_the_right_to_its_global() -> Result<()> {
             "{text}"
         );
     }
+    // To change one takes the other right.
+    let change = "INSERT INTO graph_vertices(graph, vertex) VALUES ('^social', 77)";
+    let refused = run(&terms("social"), change).expect_err("no right to change ^social");
+    assert_eq!((refused.state(), refused.message()), (SqlState::DENIED, "this user may not change social"));
+    let writes = Terms {
+        permit: Some(Rc::new(|table: &str, access: Access| table == "social" && access == Access::Writes)),
+        ..Terms::default()
+    };
+    run(&writes, change)?;
+    let refused = run(&writes, "DELETE FROM graph_vertices WHERE graph = '^social' AND vertex = 77");
+    assert_eq!(refused.map_err(|error| error.state()), Err(SqlState::DENIED));
+    let reading = Terms { read_only: true, ..Terms::default() };
+    assert_eq!(run(&reading, change).map_err(|error| error.state()), Err(SqlState::READ_ONLY));
     // Of a join both sides count.
     let joined = "SELECT * FROM users JOIN graph_out('^social', users.id)";
     assert_eq!(run(&terms("social"), joined).map_err(|error| error.state()), Err(SqlState::DENIED));
