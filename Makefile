@@ -240,7 +240,7 @@ bench-lua:
 GRAPH_FILES ?= $(TARGET_DIR)/bench-graph
 .PHONY: bench-graph
 bench-graph:
-	$(CARGO) run --quiet --release -p perilune-graph --example speed -- '$(GRAPH_FILES)'
+	$(CARGO) run --quiet --release -p perilune-graph --example graph_speed -- '$(GRAPH_FILES)'
 	bench/graph/peers.py '$(GRAPH_FILES)'
 
 ## check-dockerfile: the steps of bench/Dockerfile in a clean root of Debian in CHECK=/tmp/...: root, debootstrap, 5 GB, 15 minutes

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""SQLite, Kuzu and networkx over the graph that `speed` has made, in its words: name, median and mean
+"""SQLite, Kuzu and networkx over the graph that `graph_speed` has made, in its words: name, median and mean
 CPU time in microseconds, sum of answers.
 
-    cargo run --release -p perilune-graph --example speed -- DIRECTORY
+    cargo run --release -p perilune-graph --example graph_speed -- DIRECTORY
     pip install --target PEERS kuzu networkx; PYTHONPATH=PEERS bench/graph/peers.py DIRECTORY [sqlite] [kuzu] [networkx]
 
-The sums are those of `speed`, or the peer has answered something else. A peer that is not installed is left out.
+The sums are those of `graph_speed`, or the peer has answered something else. A peer that is not installed is left out.
 """
 
 import csv

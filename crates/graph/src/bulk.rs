@@ -1,7 +1,8 @@
 //! Many edges, or many vertices, in one transaction.
 //!
 //! Problem: an edge by itself is a transaction of a dozen reads and writes. Idea: of some hundred edges at once each end is
-//! looked up once, each degree is changed once, and all nodes are set in key order, so that neighbours share their leaf's way.
+//! looked up at most once, each degree is changed once, and all nodes are set in key order, so that neighbours share their leaf's
+//! way.
 //!
 //! Example: `graph.add_edges(&mut session, &edges, Missing::Create)` answers the id of the first; those of the others follow.
 //!
@@ -9,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use perilune::{Field, Node, Session, Value, ValueRef};
+use perilune::{Field, Node, NodeRef, Session, Value, ValueRef};
 
 use crate::edges::put;
 use crate::graph::{check_id, check_name};
@@ -81,32 +82,52 @@ impl Graph {
         edges.iter().try_for_each(NewEdge::check)?;
         let first = self.take_ids(session, edges.len())?;
         let nodes = self.nodes_of(edges, first)?;
-        let mut ends: Vec<&VertexId> = edges.iter().flat_map(|edge| [&edge.source, &edge.target]).collect();
-        ends.sort_unstable();
-        ends.dedup();
         let mut degrees: BTreeMap<(&VertexId, &str, &str), i64> = BTreeMap::new();
         for edge in edges {
             *degrees.entry((&edge.source, "out", &edge.kind)).or_default() += 1;
             *degrees.entry((&edge.target, "in", &edge.kind)).or_default() += 1;
         }
+        let local = self.root().is_local();
         session.transaction(|session| {
-            for end in &ends {
-                match self.known_vertex(session, end) {
-                    Err(Error::NoVertex(_)) if missing == Missing::Create => {
-                        session.set(&self.vertex_node(end)?, true)?;
-                    }
-                    outcome => drop(outcome?),
-                }
-            }
-            for ((vertex, side, kind), count) in &degrees {
-                session.increment(&self.vertex.child(*vertex)?.with(*side)?.with(*kind)?, *count)?;
-            }
-            for (node, value) in &nodes {
-                put(session, node, Some(value))?;
+            self.count_all(session, &degrees, missing)?;
+            for (key, value) in nodes.in_order() {
+                session.set(NodeRef::from_encoded(key, local), value)?;
             }
             Ok(())
         })?;
         Ok(first)
+    }
+
+    /// Adds to the degrees of vertices, which are made if they are missing and that is asked for.
+    fn count_all(
+        &self,
+        session: &mut Session,
+        degrees: &BTreeMap<(&VertexId, &str, &str), i64>,
+        missing: Missing,
+    ) -> Result<()> {
+        let mut node = self.vertex.clone();
+        let all = node.mark();
+        let mut known: Option<&VertexId> = None;
+        for ((vertex, side, kind), count) in degrees {
+            node.truncate(all);
+            node.push(*vertex)?;
+            node.push(*side)?;
+            node.push(*kind)?;
+            let degree = session.increment(&node, *count)?;
+            // A vertex that had such edges is there.
+            if known == Some(*vertex) || degree.as_i64().is_some_and(|degree| degree > *count) {
+                known = Some(*vertex);
+                continue;
+            }
+            match self.known_vertex(session, vertex) {
+                Err(Error::NoVertex(_)) if missing == Missing::Create => {
+                    session.set(&self.vertex_node(vertex)?, true)?;
+                }
+                outcome => drop(outcome?),
+            }
+            known = Some(*vertex);
+        }
+        Ok(())
     }
 
     /// Adds vertices, all or none. One that there is gets the labels and properties, and keeps what else it has.
@@ -139,26 +160,76 @@ impl Graph {
     }
 
     /// The nodes of edges with ids from `first` on, in key order.
-    fn nodes_of(&self, edges: &[NewEdge], first: i64) -> Result<Vec<(Node, Value)>> {
-        let mut nodes = Vec::with_capacity(edges.len() * 4);
+    fn nodes_of<'e>(&self, edges: &'e [NewEdge], first: i64) -> Result<Nodes<'e>> {
+        let mut nodes = Nodes::default();
+        let mut places = [self.edge.clone(), self.out.clone(), self.inward.clone()];
+        let ends = [places[0].mark(), places[1].mark(), places[2].mark()];
         for (id, edge) in (first..).zip(edges) {
-            let mut fields = Vec::new();
-            for field in [edge.source.as_field(), Field::Text(edge.kind.as_bytes()), edge.target.as_field()] {
-                field.encode_into(&mut fields);
+            for (place, end) in places.iter_mut().zip(ends) {
+                place.truncate(end);
             }
-            let node = self.edge.child(id)?;
-            let (out, inward) = self.entries(id, &edge.source, &edge.kind, &edge.target)?;
-            let mut weight = ValueRef::Null.to_owned_value();
+            let [node, out, inward] = &mut places;
+            node.push(id)?;
+            for (entry, near, far) in
+                [(&mut *out, &edge.source, &edge.target), (&mut *inward, &edge.target, &edge.source)]
+            {
+                entry.push(near)?;
+                entry.push(&edge.kind[..])?;
+                entry.push(far)?;
+                entry.push(id)?;
+            }
+            let from = nodes.bytes.len();
+            for field in [edge.source.as_field(), Field::Text(edge.kind.as_bytes()), edge.target.as_field()] {
+                field.encode_into(&mut nodes.bytes);
+            }
+            nodes.add(node, What::Record(from, nodes.bytes.len()));
+            let (mut weight, itself) = (&Value::Null, node.mark());
             for (name, value) in &edge.properties {
                 if self.weight.as_deref() == Some(name) {
-                    weight = value.clone();
+                    weight = value;
                 }
-                nodes.push((node.child(name)?, value.clone()));
+                node.push(&name[..])?;
+                nodes.add(node, What::Value(value));
+                node.truncate(itself);
             }
-            nodes.extend([(node, Value::Record(fields)), (out, weight.clone()), (inward, weight)]);
+            nodes.add(out, What::Value(weight));
+            nodes.add(inward, What::Value(weight));
         }
         // NB: a stable order, so that of a property given twice the last value is set last.
-        nodes.sort_by(|a, b| a.0.cmp(&b.0));
+        let Nodes { bytes, all } = &mut nodes;
+        all.sort_by(|a, b| bytes[a.0..a.1].cmp(&bytes[b.0..b.1]));
         Ok(nodes)
+    }
+}
+
+/// Nodes that are to be set. Keys and records lie in one text, since a million edges are some million keys.
+#[derive(Default)]
+struct Nodes<'e> {
+    bytes: Vec<u8>,
+    /// From where to where a key lies, and its value.
+    all: Vec<(usize, usize, What<'e>)>,
+}
+
+/// What a node is set to: a record that lies among the keys, or a value.
+enum What<'e> {
+    Record(usize, usize),
+    Value(&'e Value),
+}
+
+impl<'e> Nodes<'e> {
+    fn add(&mut self, node: &Node, what: What<'e>) {
+        let from = self.bytes.len();
+        self.bytes.extend_from_slice(node.encoded());
+        self.all.push((from, self.bytes.len(), what));
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = (&[u8], ValueRef<'_>)> {
+        self.all.iter().map(|(from, to, what)| {
+            let value = match what {
+                What::Record(from, to) => ValueRef::Record(&self.bytes[*from..*to]),
+                What::Value(value) => value.as_ref(),
+            };
+            (&self.bytes[*from..*to], value)
+        })
     }
 }
