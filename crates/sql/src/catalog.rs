@@ -30,6 +30,7 @@ use crate::definition::{
     index_collation, parse_function, parse_index, parse_table, parse_trigger, IndexPart,
 };
 use crate::error::{Error, Result, SqlState};
+use crate::exact::make_exact;
 use crate::function::Function;
 use crate::schema::{Computed, Index, Resolution, Table};
 use crate::token::fold;
@@ -88,7 +89,10 @@ pub(crate) fn table(session: &mut Session, name: &str) -> Result<Option<Table>> 
     table.children = names(session, &["table", name, "child"])?;
     for trigger in names(session, &["trigger", name])? {
         let sql = text(session, &place(&["trigger", name, &trigger, "sql"])?)?.unwrap_or_default();
-        table.triggers.push(parse_trigger(&sql)?.trigger);
+        let mut trigger = parse_trigger(&sql)?.trigger;
+        // What CREATE TRIGGER refuses, an older program has kept: it goes on as it did.
+        let _ = make_exact(&mut trigger, &table);
+        table.triggers.push(trigger);
     }
     statistics(session, &mut table)?;
     Ok(Some(table))

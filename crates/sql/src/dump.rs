@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::schema::{Column, Table};
 use crate::stage::Host as _;
-use crate::token::{quote, tokens, Token};
+use crate::token::{fold, quote, tokens, Token};
 use crate::value::Affinity;
 
 /// Characters of all texts of an index: MySQL has no more in 3,072 bytes.
@@ -31,6 +31,12 @@ const KEY_CHARACTERS: usize = 768;
 /// Whether a statement that begins with this word is one.
 pub(crate) fn is_one(word: &str) -> bool {
     word == "dump"
+}
+
+/// Whether a statement is a DUMP, which reads one table and may answer more rows than memory has.
+#[must_use]
+pub fn dumps(sql: &str) -> bool {
+    tokens(sql).is_ok_and(|tokens| tokens.first().is_some_and(|first| is_one(&fold(first.text))))
 }
 
 /// Runs `DUMP table`, or `DUMP table TO MYSQL [name]`.
@@ -139,8 +145,8 @@ fn declared(column: &Column, indexed_with: usize) -> String {
         (Affinity::Blob, Some(characters)) => format!("VARBINARY({characters})"),
         (Affinity::Blob, None) => "LONGBLOB".into(),
         (Affinity::Numeric, _) if is_kept => column.declared.clone(),
-        // Without digits it would be one of integers.
-        (Affinity::Numeric, _) => "DECIMAL(65,30)".into(),
+        // MySQL's other word for DECIMAL, whose digits it needs: to us, who have no DECIMAL of so many, and to SQLite it is a NUMERIC.
+        (Affinity::Numeric, _) => "FIXED(65,30)".into(),
     }
 }
 

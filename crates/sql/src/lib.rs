@@ -67,6 +67,7 @@ mod over;
 mod stage;
 
 mod computed;
+mod conflict;
 
 mod catalog;
 mod plan;
@@ -88,6 +89,7 @@ mod connection;
 
 pub use crate::answer::{Nowhere, Outcome, Row, Rows, Sink};
 pub use crate::connection::{defines, split, Connection};
+pub use crate::dump::dumps;
 pub use crate::error::{Error, Result, SqlState};
 pub use crate::function::{Asks, Change, Function, Interpreter, OwnFunction, Shape};
 pub use crate::terms::{Access, Permit, Terms};

@@ -117,6 +117,23 @@ pub(crate) fn is_keyword(token: &Token<'_>) -> bool {
     words.iter().any(|word| token.is(word))
 }
 
+/// The tokens inside parentheses that stand around all of them.
+pub(crate) fn without_parentheses<'t, 'a>(mut tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
+    while let [open, inside @ .., close] = tokens {
+        let mut depth = 0_i32;
+        let is_around = open.is_sign("(") && close.is_sign(")");
+        let closes = inside.iter().any(|token| {
+            depth += i32::from(token.is_sign("(")) - i32::from(token.is_sign(")"));
+            depth < 0
+        });
+        if !is_around || closes || inside.is_empty() {
+            break;
+        }
+        tokens = inside;
+    }
+    tokens
+}
+
 /// Tokens as they are compared: names in lower case without quotes, and without a table's name before a column's, if that is one
 /// of `qualifiers`.
 pub(crate) fn normal(tokens: &[Token<'_>], qualifiers: &[&str]) -> Vec<String> {

@@ -239,11 +239,11 @@ fn write_table(session: &mut Session, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// The declared type that a column of a query keeps.
-fn kept_type(declared: &str) -> &'static str {
+/// The declared type that a column of a query keeps: as in SQLite, and DECIMAL with its digits.
+fn kept_type(declared: &str) -> &str {
     use crate::value::Affinity;
     match Affinity::of(declared) {
-        _ if declared.is_empty() => "",
+        _ if declared.is_empty() || Digits::of(declared).is_some_and(Digits::is_kept) => declared,
         Affinity::Integer => "INT",
         Affinity::Real => "REAL",
         Affinity::Numeric => "NUM",

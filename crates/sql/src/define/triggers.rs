@@ -9,6 +9,7 @@ use crate::catalog::{self, place};
 use crate::definition::{lua_triggers, parse_trigger, TriggerText};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
+use crate::exact::make_exact;
 use crate::schema::Timing;
 use crate::token::fold;
 
@@ -41,7 +42,8 @@ fn keep(session: &mut Session, parsed: &TriggerText, sql: &str) -> Result<()> {
         return Err(Error::new(SqlState::DEFINITION, what));
     }
     if !is_view {
-        existing(session, &table)?;
+        let of = existing(session, &table)?;
+        make_exact(&mut parsed.trigger.clone(), &of)?;
     }
     session.set(&place(&["trigger", &table, &name, "sql"])?, sql)?;
     session.set(&place(&["fires", &name])?, &table)?;

@@ -9,7 +9,7 @@ use super::table::{collation, element_or_name};
 use super::{Definition, Reader};
 use crate::error::{Error, Result, SqlState};
 use crate::schema::Collation;
-use crate::token::{fold, quote, tokens, Kind, Token};
+use crate::token::{fold, quote, tokens, without_parentheses, Kind};
 
 /// What an index holds of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,21 +167,4 @@ fn plain(text: &str, table: &str) -> Result<String> {
     }
     out.push_str(&text[end..last.end()]);
     Ok(out)
-}
-
-/// The tokens inside parentheses that stand around all of them.
-pub(crate) fn without_parentheses<'t, 'a>(mut tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
-    while let [open, inside @ .., close] = tokens {
-        let mut depth = 0_i32;
-        let is_around = open.is_sign("(") && close.is_sign(")");
-        let closes = inside.iter().any(|token| {
-            depth += i32::from(token.is_sign("(")) - i32::from(token.is_sign(")"));
-            depth < 0
-        });
-        if !is_around || closes || inside.is_empty() {
-            break;
-        }
-        tokens = inside;
-    }
-    tokens
 }

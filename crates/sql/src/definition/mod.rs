@@ -21,7 +21,7 @@ use crate::token::{tokens, Token};
 
 pub(crate) use build::{constant, index_collation};
 pub(crate) use function::parse_function;
-pub(crate) use index::{parse_index, without_parentheses, IndexPart, IndexText};
+pub(crate) use index::{parse_index, IndexPart, IndexText};
 pub(crate) use reader::Reader;
 use table::TableText;
 pub(crate) use table::{column_of, parse_table};

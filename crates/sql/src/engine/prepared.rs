@@ -11,12 +11,13 @@ use perilune_sqlite::Statement;
 use super::known::Known;
 use super::Engine;
 use crate::computed::ROW_PREFIX;
+use crate::conflict::means;
 use crate::elements::{with_elements, Named};
 use crate::error::{Error, Result, SqlState};
 use crate::exact::{casts, with_exact};
 use crate::indexed::with_indexes;
 use crate::limits::STATEMENTS;
-use crate::rewrite::{take_apart, with_limit};
+use crate::rewrite::{take_apart, with_limit, Pieces};
 use crate::schema::{Table, KEY_COLUMN};
 use crate::stage::Frame;
 use crate::terms::Touch;
@@ -114,7 +115,8 @@ impl Engine {
         let frame = Frame { omitted: Rc::new(self.omitted(&tokens)), ..Frame::default() };
         let mut prepared = Prepared::new(written, statement, frame);
         prepared.touches = touches;
-        if let Some(pieces) = pieces {
+        if let Some(mut pieces) = pieces {
+            self.check_targets(written, &mut pieces)?;
             prepared.parameters = prepared.parameters.max(pieces.parameters);
             prepared.frame.upserts = Rc::new(pieces.upserts);
             let target = self.target(&tokens)?;
@@ -227,6 +229,29 @@ impl Engine {
         let Some(table) = table else { return Ok(None) };
         let key = if table.has_rowid() { "rowid".to_owned() } else { quote(KEY_COLUMN) };
         Ok(with_limit(sql, &tokens, &key))
+    }
+
+    /// Takes what the ON CONFLICTs of a statement are about as the user has written it, and fails where that is no constraint.
+    fn check_targets(&self, written: &str, pieces: &mut Pieces) -> Result<()> {
+        if pieces.upserts.is_empty() {
+            return Ok(());
+        }
+        let tokens = tokens(written)?;
+        let own = take_apart(written, &tokens)?.map(|own| own.upserts).unwrap_or_default();
+        let table = self.stage.tables.borrow().get(&fold(&self.target(&tokens)?)).cloned();
+        for (upsert, own) in pieces.upserts.iter_mut().zip(own) {
+            upsert.target = own.target;
+            let (Some(target), Some(table)) = (&upsert.target, &table) else { continue };
+            let mut is_any = means(target, table, None)?;
+            for index in table.indexes.iter().filter(|index| index.unique) {
+                is_any |= means(target, table, Some(index))?;
+            }
+            if !is_any {
+                let what = "ON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint";
+                return Err(Error::new(SqlState::DEFINITION, what));
+            }
+        }
+        Ok(())
     }
 
     /// The name of the table that a statement changes.

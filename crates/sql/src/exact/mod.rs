@@ -20,7 +20,9 @@ use std::collections::HashSet;
 
 use crate::error::{Error, Result, SqlState};
 use crate::limits::PARENTHESES;
-use crate::token::{fold, quote, Kind, Token};
+use crate::rewrite::Piece;
+use crate::schema::{Table, Trigger};
+use crate::token::{fold, quote, tokens, Kind, Token};
 
 use self::words::{is_reserved, literal};
 
@@ -58,6 +60,37 @@ pub(crate) fn with_exact(sql: &str, tokens: &[Token<'_>], mut names: HashSet<Str
         names.extend(found);
     }
     Err(Error::new(SqlState::LIMIT, format!("names of decimals follow from others at most {ROUNDS} times")))
+}
+
+/// A piece with exact arithmetic on the columns of the rows that it is given, which are parameters of numbers from `first` on.
+///
+/// # Errors
+/// As [`with_exact`].
+pub(crate) fn with_exact_rows(piece: &Piece, table: &Table, first: usize) -> Result<Option<String>> {
+    let is_decimal =
+        |name: &str| table.column(name).is_some_and(|column| table.columns[column].decimal.is_some());
+    let names = piece.columns.iter().enumerate().filter(|(_, (_, name))| is_decimal(name));
+    let names: HashSet<String> = names.map(|(at, _)| format!("?{}", first + at)).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(with_exact(&piece.sql, &tokens(&piece.sql)?, names)?.sql))
+}
+
+/// Has a trigger of a table calculate exactly with the decimals of its rows.
+///
+/// # Errors
+/// As [`with_exact`], of a piece that cannot be exact: it stays as it is.
+pub(crate) fn make_exact(trigger: &mut Trigger, table: &Table) -> Result<()> {
+    let mut result = Ok(());
+    for piece in trigger.condition.iter_mut().chain(&mut trigger.body) {
+        match with_exact_rows(piece, table, 1) {
+            Ok(Some(exact)) => piece.sql = exact,
+            Ok(None) => {}
+            Err(error) => result = Err(error),
+        }
+    }
+    result
 }
 
 /// Whether a CAST makes decimals here.
@@ -282,10 +315,11 @@ impl<'a> Text<'a> {
                 self.at += 1;
                 other(token.text, literal(token)?)
             }
-            // A value of the caller's, or of the row of a trigger: two of them may be decimals.
+            // A value of the caller's: two of them may be decimals. One of a row that a piece is given is known.
             Kind::Parameter => {
                 self.at += 1;
-                other(token.text, Sort::Fraction)
+                let is_decimal = self.names.contains(token.text);
+                other(token.text, if is_decimal { Sort::Decimal } else { Sort::Fraction })
             }
             Kind::Text | Kind::Blob => {
                 self.at += 1;

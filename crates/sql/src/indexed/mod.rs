@@ -12,33 +12,29 @@
 //!
 //! Invariants
 //! - The column of an expression stands only beside values, parameters and calls, of which SQLite converts neither; and in ORDER BY.
-//! - Where an outer join, a USING or a name of WITH might mean other rows or columns, nothing is changed.
+//! - A table that a LEFT JOIN leaves out for some rows is looked for by that join's ON alone: what computes NULL there is not NULL
+//!   of columns. Where RIGHT, FULL, NATURAL or a name of WITH might mean other rows or columns, nothing is changed.
+//! - A column that USING names, without a table's name, is the first table's.
 
 mod implied;
+mod scope;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use self::implied::{compares, is_plain, not_null};
-use crate::definition::without_parentheses;
+use self::scope::{Scoped, ENDS};
 use crate::error::Result;
 use crate::rewrite::outermost;
 use crate::schema::{Computed, Table};
-use crate::token::{fold, is_keyword, normal, quote, tokens as cut, Kind, Token};
+use crate::token::{fold, normal, quote, tokens as cut, without_parentheses, Kind, Token};
 
 /// A statement with columns of indexes.
 pub(crate) struct Indexed {
     pub(crate) sql: String,
     /// Tables of which expressions may have to be computed.
     pub(crate) computing: Vec<String>,
-}
-
-/// A table of a SELECT, an UPDATE or a DELETE.
-struct Scoped {
-    table: Rc<Table>,
-    /// What it is called there.
-    name: String,
 }
 
 /// A place in the text, and what comes there.
@@ -106,97 +102,31 @@ impl Text<'_> {
 
     /// Looks at a SELECT, an UPDATE or a DELETE, whose tokens outside of parentheses these are.
     fn look_at_one(&mut self, outer: &[usize], end: usize, is_compound: bool) -> Result<()> {
+        let conflict = outer.iter().position(|at| self.is_conflict(*at));
+        let outer = &outer[..conflict.unwrap_or(outer.len())];
         let has = |words: &[&str]| outer.iter().any(|at| is_any(&self.tokens[*at], words));
-        if has(&["left", "right", "full", "outer", "natural", "using"]) {
+        if has(&["right", "full", "natural"]) {
             return Ok(());
         }
         let scope = self.scope(outer);
         if !scope.iter().any(|scoped| scoped.table.has_computed()) {
             return Ok(());
         }
-        let ends = [
-            "group",
-            "order",
-            "limit",
-            "having",
-            "window",
-            "returning",
-            "on",
-            "union",
-            "except",
-            "intersect",
-        ];
         let find = |word: &str| outer.iter().position(|at| self.tokens[*at].is(word));
-        let stop = |from: usize| {
-            let at = outer[from..].iter().find(|at| {
-                let token = &self.tokens[**at];
-                is_any(token, &ends) || token.is_sign(";")
-            });
-            at.copied().unwrap_or_else(|| outer.last().map_or(end, |last| last + 1))
-        };
-        let filter = find("where").map(|at| (outer[at] + 1, stop(at + 1)));
+        let filter = find("where").map(|at| self.until(outer, at + 1, &ENDS, end));
         let filter = filter.filter(|(from, to)| from < to);
         let (terms, is_one) = filter.map_or((Vec::new(), true), |(from, to)| self.terms(from, to));
-        for scoped in &scope {
+        let is_plain = !is_compound && !has(&["group", "having", "distinct"]);
+        let order = find("order").filter(|_| is_plain);
+        for scoped in scope.iter().filter(|scoped| !scoped.is_optional) {
             self.use_indexes(scoped, filter, &terms, is_one)?;
         }
-        let is_plain = !is_compound && !has(&["group", "having", "distinct"]);
-        if let Some(order) = find("order").filter(|_| is_plain) {
-            let from = outer[order] + 2;
-            self.order(&scope, &terms, from, stop(order + 1))?;
+        self.look_at_joins(outer, end, &scope)?;
+        if let Some(order) = order {
+            let (from, to) = self.until(outer, order + 1, &ENDS, end);
+            self.order(&scope, &terms, from + 1, to)?;
         }
         Ok(())
-    }
-
-    /// The tables that a statement names, under their names there.
-    fn scope(&self, outer: &[usize]) -> Vec<Scoped> {
-        let mut scope = Vec::new();
-        let has_with = self.tokens.iter().any(|token| token.is("with"));
-        let mut is_in_from = false;
-        for at in outer {
-            let token = &self.tokens[*at];
-            // IS DISTINCT FROM
-            if *at > 0 && token.is("from") && self.tokens[at - 1].is("distinct") {
-                continue;
-            }
-            is_in_from |= token.is("from");
-            is_in_from &= !token.is("where") && !token.is("set");
-            let is_before_table = token.is("from")
-                || token.is("join")
-                || token.is("update")
-                || is_in_from && token.is_sign(",");
-            if !is_before_table {
-                continue;
-            }
-            let mut at = at + 1;
-            if token.is("update") && self.tokens.get(at).is_some_and(|token| token.is("or")) {
-                at += 2;
-            }
-            if self.tokens.get(at + 1).is_some_and(|token| token.is_sign(".")) {
-                at += 2;
-            }
-            let Some(name) = self.tokens.get(at).and_then(Token::name) else { continue };
-            let Some(table) = self.tables.get(&fold(&name)) else { continue };
-            if has_with && self.is_of_with(&name) {
-                continue;
-            }
-            let has_as = self.tokens.get(at + 1).is_some_and(|next| next.is("as"));
-            let alias = self.tokens.get(at + 1 + usize::from(has_as));
-            let is_alias = |token: &&Token<'_>| {
-                matches!(token.kind, Kind::Word | Kind::Name) && (has_as || !is_keyword(token))
-            };
-            let alias = alias.filter(is_alias).and_then(Token::name);
-            scope.push(Scoped { table: Rc::clone(table), name: alias.unwrap_or(name) });
-        }
-        scope
-    }
-
-    /// Whether WITH may give this name to something else.
-    fn is_of_with(&self, name: &str) -> bool {
-        self.tokens.windows(2).any(|two| {
-            let is_it = two[0].name().is_some_and(|other| other.eq_ignore_ascii_case(name));
-            is_it && (two[1].is("as") || two[1].is_sign("("))
-        })
     }
 
     /// The terms that AND joins, and whether they are one, as OR joins it.
@@ -235,6 +165,9 @@ impl Text<'_> {
     }
 
     fn normal(&self, range: &Range<usize>, scoped: &Scoped) -> Vec<String> {
+        if self.is_others(range, scoped) {
+            return Vec::new();
+        }
         let (from, to) = self.inside(range.start, range.end);
         normal(&self.tokens[from..to], &[&fold(&scoped.name)])
     }
@@ -336,7 +269,7 @@ impl Text<'_> {
 
     /// Puts the column of an index in the place of the expression that it is on.
     fn replace(&mut self, scoped: &Scoped, range: &Range<usize>, known: &[Vec<String>]) -> Result<()> {
-        if range.is_empty() {
+        if range.is_empty() || self.is_others(range, scoped) {
             return Ok(());
         }
         let wanted = format!("%{}", self.normal(range, scoped).join(" "));
@@ -371,7 +304,7 @@ impl Text<'_> {
         for (from, to) in starts.into_iter().zip(commas.into_iter().chain([to])) {
             let has_way = to > from && is_any(&self.tokens[to - 1], &["asc", "desc"]);
             let term = from..to - usize::from(has_way);
-            for scoped in scope {
+            for scoped in scope.iter().filter(|scoped| !scoped.is_optional) {
                 let known: Vec<Vec<String>> = terms.iter().map(|term| self.normal(term, scoped)).collect();
                 self.replace(scoped, &term, &known)?;
             }
@@ -386,7 +319,13 @@ fn implies(table: &Table, condition: usize, known: &[Vec<String>]) -> Result<boo
     let tokens = cut(text)?;
     let none = HashMap::new();
     let own = Text { tokens: &tokens, tables: &none, edits: Vec::new(), computing: Vec::new() };
-    let scoped = Scoped { table: Rc::new(table.clone()), name: table.name.clone() };
+    let scoped = Scoped {
+        table: Rc::new(table.clone()),
+        name: table.name.clone(),
+        at: 0,
+        is_optional: false,
+        others: Vec::new(),
+    };
     let follows = |term: &Range<usize>| {
         let term = own.normal(term, &scoped);
         known.contains(&term)

@@ -11,11 +11,13 @@
 //! Invariant: a text without such pieces is not changed.
 
 mod limited;
+mod target;
 
 use crate::error::{Error, Result, SqlState};
 use crate::token::{fold, Kind, Token};
 
 pub(crate) use self::limited::with_limit;
+pub(crate) use self::target::Target;
 
 /// Which row a column in a piece belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +39,8 @@ pub(crate) struct Piece {
 /// An ON CONFLICT.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Upsert {
-    /// The columns of the constraint; none: any.
-    pub(crate) target: Vec<String>,
+    /// What keeps the constraint; none: any.
+    pub(crate) target: Option<Target>,
     /// What follows SET, and what follows WHERE; none: DO NOTHING.
     pub(crate) update: Option<(String, Option<String>)>,
 }
@@ -169,16 +171,13 @@ fn upsert(
         Error::new(SqlState::SYNTAX, format!("expected {what}")).at(place)
     };
     let mut at = start + 2;
-    let mut target = Vec::new();
+    let mut target = None;
     if tokens.get(at).is_some_and(|token| token.is_sign("(")) {
-        at += 1;
-        while !tokens.get(at).is_some_and(|token| token.is_sign(")")) {
-            let name = tokens.get(at).and_then(Token::name).ok_or_else(|| wrong(at, "a column"))?;
-            target.push(fold(&name));
-            at += 1;
-            at += usize::from(tokens.get(at).is_some_and(|token| token.is_sign(",")));
-        }
-        at += 1;
+        let is_do = |at: &usize| tokens[*at].is("do");
+        let end = outer.iter().copied().find(|other| *other > at && *other < stop && is_do(other));
+        let end = end.ok_or_else(|| wrong(stop, "DO"))?;
+        target = Some(Target::read(&tokens[at..end]).ok_or_else(|| wrong(at, "columns, and WHERE"))?);
+        at = end;
     }
     if !tokens.get(at).is_some_and(|token| token.is("do")) {
         return Err(wrong(at, "DO"));
@@ -265,8 +264,8 @@ mod tests {
         assert_eq!(pieces.returning.as_deref(), Some("a, (SELECT 1 FROM x WHERE y = ?4) AS z"));
         assert_eq!(pieces.parameters, 4);
         let sets = ("b = excluded.b || ?3, a = ?2".to_owned(), Some("t.b > ?1".to_owned()));
-        assert_eq!(pieces.upserts[0], Upsert { target: vec!["a".into()], update: Some(sets) });
-        assert_eq!(pieces.upserts[1], Upsert { target: vec![], update: None });
+        assert_eq!(pieces.upserts[0], Upsert { target: Target::read(&tokens[16..19]), update: Some(sets) });
+        assert_eq!(pieces.upserts[1], Upsert { target: None, update: None });
     }
 
     #[test]

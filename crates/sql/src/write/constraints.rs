@@ -4,15 +4,19 @@
 //!
 //! Invariant: nothing is written here.
 
+use std::collections::HashSet;
+
 use perilune::Session;
 use perilune_sqlite::Conflict;
 
 use super::Writer;
 use crate::computed::evaluate;
 use crate::error::{Error, Result, SqlState};
+use crate::exact::with_exact;
 use crate::over;
 use crate::row::Row;
 use crate::schema::{Index, Resolution, Table};
+use crate::token::tokens;
 use crate::value::Value;
 
 impl Writer<'_> {
@@ -23,7 +27,12 @@ impl Writer<'_> {
         if let Some(constant) = crate::definition::constant(default) {
             return Ok(column.store(constant));
         }
-        let rows = self.stage.host()?.run(session, &format!("SELECT ({default})"), &[])?;
+        let mut sql = format!("SELECT ({default})");
+        if column.decimal.is_some() {
+            // `0.1 + 0.2` names no decimals, and is to be one.
+            sql = with_exact(&sql, &tokens(&sql)?, HashSet::new())?.sql;
+        }
+        let rows = self.stage.host()?.run(session, &sql, &[])?;
         let value = rows.into_iter().flatten().next().unwrap_or(Value::Null);
         Ok(column.store(value))
     }

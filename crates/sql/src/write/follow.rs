@@ -7,12 +7,14 @@
 use perilune::Session;
 
 use super::{New, Writer};
+use crate::conflict::means;
 use crate::error::{Error, Result, SqlState};
+use crate::exact::with_exact_rows;
 use crate::function::{Change, Function};
 use crate::over::read_row;
-use crate::rewrite::{with_rows, Piece, Upsert, Version};
+use crate::rewrite::{with_rows, Piece, Version};
 use crate::row::{index_key, root_key, Row};
-use crate::schema::{Event, Timing, Trigger};
+use crate::schema::{Event, Index, Timing, Trigger};
 use crate::stage::Host;
 use crate::token::{quote, tokens};
 use crate::value::Value;
@@ -123,40 +125,38 @@ impl Writer<'_> {
         if frame.upserts.is_empty() {
             return Ok(None);
         }
-        let Some((columns, suffix)) = self.in_the_way(session, fresh)? else { return Ok(None) };
-        let is_meant = |upsert: &&Upsert| {
-            upsert.target.is_empty()
-                || upsert.target.len() == columns.len()
-                    && columns
-                        .iter()
-                        .all(|at| upsert.target.contains(&self.table.columns[*at].name.to_ascii_lowercase()))
-        };
-        let Some(upsert) = frame.upserts.iter().find(is_meant) else {
-            let names = self.names(columns.iter().copied());
+        let found = self.in_the_way(session, fresh)?;
+        let Some((index, _)) = found.first() else { return Ok(None) };
+        // As SQLite: the clauses in their order, whatever else is in the way.
+        let mut meant = None;
+        for upsert in frame.upserts.iter() {
+            for (index, suffix) in &found {
+                let is_it = match &upsert.target {
+                    None => true,
+                    Some(target) => means(target, self.table, *index)?,
+                };
+                meant = meant.or_else(|| is_it.then_some((upsert, suffix)));
+            }
+        }
+        let Some((upsert, suffix)) = meant else {
+            let names = index.map_or_else(|| self.key_name(), |index| self.names_of(index));
             return Err(Error::new(SqlState::UNIQUE, format!("UNIQUE constraint failed: {names}")));
         };
         let Some((sets, condition)) = &upsert.update else { return Err(Error::left_out()) };
         let host = self.stage.host()?;
-        self.update_instead(
-            &*host,
-            session,
-            fresh,
-            &suffix,
-            (sets, condition.as_deref()),
-            &frame.parameters,
-        )?;
-        Ok(Some(perilune::key::decode_int(&suffix).unwrap_or(0)))
+        self.update_instead(&*host, session, fresh, suffix, (sets, condition.as_deref()), &frame.parameters)?;
+        Ok(Some(perilune::key::decode_int(suffix).unwrap_or(0)))
     }
 
-    /// The columns of the first constraint that a new row breaks, and the key of the row that is there.
+    /// The index of each constraint that a new row breaks, none for the key, and the key of the row that is there.
     fn in_the_way(
         &self,
         session: &mut Session,
         fresh: &super::Fresh,
-    ) -> Result<Option<(Vec<usize>, Vec<u8>)>> {
-        let mut other = Row::new();
+    ) -> Result<Vec<(Option<&Index>, Vec<u8>)>> {
+        let (mut found, mut other) = (Vec::new(), Row::new());
         if !fresh.is_free && read_row(session, self.table, fresh.key.as_bytes(), fresh.root, &mut other)? {
-            return Ok(Some((self.table.key_columns().to_vec(), fresh.suffix().to_vec())));
+            found.push((None, fresh.suffix().to_vec()));
         }
         for index in self.table.indexes.iter().filter(|index| index.unique && index.holds(&fresh.row)) {
             let mut entry = root_key(&index.root)?;
@@ -164,13 +164,10 @@ impl Writer<'_> {
                 continue;
             }
             if let Some(suffix) = self.entry_of(session, entry.as_bytes())? {
-                // NB: the columns alone do not mean an index that holds some rows only.
-                let columns =
-                    index.columns.iter().map(|(column, _)| *column).chain(index.condition).collect();
-                return Ok(Some((columns, suffix)));
+                found.push((Some(index), suffix));
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Updates the row that is there, where `excluded` is the one that was to come.
@@ -200,8 +197,9 @@ impl Writer<'_> {
         let sql = format!("UPDATE {} SET {sets} WHERE {}", quote(&self.table.name), terms.join(" AND "));
         let versions = [("excluded", Version::New)];
         let piece = with_rows(&sql, &tokens(&sql)?, &versions, parameters.len() + 1);
+        let exact = with_exact_rows(&piece, self.table, parameters.len() + 1)?;
         parameters.extend(self.parameters(&piece, None, Some(&fresh.row))?);
-        host.run_for_user(session, &piece.sql, &parameters)?;
+        host.run_for_user(session, exact.as_deref().unwrap_or(&piece.sql), &parameters)?;
         if self.stage.frame().noted.is_some() {
             let mut row = Row::new();
             if read_row(session, self.table, key.as_bytes(), root, &mut row)? && row != old {

@@ -172,7 +172,61 @@ fn doubles_would_be_wrong() -> Result<()> {
     assert_eq!(s.rows("SELECT m, twice FROM acc"), "0.9|1.8");
     assert_eq!(s.rows("SELECT what FROM log"), "0.2 0.6");
     assert_eq!(s.rows("UPDATE acc SET m = m / 3 RETURNING m + 0.1"), "0.4");
+    // A trigger that names no table with decimals has those of its rows.
+    s.run(
+        "CREATE TABLE plain(a, b REAL);
+        CREATE TRIGGER of_rows AFTER UPDATE ON acc WHEN NEW.m - OLD.m = 0.1
+            BEGIN INSERT INTO plain VALUES (NEW.m * 3 - OLD.m, round(NEW.m + 0.005, 2)); END;
+        UPDATE acc SET m = m - 0.1; UPDATE acc SET m = 0.3; INSERT INTO acc(id, m) VALUES (1, 0.125 * 0.8)
+            ON CONFLICT(id) DO UPDATE SET m = round(excluded.m * 1.45, 2)",
+    )?;
+    assert_eq!(s.rows("SELECT a, b FROM plain"), "0.7|0.31");
+    assert_eq!(s.rows("SELECT m FROM acc"), "0.15");
+    let long = "CREATE TRIGGER no AFTER UPDATE ON acc BEGIN INSERT INTO plain VALUES (NEW.m + 0.1234567890123456, 1); END";
+    assert!(s.rows(long).starts_with("22003"), "{}", s.rows(long));
+    s.run("UPDATE acc SET m = 0.3; DROP TRIGGER of_rows")?;
     assert_eq!(s.rows("UPDATE acc SET m = m + 0.1"), "23514: CHECK constraint failed: m - 0.3 <> 0.1");
+    Ok(())
+}
+
+/// Constraints, defaults and indexes take a decimal for what it is, and not for how it is written.
+#[test]
+fn constraints_compare_decimals() -> Result<()> {
+    let mut s = Scratch::new("decimal-constraints");
+    s.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a DECIMAL(6,2) UNIQUE, b DECIMAL(6,2) DEFAULT (0.1 + 0.2) CHECK (b + 0.1 <= 0.4),
+            c DECIMAL(6,2) DEFAULT '1.50', k TEXT);
+        CREATE UNIQUE INDEX pair ON t(b - c, k) WHERE a > 1; CREATE INDEX by_c ON t(c DESC);
+        INSERT INTO t(a, k) VALUES (1.10, 'x'), ('2', 'y')")?;
+    assert_eq!(s.rows("SELECT a, b, c, b - c FROM t ORDER BY id"), "1.1|0.3|1.5|-1.2 2|0.3|1.5|-1.2");
+    for value in ["1.1", "'1.100'", "'11e-1'", "0.6 + 0.5", "CAST(1.1 AS DECIMAL(6,2))"] {
+        let insert = format!("INSERT INTO t(a) VALUES ({value})");
+        assert_eq!(s.rows(&insert), "23505: UNIQUE constraint failed: t.a", "{value}");
+    }
+    assert_eq!(s.rows("INSERT INTO t(b) VALUES (0.31)"), "23514: CHECK constraint failed: b + 0.1 <= 0.4");
+    assert_eq!(
+        s.rows("INSERT INTO t(a, k) VALUES (9, 'y')"),
+        "23505: UNIQUE constraint failed: index 'pair'"
+    );
+    s.run(
+        "INSERT INTO t(a, k) VALUES (9, 'y') ON CONFLICT (b - c, k) WHERE a > 1 DO UPDATE SET c = c + 0.2;
+        INSERT INTO t(a, b, c) VALUES (NULL, 0.2, 1.7), (NULL, 0.2, '1.70')",
+    )?;
+    assert_eq!(s.rows("SELECT c, count(*), sum(b) FROM t GROUP BY c ORDER BY c"), "1.5|1|0.3 1.7|3|0.7");
+    assert_eq!(s.rows("SELECT id FROM t WHERE c = 1.70 AND b IN (0.3, 0.4)"), "2");
+    assert!(s.rows("EXPLAIN QUERY PLAN SELECT id FROM t WHERE c = 1.70").contains("by_c"));
+    assert_eq!(s.rows("SELECT a FROM t WHERE b - c = -1.4 AND k = 'y' AND a > 1"), "2");
+    assert!(s.database.verify().expect("a look").is_sound());
+    Ok(())
+}
+
+/// A table made of a query keeps digits, and refuses what they do.
+#[test]
+fn a_table_of_a_query_keeps_digits() -> Result<()> {
+    let mut s = Scratch::new("decimal-as");
+    s.run("CREATE TABLE t(a DECIMAL(6,2), n NUMERIC, d DECIMAL); INSERT INTO t VALUES (0.1, 7, 0.125);
+        CREATE VIEW v AS SELECT a AS price, d FROM t; CREATE TABLE x AS SELECT price, v.d, n, price * 2 AS twice FROM v, t")?;
+    assert_eq!(s.rows("SELECT price + 0.2, d * 3, n FROM x"), "0.3|0.375|7");
+    assert!(s.rows("INSERT INTO x(price) VALUES (0.125)").starts_with("22003"));
     Ok(())
 }
 

@@ -63,6 +63,106 @@ fn a_partial_index_serves_who_wants_its_rows_alone() -> Result<()> {
     Ok(())
 }
 
+/// An ON serves the table that is joined, and USING names columns of the first table.
+#[test]
+fn joins_use_what_their_on_implies() -> Result<()> {
+    let mut s = Scratch::new("joins");
+    s.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT, c INT);
+        CREATE TABLE u(id INTEGER PRIMARY KEY, a INT, name TEXT);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            INSERT INTO t SELECT i, i % 100, CASE WHEN i % 10 = 0 THEN 'x' || i END, i % 3 FROM n;
+        INSERT INTO u VALUES (1, 30, 'X30'), (2, 31, 'X40'), (3, NULL, NULL);
+        CREATE INDEX few ON t(a) WHERE c = 1 AND b IS NOT NULL;
+        CREATE INDEX low ON t(coalesce(b, 'none'))",
+    )?;
+    for (sql, index, answer) in [
+        ("SELECT u.id, t.id FROM u LEFT JOIN t ON t.a = u.a AND t.c = 1 AND t.b > 'x' ORDER BY 1, 2 LIMIT 3", "few", "1|130 1|430 1|730"),
+        ("SELECT count(*) FROM u LEFT OUTER JOIN t ON t.c = 1 AND t.b IS NOT NULL AND t.a = u.a", "few", "6"),
+        ("SELECT count(*) FROM u JOIN t ON t.a = u.a AND t.c = 1 AND t.b IS NOT NULL", "few", "4"),
+        ("SELECT u.id, t.id FROM u LEFT JOIN t ON coalesce(t.b, 'none') = lower(u.name)", "low", "1|30 2|40 3|NULL"),
+        ("SELECT u.id, t.id FROM u JOIN t ON lower(u.name) = coalesce(b, 'none')", "low", "1|30 2|40"),
+        ("SELECT t.id, u.id FROM t LEFT JOIN u ON u.id = t.id WHERE coalesce(b, 'none') = 'x30'", "low", "30|NULL"),
+        ("SELECT t.id FROM t LEFT JOIN u ON u.a = t.a WHERE t.a = 30 AND c = 1 AND b > 'x' ORDER BY t.id", "few", "130 430 730 1030"),
+        ("SELECT t.id FROM t JOIN u USING (id) WHERE t.a = 30 AND c = 1 AND b > 'x'", "few", ""),
+        ("SELECT t.id FROM t LEFT JOIN u USING (a) WHERE a = 30 AND c = 1 AND b > 'x' ORDER BY t.id LIMIT 1", "few", "130"),
+    ] {
+        assert!(uses(&mut s, sql, index), "{sql}: {}", s.rows(&format!("EXPLAIN QUERY PLAN {sql}")));
+        assert_eq!(s.rows(sql), answer, "{sql}");
+    }
+    // Rows of t that are none: coalesce makes something of them, and an index of t has no entry.
+    for (sql, index, answer) in [
+        ("SELECT u.id FROM u LEFT JOIN t ON t.id = -1 WHERE coalesce(t.b, 'none') = 'none'", "low", "1 2 3"),
+        ("SELECT count(*) FROM u LEFT JOIN t ON t.id = u.id WHERE t.c = 1 AND t.b IS NOT NULL", "few", "0"),
+        ("SELECT count(*) FROM t RIGHT JOIN u ON u.a = t.a AND t.c = 1 AND t.b > 'x'", "few", "6"),
+        ("SELECT count(*) FROM u JOIN t USING (a) WHERE a = 30 AND c = 1 AND b > 'x'", "nothing", "4"),
+    ] {
+        assert!(!uses(&mut s, sql, index), "{sql}");
+        assert_eq!(s.rows(sql), answer, "{sql}");
+    }
+    Ok(())
+}
+
+/// ON CONFLICT finds indexes by what they hold and which rows.
+#[test]
+fn on_conflict_means_partial_indexes_and_expressions() -> Result<()> {
+    let mut s = Scratch::new("conflicts");
+    s.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, live INT, n INT DEFAULT 1, info JSON);
+        CREATE UNIQUE INDEX living ON t(name) WHERE live = 1 AND n > 0;
+        CREATE UNIQUE INDEX low ON t(lower(name), live COLLATE NOCASE);
+        CREATE UNIQUE INDEX code ON t(info.code);
+        INSERT INTO t(name, live) VALUES ('Ada', 1), ('Ben', 0)",
+    )?;
+    s.run(
+        "INSERT INTO t(name, live) VALUES ('Ada', 1) ON CONFLICT (name) WHERE t.live = 1 and (n > 0)
+        DO UPDATE SET n = n + 1",
+    )
+    .expect_err("other words");
+    s.run(
+        "INSERT INTO t(name, live) VALUES ('Ada', 1)
+        ON CONFLICT (name) WHERE (live=1 AND n > 0) DO UPDATE SET n = n + 1 WHERE excluded.live = 1",
+    )?;
+    s.run(
+        "INSERT INTO t(name, live) VALUES ('BEN', 0) ON CONFLICT (live, lower(\"NAME\")) DO UPDATE SET n = 7",
+    )?;
+    s.run(
+        "INSERT INTO t(name, live) VALUES ('Cy', 2) ON CONFLICT (name) WHERE live = 1 AND n > 0 DO NOTHING",
+    )?;
+    s.run("INSERT INTO t(name, info) VALUES ('D', '{\"code\":5}'), ('E', '{\"code\":5}') ON CONFLICT (info.code) DO UPDATE SET n = 9")?;
+    assert_eq!(s.rows("SELECT name, n FROM t ORDER BY id"), "Ada|2 Ben|7 Cy|1 D|9");
+    // The index of another constraint is in the way.
+    let other =
+        "INSERT INTO t(name, live) VALUES ('cy', 2) ON CONFLICT (name) WHERE live = 1 AND n > 0 DO NOTHING";
+    assert_eq!(s.rows(other), "23505: UNIQUE constraint failed: index 'low'");
+    for target in [
+        "(name)",
+        "(name) WHERE live = 1",
+        "(live)",
+        "(lower(name))",
+        "(name, id)",
+        "(lower(name) COLLATE NOCASE, live)",
+    ] {
+        let sql = format!("INSERT INTO t(name) VALUES ('F') ON CONFLICT {target} DO NOTHING");
+        assert!(s.rows(&sql).contains("does not match any"), "{target}: {}", s.rows(&sql));
+    }
+    for target in ["(id)", "(rowid)", "(id) WHERE n > 5", ""] {
+        assert_eq!(
+            s.rows(&format!("INSERT INTO t(id) VALUES (1) ON CONFLICT {target} DO NOTHING")),
+            "",
+            "{target}"
+        );
+    }
+    for target in ["()", "(name) WHERE", "(name) n", "(name"] {
+        assert!(
+            s.rows(&format!("INSERT INTO t(id) VALUES (1) ON CONFLICT {target} DO NOTHING"))
+                .starts_with("42601"),
+            "{target}"
+        );
+    }
+    Ok(())
+}
+
 #[test]
 fn an_index_on_an_expression_is_found_by_it() -> Result<()> {
     let mut s = Scratch::new("expression");

@@ -117,7 +117,51 @@ fn indexed(chance: &mut Chance, of: &str) -> String {
     }
 }
 
+/// A join of which one table, both, or neither may be found by indexes on expressions and by partial ones.
+fn join(chance: &mut Chance) -> String {
+    let by = |of: &str, expression: &str| match expression {
+        "lower(b)" => format!("lower({of}b)"),
+        "abs(a) % 3" => format!("abs({of}a) % 3"),
+        _ => format!("coalesce({of}d, {of}a)"),
+    };
+    let kind = chance.pick(&["JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "LEFT OUTER JOIN"]);
+    let (left, right) = (chance.pick(&["t0", "t1"]), chance.pick(&["t0", "t1"]));
+    let expressions = ["lower(b)", "abs(a) % 3", "coalesce(d, a)"];
+    let term = |chance: &mut Chance, of: &str| {
+        let expression = chance.pick(&expressions);
+        match chance.below(4) {
+            0 => format!("{of}{}", chance.pick(&CONDITIONS[..2])),
+            1 => format!("{of}d IS NULL"),
+            2 => format!("{} = {}", by(of, expression), value(chance)),
+            _ => format!("{of}a IS NOT NULL AND {of}d <> 7"),
+        }
+    };
+    let filter = match chance.below(3) {
+        0 => predicate(chance, "y.", 1),
+        1 => term(chance, "x."),
+        _ => format!("{} AND {}", term(chance, "x."), term(chance, "y.")),
+    };
+    if chance.below(4) == 0 {
+        let kind = chance.pick(&["JOIN", "LEFT JOIN"]);
+        let (shared, more) = (chance.pick(&["a", "b", "id", "a, b"]), term(chance, "y."));
+        let bare = match shared {
+            "b" => format!("lower(b) {} {}", chance.pick(&["=", ">"]), value(chance)),
+            _ => filter,
+        };
+        return format!("SELECT x.rowid, y.rowid FROM {left} x {kind} {right} y USING ({shared}) WHERE {bare} AND {more} ORDER BY 1, 2");
+    }
+    let on = match chance.below(3) {
+        0 => format!("x.{} = y.{}", chance.pick(&COLUMNS), chance.pick(&COLUMNS)),
+        1 => format!("{} = abs(x.a) AND {}", by("y.", chance.pick(&expressions)), term(chance, "y.")),
+        _ => format!("y.a = x.a AND {}", term(chance, "y.")),
+    };
+    format!("SELECT x.rowid, y.rowid FROM {left} x {kind} {right} y ON {on} WHERE {filter} ORDER BY 1, 2 LIMIT 40")
+}
+
 fn query(chance: &mut Chance) -> String {
+    if chance.below(5) == 0 {
+        return join(chance);
+    }
     let filter = predicate(chance, "", 0);
     match chance.below(9) {
         7 => {
@@ -150,7 +194,30 @@ fn query(chance: &mut Chance) -> String {
 fn change(chance: &mut Chance) -> String {
     let table = chance.pick(&["t0", "t1"]);
     let four = |chance: &mut Chance| [value(chance), value(chance), value(chance), value(chance)].join(", ");
-    match chance.below(12) {
+    match chance.below(14) {
+        12..=13 => {
+            let target = chance.pick(&[
+                "(b) WHERE a > 1",
+                "(b) WHERE a>1",
+                "(b)",
+                "(lower(b)) WHERE \"a\" IS NOT NULL",
+                "(a)",
+                "(id)",
+                "",
+            ]);
+            let todo = match chance.below(3) {
+                0 => "NOTHING".to_owned(),
+                1 => format!("UPDATE SET c = excluded.a, d = {}", value(chance)),
+                _ => format!("UPDATE SET c = 7 WHERE {}", predicate(chance, &format!("{table}."), 2)),
+            };
+            let other = chance.pick(&["", " ON CONFLICT (a) DO NOTHING"]);
+            // Without a target, which of several rows in the way is updated is anybody's choice.
+            let todo = if target.is_empty() { "NOTHING".to_owned() } else { format!("{todo}{other}") };
+            format!(
+                "INSERT INTO {table}(a, b, c, d) VALUES ({}) ON CONFLICT {target} DO {todo}",
+                four(chance)
+            )
+        }
         0..=4 => {
             let how = chance.pick(&["", "", "OR IGNORE ", "OR REPLACE "]);
             format!("INSERT {how}INTO {table}(a, b, c, d) VALUES ({})", four(chance))
@@ -207,6 +274,15 @@ fn first_difference(
             .to_owned(),
     ] {
         assert_eq!(ours(&mut s, &sql), plain(&sqlite, &sql), "{sql}");
+    }
+    // Of columns alone whose changes touch one row, or all in the same way.
+    for sql in [
+        "CREATE UNIQUE INDEX few ON t1(b) WHERE a > 1",
+        "CREATE UNIQUE INDEX low ON t0(lower(b)) WHERE a IS NOT NULL",
+    ] {
+        if chance.below(2) == 0 {
+            assert_eq!(ours(&mut s, sql), plain(&sqlite, sql), "{sql}");
+        }
     }
     for _ in 0..rounds {
         let is_query = chance.below(3) > 0;

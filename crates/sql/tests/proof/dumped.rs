@@ -60,7 +60,7 @@ fn another_database_loads_what_was_dumped() -> Result<()> {
     assert_eq!(
         lines[1],
         "CREATE TABLE `people x` (`id` BIGINT, `name` VARCHAR(384) NOT NULL, `a ``b` DOUBLE, `raw` LONGBLOB, `born` DATE, \
-         `n` DECIMAL(65,30), `info` LONGTEXT, PRIMARY KEY (`id`));"
+         `n` FIXED(65,30), `info` LONGTEXT, PRIMARY KEY (`id`));"
     );
     assert_eq!(
         lines[2..].iter().filter(|line| line.starts_with("INSERT INTO `people x` VALUES (")).count(),
