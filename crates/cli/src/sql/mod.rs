@@ -8,29 +8,31 @@
 //!
 //! Invariants
 //! - Rows go to the standard output, errors to the standard error; a script ends at its first error, a shell goes on.
-//! - A statement's rows are shown when it has happened, and not before: it may run again.
+//! - A statement's rows are shown when it has happened, and not before: it may run again. Only a DUMP, which may be large, is
+//!   shown as it is read, from a snapshot.
 
 mod shell;
 mod show;
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::rc::Rc;
 use std::thread;
 
-use perilune::{Database, ErrorCode, Session};
+use perilune::{Database, ErrorCode, Session, TransactionOptions};
 use perilune_luahost::sandbox::SCRIPT_STACK;
 use perilune_luahost::sql::{Limits, LuaFunctions};
-use perilune_sql::{split, Connection, Value};
+use perilune_sql::{dumps, split, Connection, Value};
 
 use crate::arguments::SqlOptions;
 use crate::failure::{doing, found, wrong_use, Failure, Result};
-use crate::sql::show::Mode;
+use crate::sql::show::{Mode, Streamed};
 use crate::which_database;
 
 /// A connection, a session, and how rows are shown.
 struct Runner {
+    database: Database,
     session: Session,
     sql: Connection,
     mode: Mode,
@@ -59,7 +61,8 @@ fn run_here(options: &SqlOptions, flag: Option<&Path>) -> Result<()> {
     let mode = options.mode.as_deref().map_or(if is_terminal { Mode::Table } else { Mode::List }, Mode::of);
     let sql = Connection::open()?;
     sql.set_interpreter(Rc::new(LuaFunctions::new(Limits::default())));
-    let mut runner = Runner { session: database.session()?, sql, mode };
+    let path = database.path().to_owned();
+    let mut runner = Runner { session: database.session()?, database, sql, mode };
     for file in &options.functions {
         runner.functions(file)?;
     }
@@ -67,7 +70,7 @@ fn run_here(options: &SqlOptions, flag: Option<&Path>) -> Result<()> {
         return runner.script(text);
     }
     if is_terminal {
-        println!("perilune {}: {}", env!("CARGO_PKG_VERSION"), database.path().display());
+        println!("perilune {}: {}", env!("CARGO_PKG_VERSION"), path.display());
         println!("statements end in ; .help says more, Ctrl-D ends");
         return shell::run(&mut runner);
     }
@@ -98,6 +101,15 @@ fn may_be_a_script(error: perilune::Error, path: &Path) -> Failure {
     failure
 }
 
+/// What became of rows that were written.
+fn is_written(result: io::Result<()>) -> Result<()> {
+    match result {
+        // Nobody reads on.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(doing("write the rows")),
+    }
+}
+
 impl Runner {
     /// Runs statements until one fails; lines that begin with a point are commands.
     fn script(&mut self, text: &str) -> Result<()> {
@@ -122,16 +134,33 @@ impl Runner {
 
     /// Runs a statement and shows its rows.
     fn statement(&mut self, statement: &str) -> Result<()> {
+        if dumps(statement) && self.mode != Mode::Table && !self.sql.is_in_transaction() {
+            // NB: without snapshots, as of a database that is only read, rows are kept until all are there.
+            if let Ok(snapshot) = self.database.snapshot() {
+                return self.dump(snapshot, statement);
+            }
+        }
         let rows = self.sql.query(&mut self.session, statement, &[])?;
         if rows.columns().is_empty() {
             return Ok(());
         }
         let mut out = Vec::new();
         show::write(&rows, self.mode, &mut out);
-        match io::stdout().write_all(&out).and_then(|()| io::stdout().flush()) {
-            // Nobody reads on.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(doing("write the rows")),
+        is_written(io::stdout().write_all(&out).and_then(|()| io::stdout().flush()))
+    }
+
+    /// Shows the rows of a DUMP while they are read, of a state that stays: so it runs once, and may be of any size.
+    fn dump(&self, mut snapshot: Session, statement: &str) -> Result<()> {
+        let mut shown = Streamed::new(self.mode, BufWriter::new(io::stdout().lock()));
+        let options = TransactionOptions { read_only: true, ..TransactionOptions::default() };
+        let done = snapshot.transaction_with(&options, |session| {
+            self.sql.run(session, statement, &[], &mut shown)?;
+            Ok(())
+        });
+        let written = shown.end();
+        match (done, &written) {
+            (Err(error), Ok(())) => Err(perilune_sql::Error::from(error).into()),
+            _ => is_written(written),
         }
     }
 

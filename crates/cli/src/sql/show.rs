@@ -3,7 +3,9 @@
 //! Invariant: CSV and JSON are not shortened, and what is written as CSV is read again. NULL is an empty field, in
 //! JSON null. A blob is the text `x'00ff'` in every form.
 
-use perilune_sql::{real_text, Rows, Value};
+use std::io::{self, Write};
+
+use perilune_sql::{real_text, Error, Row, Rows, Sink, SqlState, Value};
 
 /// How rows are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,29 +53,99 @@ fn plain(value: &Value) -> String {
 
 /// Appends rows.
 pub(super) fn write(rows: &Rows, mode: Mode, out: &mut Vec<u8>) {
+    if mode == Mode::Table {
+        return table(rows, out);
+    }
+    head(rows.columns(), mode, out);
+    for (at, row) in rows.iter().enumerate() {
+        record(rows.columns(), row, (mode, at == 0), out);
+    }
+    foot(mode, out);
+}
+
+/// Appends what stands before all rows.
+fn head(columns: &[String], mode: Mode, out: &mut Vec<u8>) {
     match mode {
-        Mode::Table => table(rows, out),
-        Mode::List => {
-            for row in rows {
-                line(row.iter().map(plain), "|", out);
-            }
-        }
+        Mode::Csv => line(columns.iter().map(|name| csv_field(name)), ",", out),
+        Mode::Json => out.push(b'['),
+        Mode::Table | Mode::List | Mode::Line => {}
+    }
+}
+
+/// Appends what stands behind all rows.
+fn foot(mode: Mode, out: &mut Vec<u8>) {
+    if mode == Mode::Json {
+        out.extend_from_slice(b"\n]\n");
+    }
+}
+
+/// Appends a row, which may be the first.
+fn record(columns: &[String], row: &[Value], (mode, is_first): (Mode, bool), out: &mut Vec<u8>) {
+    match mode {
+        Mode::Table | Mode::List => line(row.iter().map(plain), "|", out),
         Mode::Line => {
-            let width = rows.columns().iter().map(|name| name.chars().count()).max().unwrap_or(0);
-            for row in rows {
-                for (name, value) in rows.columns().iter().zip(row) {
-                    out.extend_from_slice(format!("{name:>width$} = {}\n", plain(value)).as_bytes());
-                }
-                out.push(b'\n');
+            let width = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+            for (name, value) in columns.iter().zip(row) {
+                out.extend_from_slice(format!("{name:>width$} = {}\n", plain(value)).as_bytes());
             }
+            out.push(b'\n');
         }
-        Mode::Csv => {
-            line(rows.columns().iter().map(|name| csv_field(name)), ",", out);
-            for row in rows {
-                line(row.iter().map(|value| csv_field(&plain(value))), ",", out);
-            }
+        Mode::Csv => line(row.iter().map(|value| csv_field(&plain(value))), ",", out),
+        Mode::Json => json(columns, row, is_first, out),
+    }
+}
+
+/// Shows rows as they come, of a statement that runs once. A table is none that can be: its columns are as wide as its rows.
+pub(super) struct Streamed<W> {
+    mode: Mode,
+    out: W,
+    columns: Vec<String>,
+    is_first: bool,
+    buffer: Vec<u8>,
+    /// Why nothing more is written.
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Streamed<W> {
+    pub(super) fn new(mode: Mode, out: W) -> Streamed<W> {
+        Streamed { mode, out, columns: Vec::new(), is_first: true, buffer: Vec::new(), failure: None }
+    }
+
+    fn pass_on(&mut self) -> Result<(), Error> {
+        let written = self.out.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|error| {
+            self.failure = Some(error);
+            Error::new(SqlState::CANCELLED, "the rows cannot be written")
+        })
+    }
+
+    /// Ends what was written; answers what could not be.
+    pub(super) fn end(mut self) -> io::Result<()> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
         }
-        Mode::Json => json(rows, out),
+        foot(self.mode, &mut self.buffer);
+        self.out.write_all(&self.buffer)?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Sink for Streamed<W> {
+    fn start(&mut self, columns: &[String]) -> Result<(), Error> {
+        if !self.columns.is_empty() {
+            return Err(Error::new(SqlState::CONFLICT, "rows were written already: run the statement again"));
+        }
+        self.columns = columns.to_vec();
+        head(columns, self.mode, &mut self.buffer);
+        Ok(())
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> Result<(), Error> {
+        let values: Vec<Value> = (0..row.len()).map(|column| Value::of(row.get(column))).collect();
+        record(&self.columns, &values, (self.mode, self.is_first), &mut self.buffer);
+        self.is_first = false;
+        self.pass_on()
     }
 }
 
@@ -110,24 +182,20 @@ fn csv_field(text: &str) -> String {
     }
 }
 
-fn json(rows: &Rows, out: &mut Vec<u8>) {
+fn json(columns: &[String], row: &[Value], is_first: bool, out: &mut Vec<u8>) {
     let value = |value: &Value| match value {
         Value::Null => serde_json::Value::Null,
         Value::Integer(integer) => serde_json::Value::from(*integer),
         Value::Real(real) => serde_json::Value::from(*real),
         other => serde_json::Value::from(plain(other)),
     };
-    out.push(b'[');
-    for (at, row) in rows.iter().enumerate() {
-        out.extend_from_slice(if at == 0 { b"\n{" } else { b",\n{" });
-        for (column, (name, field)) in rows.columns().iter().zip(row).enumerate() {
-            let between = if column == 0 { "" } else { "," };
-            let text = format!("{between}{}:{}", serde_json::Value::from(&name[..]), value(field));
-            out.extend_from_slice(text.as_bytes());
-        }
-        out.push(b'}');
+    out.extend_from_slice(if is_first { b"\n{" } else { b",\n{" });
+    for (column, (name, field)) in columns.iter().zip(row).enumerate() {
+        let between = if column == 0 { "" } else { "," };
+        let text = format!("{between}{}:{}", serde_json::Value::from(&name[..]), value(field));
+        out.extend_from_slice(text.as_bytes());
     }
-    out.extend_from_slice(b"\n]\n");
+    out.push(b'}');
 }
 
 /// The records of a CSV file.

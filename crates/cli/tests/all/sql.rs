@@ -24,6 +24,46 @@ fn statements_run_and_rows_are_shown() {
     assert_eq!(err, "perilune: 42703: no such column: nope (at byte 7)\n");
 }
 
+/// A dump takes no more memory than a row: 80 MiB of rows, where others end at 64. It is loaded again, and is the same table.
+#[test]
+fn a_dump_of_any_size_is_loaded_again() {
+    let place = Place::new();
+    let run = |path: &str, text: &str| place.run(&["sql", path, "-c", text]);
+    let made = "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, n NUMERIC, price DECIMAL(6,2));
+        CREATE TABLE small(id INTEGER PRIMARY KEY, name TEXT, n NUMERIC, price DECIMAL(6,2), d DECIMAL, on_day DATE, raw BLOB, r REAL,
+            ok BOOLEAN, UNIQUE(name, id)); CREATE INDEX by_price ON small(price);
+        INSERT INTO small VALUES (1, 'it''s \\ x', 9007199254740993, 0.1, 0.125, '2026-11-27', x'00ff', 1e300, 1),
+            (2, NULL, 0.5, 9999.99, 123456789012345678, NULL, NULL, 2, 0), (-3, '', 'text', NULL, -7, 'x', x'', NULL, NULL);
+        WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 800)
+            INSERT INTO t SELECT i, printf('%.*c', 100000, 'x'), i, 0.1 FROM c";
+    assert_eq!(run("t.db", made).2, "");
+    assert!(run("t.db", "SELECT * FROM t").2.contains("54000"), "more than is kept");
+    let (code, out, err) = run("t.db", "DUMP t TO MYSQL; DUMP small TO MYSQL; SELECT 'behind'");
+    assert_eq!((code, &err[..]), (0, ""));
+    assert!(out.len() > 80_000_000 && out.ends_with("\nbehind\n"), "{} bytes", out.len());
+    let dump = out.strip_suffix("behind\n").expect("the last row");
+    let mut child = place
+        .command(&["sql", "u.db"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("piped").write_all(dump.as_bytes()).expect("it reads");
+    assert_eq!(told(child.wait_with_output().expect("it ends")).2, "");
+    for query in [
+        "SELECT id, name, n, typeof(n), price, d, on_day, hex(raw), r, ok FROM small ORDER BY id",
+        "SELECT count(*), sum(id), sum(length(name)), sum(n), sum(price) FROM t",
+        "SELECT price + 0.2 FROM small WHERE price = 0.1",
+    ] {
+        assert_eq!(run("u.db", query), run("t.db", query), "{query}");
+    }
+    for mode in ["list", "csv", "json", "line", "table"] {
+        let all = |text: &str| place.run(&["sql", "t.db", "--mode", mode, "-c", text]);
+        assert_eq!(all("DUMP small"), all("SELECT * FROM small"), "{mode}");
+    }
+    assert!(run("t.db", "DUMP nobody").2.contains("42P01"));
+}
+
 #[test]
 fn a_script_reads_csv_and_ends_at_an_error() {
     let place = Place::new();
