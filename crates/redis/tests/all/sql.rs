@@ -26,6 +26,34 @@ fn start(place: &Place) -> (Ours, Client) {
     (ours, client)
 }
 
+/// Decimals come as texts and go as numbers, in both framings.
+#[test]
+fn decimals_are_exact() {
+    let place = Place::new();
+    let (_ours, mut client) = start(&place);
+    for version in ["2", "3"] {
+        client.call(["HELLO", version]);
+        let mut sql = |words: &[&str]| shown(&client.call(std::iter::once(&"SQL").chain(words)));
+        sql(&["DROP TABLE IF EXISTS item"]);
+        assert_eq!(sql(&["CREATE TABLE item(id INTEGER PRIMARY KEY, price DECIMAL(10,2) UNIQUE)"]), "0");
+        assert_eq!(sql(&["INSERT INTO item(price) VALUES (?), (?)", "0.10", "12345678.90"]), "2");
+        assert!(sql(&["INSERT INTO item(price) VALUES (?)", "0.1"]).starts_with("!CONSTRAINT 23505"));
+        assert!(sql(&["INSERT INTO item(price) VALUES (?)", "0.125"]).starts_with("!ERR 22003"));
+        let sums = sql(&[
+            "SELECT price + ?, price - 0.3, sum(price) OVER () FROM item WHERE price = ?",
+            "0.2",
+            "0.1",
+        ]);
+        let wanted = if version == "2" { "[[0.3 -0.2 0.1]]" } else { "[[,0.3 ,-0.2 ,0.1]]" };
+        assert_eq!(sums, wanted);
+        let all = sql(&["SELECT sum(price) FROM item"]);
+        assert_eq!(
+            all.replace(',', ""),
+            "[[12345679.0]]".replace(".0", if version == "2" { ".0" } else { "" })
+        );
+    }
+}
+
 #[test]
 fn statements_answer_rows_and_counts() {
     let place = Place::new();
