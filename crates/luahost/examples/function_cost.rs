@@ -20,7 +20,7 @@ const SIDES: &[(&str, &str)] = &[
     ("the column", "SELECT n FROM t"),
     ("abs(n), SQLite's", "SELECT abs(n) FROM t"),
     ("length(name), SQLite's", "SELECT length(name) FROM t"),
-    ("nothing()", "SELECT nothing() FROM t"),
+    ("one()", "SELECT one() FROM t"),
     ("plus(n)", "SELECT plus(n) FROM t"),
     ("same(name)", "SELECT same(name) FROM t"),
     ("gross(n, 0.25)", "SELECT gross(n, 0.25) FROM t"),
@@ -37,7 +37,7 @@ fn fill(session: &mut Session, sql: &Connection) {
         "CREATE TABLE t(id INTEGER PRIMARY KEY, n INT, name TEXT);
          INSERT INTO t WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {ROWS})
              SELECT i, i * 7 % 1000, 'name ' || i FROM k;
-         CREATE FUNCTION nothing() AS 'return 1';
+         CREATE FUNCTION one() AS 'return 1';
          CREATE FUNCTION plus(n) AS 'return n + 1';
          CREATE FUNCTION same(name) AS 'return name';
          CREATE FUNCTION gross(net, rate) DETERMINISTIC AS 'return net * (1 + rate)'"
