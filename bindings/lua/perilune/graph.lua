@@ -33,6 +33,10 @@ local function together(this, properties, f)
 end
 
 function Graph:add_vertex(id, labels, properties)
+  if core.adds_whole then
+    core.add_vertex(self.core, self.db, id, labels, properties)
+    return core.vertex(id)
+  end
   together(self, properties, function()
     core.add_vertex(self.core, self.db, id, labels)
     for name, value in pairs(properties or {}) do core.set(self.core, self.db, id, name, value) end
@@ -52,6 +56,7 @@ function Graph:add_index(label, property) core.set_index(self.core, self.db, lab
 function Graph:drop_index(label, property) core.set_index(self.core, self.db, label, property, false) end
 
 function Graph:add_edge(source, kind, target, properties)
+  if core.adds_whole then return core.add_edge(self.core, self.db, source, kind, target, properties) end
   return together(self, properties, function()
     local edge = core.add_edge(self.core, self.db, source, kind, target)
     for name, value in pairs(properties or {}) do core.set_edge(self.core, self.db, edge, name, value) end

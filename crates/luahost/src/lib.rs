@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 mod error;
+pub mod graphs;
 mod host;
 pub mod interrupt;
 pub mod nodes;

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use perilune::Session;
+use perilune::{Node, Session};
 
 use crate::answer::{Outcome, Rows};
 use crate::error::Result;
@@ -79,6 +79,12 @@ pub trait Asks {
 
     /// The session, in the transaction of the statement: for nodes beside the statement's.
     fn session(&mut self) -> &mut Session;
+
+    /// The session, in the transaction of the statement, if its user may read the graph at this node, or change it.
+    ///
+    /// # Errors
+    /// `DENIED`, `REFUSED`.
+    fn graph(&mut self, root: &Node, writes: bool) -> Result<&mut Session>;
 
     /// Whether the statement may read alone.
     fn is_read_only(&self) -> bool;

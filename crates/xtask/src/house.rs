@@ -158,7 +158,15 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/luahost",
-        uses: &["perilune", "perilune-capi", "perilune-sql", "mlua", "mlua-sys", "signal-hook"],
+        uses: &[
+            "perilune",
+            "perilune-capi",
+            "perilune-graph",
+            "perilune-sql",
+            "mlua",
+            "mlua-sys",
+            "signal-hook",
+        ],
         tests_use: &["cc", "luajit-src"],
         // A Lua state that loads C modules has no safe form, nor have calls into C.
         unsafety: Unsafety::Named(&[
@@ -326,7 +334,7 @@ pub(crate) const ORDERS: &[Order] = &[
         "status" "edge" "options" "value" "number" "node" "database" "session" "channel" "cursor" "data"
         "health" "lock" "rows" "sql" "graph" "dom" "models" "transaction" "walk" "watch"
     ),
-    order!("crates/luahost/src/": "error" "interrupt" "registration" "sandbox" "nodes" "sql" "host"),
+    order!("crates/luahost/src/": "error" "interrupt" "registration" "sandbox" "nodes" "graphs" "sql" "host"),
     order!("crates/dom/src/":
         "kind" "error" "characters" "layout" "record" "whole" "references" "parse" "store" "serialize" "create" "attributes"
         "change" "json" "copy" "data" "user_data" "namespaces" "check" "xpath" "order" "call"

@@ -11,7 +11,9 @@ use std::slice::Chunks;
 use perilune_sql::{Asks, Change, Error, Function, Result, Shape, Value};
 
 use super::convert::{parameters, tell, tell_change, tell_rows, values};
-use super::surroundings::{asked, Surroundings};
+use super::surroundings::{asked, tell as tell_failure, Surroundings};
+use crate::graphs::{self, Graphs};
+use crate::nodes::Failure;
 use crate::sandbox::{Answers, Question, Values};
 
 /// What a function is called with besides its arguments.
@@ -29,6 +31,7 @@ pub(super) struct Bridge<'a> {
     around: &'a dyn Surroundings,
     is_deterministic: bool,
     feed: Feed<'a>,
+    graphs: Graphs,
     /// How many values a row has that the function gives.
     width: usize,
     /// Rows that it has given, and their bytes.
@@ -50,7 +53,8 @@ impl<'a> Bridge<'a> {
             Shape::Value | Shape::Aggregate | Shape::Change => 0,
         };
         let is_deterministic = function.is_deterministic;
-        Bridge { asks, around, is_deterministic, feed, width, given: Vec::new(), bytes: 0, failure: None }
+        let (graphs, given) = (Graphs::default(), Vec::new());
+        Bridge { asks, around, is_deterministic, feed, graphs, width, given, bytes: 0, failure: None }
     }
 
     /// Runs a statement.
@@ -93,6 +97,24 @@ impl<'a> Bridge<'a> {
         batch.iter().for_each(|value| tell(value, &mut values));
     }
 
+    /// Does something with a graph, in the statement's transaction and with its user's rights.
+    fn graph(&mut self, question: &Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
+        let start = answer.len();
+        let outcome = match self.graphs.wanted(question) {
+            Ok(wanted) => match self.around.refuses(&wanted.root) {
+                Some(why) => Err(Failure::Refused(why.into())),
+                None => match self.asks.graph(&wanted.root, wanted.writes) {
+                    Ok(session) => self.graphs.answer(session, question, answer),
+                    Err(error) => {
+                        Err(Failure::Refused(format!("{} {}", error.state(), error.message()).into()))
+                    }
+                },
+            },
+            Err(failure) => Err(failure),
+        };
+        tell_failure(outcome, start, answer)
+    }
+
     /// Keeps a row.
     fn give(&mut self, question: &Question<'_>) {
         let mut row = values(question, 0);
@@ -126,6 +148,7 @@ impl Answers for Bridge<'_> {
                 Ok(())
             }
             asked::RUN if is_own => self.run(&question, answer),
+            _ if self.around.graphs() == Some(question.library) => self.graph(&question, answer),
             _ => self.around.answer(self.asks, question, answer),
         };
         match done {
@@ -135,6 +158,13 @@ impl Answers for Bridge<'_> {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    fn module(&mut self, name: &[u8], answer: &mut Vec<u8>) -> ControlFlow<()> {
+        if self.around.graphs().is_some() {
+            answer.extend(graphs::module(name).unwrap_or_default().as_bytes());
+        }
+        ControlFlow::Continue(())
     }
 
     fn kept(&self) -> usize {

@@ -6,8 +6,10 @@
 
 use std::sync::LazyLock;
 
+use perilune::Node;
 use perilune_sql::{Asks, Error, Result};
 
+use crate::graphs;
 use crate::nodes::{self, Failure, Terms};
 use crate::sandbox::{Format, HostFunction, Library, Offer, Question, Values};
 
@@ -25,7 +27,10 @@ static LIBRARY: Library = Library::new(
     c"sql",
     &[HostFunction::new(c"run"), HostFunction::new(c"take"), HostFunction::new(c"give")],
 );
-static OFFER: LazyLock<Offer> = LazyLock::new(|| Offer::new(&[&LIBRARY, Library::nodes()], Format::values()));
+/// Where graphs stand in [`OFFER`].
+const GRAPHS: usize = 2;
+static OFFER: LazyLock<Offer> =
+    LazyLock::new(|| Offer::new(&[&LIBRARY, Library::nodes(), graphs::library()], Format::values()));
 
 /// The library of statements, which each [`Surroundings`] offers.
 #[must_use]
@@ -40,6 +45,17 @@ pub trait Surroundings {
 
     /// Where [`library`] stands in the offer.
     fn place(&self) -> usize;
+
+    /// Where [`graphs::library`] stands in the offer, if it does.
+    fn graphs(&self) -> Option<usize> {
+        None
+    }
+
+    /// Why functions do not reach what lies at a node, whatever their user may do; none: they do.
+    fn refuses(&self, node: &Node) -> Option<String> {
+        let _ = node;
+        None
+    }
 
     /// Names that functions find besides `SQL`: statements of Lua, on one line.
     fn names(&self) -> &'static str {
@@ -66,17 +82,30 @@ impl Surroundings for Nodes {
         0
     }
 
+    fn graphs(&self) -> Option<usize> {
+        Some(GRAPHS)
+    }
+
     fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
         let terms = Terms { writes: !asks.is_read_only(), fence: None, room: question.room, shipped: false };
         let start = answer.len();
-        let told = match nodes::answer(asks.session(), question.arguments, &terms, answer) {
-            Ok(()) => return Ok(()),
-            Err(Failure::Database(error)) if error.is_retry() => return Err(Error::from(error)),
-            Err(Failure::Database(error)) => error.to_string(),
-            Err(Failure::Refused(text)) => text.into_owned(),
-        };
-        answer.truncate(start);
-        Values::new(answer).error(told.as_bytes());
-        Ok(())
+        let outcome = nodes::answer(asks.session(), question.arguments, &terms, answer);
+        tell(outcome, start, answer)
     }
+}
+
+/// Answers with what a function is told of a failure, which it may catch.
+///
+/// # Errors
+/// What has the transaction run again.
+pub(super) fn tell(outcome: nodes::Result<()>, start: usize, answer: &mut Vec<u8>) -> Result<()> {
+    let told = match outcome {
+        Ok(()) => return Ok(()),
+        Err(Failure::Database(error)) if error.is_retry() => return Err(Error::from(error)),
+        Err(Failure::Database(error)) => error.to_string(),
+        Err(Failure::Refused(text)) => text.into_owned(),
+    };
+    answer.truncate(start);
+    Values::new(answer).error(told.as_bytes());
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::peer::{Client, Ours, Place, Text};
 use perilune::{key::parse_value, Node};
 use perilune_redis::Settings;
+use perilune_resp::Answer;
 
 /// Makes two vertices and an edge of type `knows` from 1 to 2, node by node as docs/format/graph.md has it.
 fn make_graph(ours: &Ours, name: &str) {
@@ -140,4 +141,165 @@ fn scripts_read_and_change_graphs_with_the_rights_of_their_caller() {
     let left = owner.call(["SQL", "SELECT group_concat(vertex) FROM graph_vertices('^secret')"]);
     assert_eq!(left, owner.call(["SQL", "SELECT '1,2'"]));
     drop(ours);
+}
+
+/// An answer as text, lists in brackets.
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Array(parts) => format!("[{}]", parts.iter().map(shown).collect::<Vec<_>>().join(" ")),
+        Answer::Integer(integer) => integer.to_string(),
+        other => other.to_text(),
+    }
+}
+
+/// A graph of five, by the library that programs have, too.
+const MAKES: &str = "
+    local graph = require 'perilune.graph'
+    local g = graph.create(perilune.node(KEYS[1]), {weight = 'km'})
+    for _, name in ipairs {'a', 'b', 'c', 'd', 7} do g:add_vertex(name, {'Town'}, {size = #tostring(name)}) end
+    for _, edge in ipairs {{'a', 'b', 1}, {'b', 'c', 1.5}, {'a', 'c', 4}, {'c', 'd', 1}, {'d', 7, 1}} do
+        g:add_edge(edge[1], 'ROAD', edge[2], {km = edge[3]})
+    end
+    return {g:count()}";
+
+#[test]
+fn scripts_have_the_library_of_graphs() {
+    let place = Place::new();
+    let (_ours, mut owner, mut app) = start(&place);
+    assert_eq!(shown(&owner.call(["EVAL", MAKES, "1", "^towns"])), "[5 5]");
+    let cases = [
+        ("local p = g:shortest_path('a', 'd') return tostring(p) .. ' ' .. p.length", "a-[ROAD]->c-[ROAD]->d 2"),
+        ("local p = g:dijkstra('a', 'd') return tostring(p) .. ' ' .. p.cost", "a-[ROAD]->b-[ROAD]->c-[ROAD]->d 3.5"),
+        ("local p = g:a_star('a', 'd', {cost = function(e) return 1 end}) return tostring(p.length)", "2"),
+        ("local t = {} for p in g:traversal():min_depth(1):max_depth(2):from('a') do t[#t + 1] = p.vertex end return t", "[b c d]"),
+        ("local t = g:traversal():expand(function(p, g) return g:edges(p.vertex) end):cheapest_first():cost('weight')
+          return #t:all('a')", "5"),
+        ("return {g:degree('c'), g:degree('c', 'in'), g:degree(7, 'out')}", "[3 2 0]"),
+        ("return {g:get('a', 'size'), g:find('Town', 'size', 1)[1], tostring(g:get('a', 'none'))}", "[1 7 nil]"),
+        ("local good, why = pcall(g.add_edge, g, 'a', 'ROAD', 'no') return why", "NO_VERTEX: there is no vertex no: create it first"),
+        ("local e = g:edges('a')[1] g:set_edge(e.id, 'km', 9) return {g:edge(e.id).weight, g:get_edge(e.id, 'km')}", "[9 9]"),
+        ("g:delete_vertex('d', true) return {g:count(), tostring(g:check())}", "[4 true]"),
+        ("return tostring(g:page_rank{rounds = 5}.a > 0) .. #g:components()", "true2"),
+        ("local t = g:traversal():limit{edges = 1} local good, why = pcall(t.all, t, 'a') return why:sub(1, 13)", "LIMIT_REACHED"),
+    ];
+    for (text, wanted) in cases {
+        let script = format!("local g = require('perilune.graph').open(perilune.node(KEYS[1])) {text}");
+        assert_eq!(shown(&owner.call(["EVAL", &script, "1", "^towns"])), wanted, "{text}");
+    }
+    // What the script is not: one transaction, that may write, of a client who may.
+    let add = "local g = require('perilune.graph').open(perilune.node(ARGV[1])) g:add_vertex('e') return 1";
+    assert!(owner.call(["EVAL_RO", add, "0", "^towns"]).to_text().contains("not allowed from read-only"));
+    let apart = format!("#!lua flags=non-atomic\n{add}");
+    assert!(owner.call(["EVAL", &apart, "0", "^towns"]).to_text().contains("leave non-atomic out"));
+    let read = "return require('perilune.graph').open(perilune.node(ARGV[1])):count()";
+    assert_eq!(shown(&app.call(["EVAL", read, "0", "^open"])), "2");
+    assert!(app.call(["EVAL", read, "0", "^towns"]).to_text().contains("NOPERM"));
+    assert!(app.call(["EVAL", add, "0", "^open"]).to_text().contains("NOPERM"));
+    let create = "return require('perilune.graph').create(perilune.node(ARGV[1], 'g')):count()";
+    assert!(owner.call(["EVAL", create, "0", "^redis"]).to_text().contains("NOPERM"));
+    assert_eq!(shown(&owner.call(["EVAL", read, "0", "^towns"])), "4");
+}
+
+#[test]
+fn functions_of_sql_have_the_library_of_graphs() {
+    let place = Place::new();
+    let (_ours, mut owner, mut app) = start(&place);
+    for statement in [
+        "CREATE FUNCTION reach(graph, v) AS 'local g = require(\"perilune.graph\").open(perilune.node(graph))
+            return #g:traversal():all(v)'",
+        "CREATE FUNCTION link(graph, a, b) AS 'local g = require(\"perilune.graph\").open(perilune.node(graph))
+            return g:add_edge(a, \"likes\", b)'",
+        "CREATE TABLE person(id INTEGER PRIMARY KEY)",
+        "INSERT INTO person VALUES (1), (2)",
+    ] {
+        let told = owner.call(["SQL", statement]);
+        assert!(!told.is_error(), "{statement}: {told:?}");
+    }
+    let reach = |graph: &str| format!("SELECT sum(reach('{graph}', id)) FROM person");
+    assert_eq!(owner.call(["SQL", &reach("^open")]), owner.call(["SQL", "SELECT 3"]));
+    assert_eq!(owner.line("ACL SETUSER app %R~^person").to_text(), "OK");
+    assert_eq!(app.call(["SQL", &reach("^open")]), owner.call(["SQL", "SELECT 3"]));
+    assert!(app.call(["SQL", &reach("^secret")]).to_text().contains("this user may not read secret"));
+    // A statement that fails afterwards leaves nothing of what its functions did.
+    let link = "SELECT link('^open', 2, 1), link('^open', 2, 9)";
+    assert!(owner.call(["SQL", link]).to_text().contains("NO_VERTEX: there is no vertex 9"));
+    assert_eq!(
+        owner.call(["SQL", "SELECT count(*) FROM graph_edges('^open')"]),
+        owner.call(["SQL", "SELECT 1"])
+    );
+    assert!(!owner.call(["SQL", "SELECT link('^open', 2, 1)"]).is_error());
+    assert_eq!(owner.call(["SQL", &reach("^open")]), owner.call(["SQL", "SELECT 4"]));
+    assert!(app.call(["SQL", "SELECT link('^open', 2, 1)"]).to_text().contains("may not change open"));
+}
+
+/// The users of AlchemyDB's example, by its words and in SQL: examples/graph/alchemy.lua.
+#[test]
+fn alchemydbs_names_of_graphs() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    let library =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graph/alchemy.lua"));
+    assert_eq!(client.call(["FUNCTION", "LOAD", &library.expect("the example")]).to_text(), "graphs");
+    for statement in [
+        "CREATE TABLE users(pk INTEGER PRIMARY KEY, name TEXT, lo LUATABLE)",
+        "CREATE TABLE cities(pk INTEGER PRIMARY KEY, lo LUATABLE)",
+        "INSERT INTO users(pk, name) VALUES (1,'A'),(2,'B'),(3,'C'),(4,'D'),(5,'E'),(6,'F'),(7,'G')",
+        "INSERT INTO cities(pk) VALUES (10), (20)",
+    ] {
+        let told = client.call(["SQL", statement]);
+        assert!(!told.is_error(), "{statement}: {told:?}");
+    }
+    let made = "SELECT count(*) FROM users WHERE createNamedNode('users', 'lo', pk, name) = 'CREATED NODE'";
+    assert_eq!(client.call(["SQL", made]), client.call(["SQL", "SELECT 7"]));
+    assert_eq!(client.line("LUAFUNC createNamedNode cities lo 10 DC").to_text(), "CREATED NODE");
+    assert!(client
+        .line("LUAFUNC createNamedNode cities lo 30 X")
+        .to_text()
+        .contains("cities 30 ROW does not exist"));
+    assert!(client.line("LUAFUNC createNamedNode cities lo 10 DC").to_text().contains("Node already exists"));
+    for (kind, pairs) in [
+        ("KNOWS", [(1, 2), (2, 4), (4, 7), (1, 3), (3, 5), (3, 6)].as_slice()),
+        ("VIEWED_PIC", &[(1, 2), (2, 4), (4, 1), (6, 1), (5, 7)]),
+    ] {
+        for (from, to) in pairs {
+            let line = format!("LUAFUNC addNodeRelationShipByPK users {from} {kind} users {to}");
+            assert_eq!(client.line(&line).to_text(), "ADDED RELATIONSHIP", "{line}");
+        }
+    }
+    let both = "[[A A-[KNOWS]->B-[KNOWS]->D-[VIEWED_PIC]->A] [A A-[KNOWS]->C-[KNOWS]->F-[VIEWED_PIC]->A]]";
+    for order in ["BFS", "DFS"] {
+        let line = format!(
+            "LUAFUNC traverseByPK {order} users 1 REPLY.NODENAME_AND_PATH EXPANDER.FOF UNIQUENESS.PATH_GLOBAL EDGE_EVAL.FOF"
+        );
+        assert_eq!(shown(&client.line(&line)), both, "{order}");
+    }
+    // Users 10 and cities 10 are two, costs keep their fractions, and equal ones do not displace each other.
+    for (from, to, weight) in [(1, 2, "0.5"), (2, 4, "0.25"), (1, 3, "0.5"), (3, 5, "0.5")] {
+        let line =
+            format!("LUAFUNC addPropertyToRelationshipByPK users {from} KNOWS users {to} weight {weight}");
+        assert_eq!(client.line(&line).to_text(), "PROPERTY ADDED TO RELATION", "{line}");
+    }
+    let shortest = "LUAFUNC shortestPathByPK users 1 4 RELATIONSHIP_COST.WEIGHT";
+    assert_eq!(shown(&client.line(shortest)), "[0.75 A-[KNOWS]->B-[KNOWS]->D]");
+    assert_eq!(
+        client.line("LUAFUNC deleteNodeRelationShipByPK users 2 KNOWS users 4").to_text(),
+        "DELETED RELATIONSHIP"
+    );
+    assert!(client
+        .line("LUAFUNC deleteNodeRelationShipByPK users 2 KNOWS users 4")
+        .to_text()
+        .contains("does not exist"));
+    assert!(client
+        .line("LUAFUNC traverseByPK BFS users 1 EXPANDER.NONE")
+        .to_text()
+        .contains("function not found"));
+    assert!(client
+        .line("LUAFUNC traverseByPK BFS users 1 SHAPE.ROUND")
+        .to_text()
+        .contains("there is no option"));
+    // Both directions agree: SQL reads the same graph.
+    let reads =
+        "SELECT group_concat(vertex) FROM (SELECT vertex FROM graph_in('^graph', '^users(1)') ORDER BY 1)";
+    assert_eq!(client.call(["SQL", reads]), client.call(["SQL", "SELECT '^users(4),^users(6)'"]));
 }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use perilune::Session;
+use perilune::{Node, Session};
 use perilune_sqlite::{Arguments, Connection, FunctionKind};
 
 use super::aggregates::Folding;
@@ -24,7 +24,10 @@ use crate::answer::{Outcome, Rows, Sink};
 use crate::catalog;
 use crate::error::{Error, Result, SqlState};
 use crate::function::{Asks, Function, Interpreter, OwnFunction, Shape};
+use crate::graphs::global_of;
 use crate::limits::PARAMETERS;
+use crate::stage::Host;
+use crate::terms::Access;
 use crate::token::{fold, Kind, Token};
 use crate::value::{Value, ValueRef};
 
@@ -53,6 +56,12 @@ impl Asks for Running<'_> {
 
     fn session(&mut self) -> &mut Session {
         self.session
+    }
+
+    fn graph(&mut self, root: &Node, writes: bool) -> Result<&mut Session> {
+        let global = global_of(root)?;
+        self.engine.may(&global, if writes { Access::Writes } else { Access::Reads })?;
+        Ok(self.session)
     }
 
     fn is_read_only(&self) -> bool {

@@ -91,6 +91,17 @@ pub(super) fn open_graph(
         let what = format!("a graph is named by its node, as ^g or ^g(1), not {text}: {error}");
         Error::new(SqlState::PARAMETER, what)
     })?;
+    stage.host()?.may(&global_of(&node)?, access)?;
+    let graph = Rc::new(Graph::open(session, &node).map_err(error_of)?);
+    stage.keep_graph(text, access, &graph);
+    Ok(graph)
+}
+
+/// The name of a graph's global without `^`, by which rights are asked for.
+///
+/// # Errors
+/// `REFUSED`.
+pub(crate) fn global_of(node: &Node) -> Result<String> {
     let name = node.name();
     let global = name.trim_start_matches('^');
     // NB: what begins so is SQLite's in the eyes of those who ask about rights.
@@ -99,10 +110,7 @@ pub(super) fn open_graph(
             format!("SQL reads graphs that lie in the database, and {node} does not, or is not for it");
         return Err(Error::new(SqlState::REFUSED, what));
     }
-    stage.host()?.may(global, access)?;
-    let graph = Rc::new(Graph::open(session, &node).map_err(error_of)?);
-    stage.keep_graph(text, access, &graph);
-    Ok(graph)
+    Ok(global.to_owned())
 }
 
 /// The vertex that a value names.

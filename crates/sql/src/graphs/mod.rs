@@ -20,6 +20,8 @@ mod cursor;
 mod found;
 mod write;
 
+pub(crate) use self::ask::global_of;
+
 use std::rc::Rc;
 
 use perilune::Session;

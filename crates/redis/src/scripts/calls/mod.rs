@@ -2,8 +2,11 @@
 //!
 //! Invariant: a conflict ends the script, whatever it catches; the transaction runs it again.
 
+mod asked_graphs;
 mod asked_nodes;
 mod modules;
+
+pub(crate) use self::asked_graphs::refusal_of;
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -12,6 +15,7 @@ use std::sync::Arc;
 
 use perilune::remote::Fence;
 use perilune::{Levels, Serving, Session};
+use perilune_luahost::graphs::{self, Graphs};
 use perilune_luahost::sandbox::{Answers, Question, Texts};
 use perilune_resp::{Arguments, Protocol, Replies};
 
@@ -23,7 +27,7 @@ use crate::eviction;
 use crate::execution::{Inside, Way};
 use crate::fence;
 use crate::refusals;
-use crate::scripts::redis::{Asked, NODES, REDIS};
+use crate::scripts::redis::{Asked, GRAPHS, NODES, REDIS};
 use crate::scripts::{header, store};
 use crate::server::Server;
 use crate::settings::Name;
@@ -64,6 +68,8 @@ pub(crate) struct Caller<'c> {
     pub(crate) shipped: bool,
     /// What it does not reach by node.
     pub(crate) fence: Option<&'static Arc<Fence>>,
+    /// The graphs that it has opened, and walks over them.
+    graphs: Graphs,
     /// Why the script must end.
     pub(crate) failure: Option<perilune::Error>,
     /// Functions that a library defines.
@@ -105,6 +111,7 @@ impl<'c> Caller<'c> {
             loading: false,
             shipped: false,
             fence: Some(fence::fence()),
+            graphs: Graphs::default(),
             failure: None,
             registered: Vec::new(),
             before,
@@ -307,6 +314,7 @@ impl Answers for Caller<'_> {
             REDIS => Asked::of(function),
             NODES if self.in_place => return ControlFlow::Break(()),
             NODES => return self.node(question, answer),
+            GRAPHS => return self.graph(&question, answer),
             _ => None,
         };
         let Some(asked) = asked else { return ControlFlow::Continue(()) };
@@ -331,7 +339,10 @@ impl Answers for Caller<'_> {
         if self.in_place {
             return ControlFlow::Break(());
         }
-        self.find_module(name, answer);
+        match graphs::module(name) {
+            Some(text) => answer.extend_from_slice(text.as_bytes()),
+            None => self.find_module(name, answer),
+        }
         ControlFlow::Continue(())
     }
 

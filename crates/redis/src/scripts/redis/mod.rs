@@ -1,4 +1,4 @@
-//! What the server's sandboxes offer: Redis's library, in the C files beside, and the library of nodes.
+//! What the server's sandboxes offer: Redis's library, in the C files beside, and the libraries of nodes and graphs.
 //!
 //! Invariants
 //! - `Asked` has the numbers of redis.h.
@@ -9,14 +9,16 @@
 
 use std::sync::LazyLock;
 
+use perilune_luahost::graphs;
 use perilune_luahost::sandbox::{Format, Library, Offer};
 use perilune_luahost::sql::library;
 
 /// The numbers of the libraries.
 pub(crate) const REDIS: usize = 0;
 pub(crate) const NODES: usize = 1;
+pub(crate) const GRAPHS: usize = 2;
 /// Of functions of SQL alone.
-pub(crate) const SQL: usize = 2;
+pub(crate) const SQL: usize = 3;
 
 /// What scripts ask by the library `redis`: the numbers of redis.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ extern "C" {
 static OFFER: LazyLock<Offer> = LazyLock::new(|| {
     // SAFETY: constants of calls.c, of the types that sandbox.h has by these names.
     let (library, format) = unsafe { (&redis_library, &redis_format) };
-    Offer::new(&[library, Library::nodes()], format)
+    Offer::new(&[library, Library::nodes(), graphs::library()], format)
 });
 
 /// What each sandbox of a server offers.
@@ -68,7 +70,7 @@ pub(crate) fn offer() -> &'static Offer {
 static OFFER_TO_SQL: LazyLock<Offer> = LazyLock::new(|| {
     // SAFETY: constants of calls.c, of the types that sandbox.h has by these names.
     let (redis, format) = unsafe { (&redis_library, &redis_values_format) };
-    Offer::new(&[redis, Library::nodes(), library()], format)
+    Offer::new(&[redis, Library::nodes(), graphs::library(), library()], format)
 });
 
 /// What each sandbox for functions of SQL offers.

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use perilune::Session;
+use perilune::{Node, Session};
 use perilune_luahost::sandbox::{Answers, Offer, Question};
 use perilune_luahost::sql::Surroundings;
 use perilune_resp::{Answer, ArgumentsBuf, Protocol, Replies};
@@ -24,8 +24,8 @@ use perilune_sql::{Asks, Error, Result, SqlState};
 
 pub(crate) use self::hosted::{word, ServerFunctions};
 
-use super::calls::Caller;
-use super::redis::{offer_to_sql, SQL};
+use super::calls::{refusal_of, Caller};
+use super::redis::{offer_to_sql, GRAPHS, SQL};
 use crate::client::Client;
 use crate::command;
 use crate::context::Context;
@@ -200,6 +200,14 @@ impl Surroundings for Around {
 
     fn place(&self) -> usize {
         SQL
+    }
+
+    fn graphs(&self) -> Option<usize> {
+        Some(GRAPHS)
+    }
+
+    fn refuses(&self, node: &Node) -> Option<String> {
+        refusal_of(node)
     }
 
     fn names(&self) -> &'static str {
