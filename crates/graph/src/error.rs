@@ -53,6 +53,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// The word by which programs in C, Lua and Node.js tell apart what a graph refuses; none: another part of it has failed.
+    #[must_use]
+    pub fn kind(&self) -> Option<&'static str> {
+        Some(match self {
+            Error::NotAGraph(_) => "NOT_A_GRAPH",
+            Error::NotEmpty(_) => "NOT_EMPTY",
+            Error::NoVertex(_) => "NO_VERTEX",
+            Error::VertexExists(_) => "VERTEX_EXISTS",
+            Error::NoEdge(_) => "NO_EDGE",
+            Error::HasEdges(_) => "HAS_EDGES",
+            Error::Cost(_) => "COST",
+            _ => return None,
+        })
+    }
+
     pub(crate) fn invalid(why: impl Into<String>) -> Error {
         Error::Invalid(why.into())
     }

@@ -21,19 +21,13 @@ use crate::value::Value;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let kind = match &error {
+        match &error {
             Error::Database(_) => return Failure::from(perilune::Error::from(error)),
-            Error::NotAGraph(_) => "NOT_A_GRAPH",
-            Error::NotEmpty(_) => "NOT_EMPTY",
-            Error::NoVertex(_) => "NO_VERTEX",
-            Error::VertexExists(_) => "VERTEX_EXISTS",
-            Error::NoEdge(_) => "NO_EDGE",
-            Error::HasEdges(_) => "HAS_EDGES",
-            Error::Cost(_) => "COST",
             Error::Limit { .. } => return Failure::with(LIMIT_REACHED, error),
             Error::Damaged(_) => return Failure::with(CORRUPT, error),
-            _ => return Failure::with(INVALID, error),
-        };
+            _ => {}
+        }
+        let Some(kind) = error.kind() else { return Failure::with(INVALID, error) };
         Failure::with(GRAPH, format_args!("{kind}: {error}"))
     }
 }

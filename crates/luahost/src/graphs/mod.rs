@@ -254,15 +254,8 @@ fn wrong(text: &str) -> Failure {
 fn failure(error: Error) -> Failure {
     let kind = match &error {
         Error::Database(_) => return Failure::Database(perilune::Error::from(error)),
-        Error::NotAGraph(_) => "NOT_A_GRAPH",
-        Error::NotEmpty(_) => "NOT_EMPTY",
-        Error::NoVertex(_) => "NO_VERTEX",
-        Error::VertexExists(_) => "VERTEX_EXISTS",
-        Error::NoEdge(_) => "NO_EDGE",
-        Error::HasEdges(_) => "HAS_EDGES",
-        Error::Cost(_) => "COST",
         Error::Limit { .. } => "LIMIT_REACHED",
-        _ => "INVALID",
+        _ => error.kind().unwrap_or("INVALID"),
     };
     Failure::Refused(format!("{kind}: {error}").into())
 }

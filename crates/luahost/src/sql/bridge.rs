@@ -3,11 +3,12 @@
 //! Invariants
 //! - What asks for the transaction to be run again ends the function, whatever it catches.
 //! - A DETERMINISTIC function is told nothing but what it was called with.
-//! - Rows that a function has given count as its memory.
+//! - Rows that a function has given, and what it has written into graphs, count as its memory.
 
 use std::ops::ControlFlow;
 use std::slice::Chunks;
 
+use perilune::Serving;
 use perilune_sql::{Asks, Change, Error, Function, Result, Shape, Value};
 
 use super::convert::{parameters, tell, tell_change, tell_rows, values};
@@ -104,7 +105,15 @@ impl<'a> Bridge<'a> {
             Ok(wanted) => match self.around.refuses(&wanted.root) {
                 Some(why) => Err(Failure::Refused(why.into())),
                 None => match self.asks.graph(&wanted.root, wanted.writes) {
-                    Ok(session) => self.graphs.answer(session, question, answer),
+                    Ok(session) => {
+                        // What it writes stands in memory until the commit, so it counts as the function's.
+                        let before = session.pending_bytes();
+                        session.limit_pending(before + question.keeps);
+                        let outcome = self.graphs.answer(session, question, answer);
+                        session.limit_pending(usize::MAX);
+                        self.bytes += session.pending_bytes().saturating_sub(before);
+                        outcome
+                    }
                     Err(error) => {
                         Err(Failure::Refused(format!("{} {}", error.state(), error.message()).into()))
                     }

@@ -230,6 +230,13 @@ fn functions_of_sql_have_the_library_of_graphs() {
     assert!(!owner.call(["SQL", "SELECT link('^open', 2, 1)"]).is_error());
     assert_eq!(owner.call(["SQL", &reach("^open")]), owner.call(["SQL", "SELECT 4"]));
     assert!(app.call(["SQL", "SELECT link('^open', 2, 1)"]).to_text().contains("may not change open"));
+    // What a function writes counts as its memory.
+    let greedy =
+        "CREATE FUNCTION greedy() AS 'local g = require(\"perilune.graph\").open(perilune.node(\"^open\"))
+        for i = 1, 1e6 do g:add_vertex(\"v\" .. i, {}, {text = (\"x\"):rep(1e6)}) end'";
+    assert!(!owner.call(["SQL", greedy]).is_error());
+    let told = owner.call(["SQL", "SELECT greedy()"]).to_text();
+    assert!(told.contains("bytes of the writes of a transaction") || told.contains("memory"), "{told}");
 }
 
 /// The users of AlchemyDB's example, by its words and in SQL: examples/graph/alchemy.lua.
