@@ -609,6 +609,37 @@ fn the_words_of_alchemydb_make_triggers() {
     });
 }
 
+#[test]
+fn functions_of_a_program_have_the_library_of_graphs() {
+    on_a_large_stack(|| {
+        let place = Place::new();
+        let mut s = place.open();
+        s.run(
+            "CREATE FUNCTION make() AS 'local g = require(\"perilune.graph\").create(perilune.node(\"^g\"))
+                 for i = 1, 3 do g:add_vertex(i, {}, {size = i / 2}) end
+                 g:add_edge(1, \"TO\", 2) g:add_edge(2, \"TO\", 3)';
+             CREATE FUNCTION path(a, b) AS 'local g = require(\"perilune.graph\").open(perilune.node(\"^g\"))
+                 local path = g:shortest_path(a, b) return path and tostring(path)';
+             CREATE FUNCTION none() AS 'local ok, why = pcall(require(\"perilune.graph\").open, perilune.node(\"^none\")) return why';
+             CREATE FUNCTION same() DETERMINISTIC AS 'return #require(\"perilune.graph\").open(perilune.node(\"^g\")):edges()'",
+        );
+        // What a statement has made is gone with it.
+        assert!(s.told("SELECT make(), abs(-9223372036854775807 - 1)").contains("overflow"));
+        assert!(s.told("SELECT none()").starts_with("NOT_A_GRAPH: no graph lies at ^none"));
+        s.run("SELECT make()");
+        assert_eq!(s.told("SELECT path(1, 3), path(3, 1)"), "1-[TO]->2-[TO]->3|NULL");
+        assert_eq!(s.told("SELECT group_concat(vertex) FROM graph_out('^g', 1)"), "2");
+        assert!(s.told("SELECT same()").contains("DETERMINISTIC"));
+        let terms = Terms { read_only: true, ..Terms::default() };
+        s.run("CREATE FUNCTION more() AS 'require(\"perilune.graph\").open(perilune.node(\"^g\")):add_vertex(4)'");
+        let refused = s.sql.run_under(&mut s.session, "SELECT more()", &[], &terms, &mut Nowhere);
+        assert!(refused.expect_err("it writes").message().contains("only statements that read"));
+        let read = s.sql.run_under(&mut s.session, "SELECT path(1, 3)", &[], &terms, &mut Nowhere);
+        assert!(read.is_ok(), "{read:?}");
+        assert_eq!(s.told("SELECT count(*) FROM graph_vertices('^g')"), "3");
+    });
+}
+
 /// The limit of time was each call's: a statement over many rows went on for as long as it had rows.
 #[test]
 fn the_calls_of_a_statement_have_their_time_together() {

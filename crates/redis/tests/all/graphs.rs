@@ -227,6 +227,10 @@ fn functions_of_sql_have_the_library_of_graphs() {
         owner.call(["SQL", "SELECT count(*) FROM graph_edges('^open')"]),
         owner.call(["SQL", "SELECT 1"])
     );
+    assert!(owner
+        .call(["SQL_RO", "SELECT link('^open', 2, 1)"])
+        .to_text()
+        .contains("only statements that read"));
     assert!(!owner.call(["SQL", "SELECT link('^open', 2, 1)"]).is_error());
     assert_eq!(owner.call(["SQL", &reach("^open")]), owner.call(["SQL", "SELECT 4"]));
     assert!(app.call(["SQL", "SELECT link('^open', 2, 1)"]).to_text().contains("may not change open"));

@@ -433,7 +433,7 @@ impl Host for Engine {
 
     fn may(&self, global: &str, access: Access) -> Result<()> {
         let touch = Touch { table: global.to_owned(), access };
-        self.terms.borrow().check(&[touch], true)
+        self.terms.borrow().check(&[touch], access == Access::Reads)
     }
 
     fn until(&self) -> Option<Instant> {
