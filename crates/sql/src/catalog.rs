@@ -8,6 +8,8 @@
 //! ^sql("table","users","index","city","sql")   what it holds: "city" COLLATE NOCASE, (lower(name)) WHERE (age > 17)
 //! ^sql("table","users","index","city","root"), "unique", "state" ("building" or "ready"), "at" (the last row taken in)
 //! ^sql("table","users","child","orders")       a table that refers to it
+//! ^sql("table","users","coded","visits","function")    relindx; an index that code keeps, whose entries are table visits
+//! ^sql("table","users","coded","visits","constructor"), "destructor"    functions called as it comes and goes
 //! ^sql("index","city")                         the table that has the index
 //! ^sql("view","old","sql")                     its CREATE VIEW
 //! ^sql("function","gross","sql")               its CREATE FUNCTION
@@ -32,7 +34,7 @@ use crate::definition::{
 use crate::error::{Error, Result, SqlState};
 use crate::exact::make_exact;
 use crate::function::Function;
-use crate::schema::{Computed, Index, Resolution, Table};
+use crate::schema::{CodeIndex, Computed, Index, Resolution, Table};
 use crate::token::fold;
 
 /// The node of a place in the catalog.
@@ -87,6 +89,10 @@ pub(crate) fn table(session: &mut Session, name: &str) -> Result<Option<Table>> 
         table.indexes.push(index);
     }
     table.children = names(session, &["table", name, "child"])?;
+    table.entries_of = table_of_index(session, name)?;
+    for index in names(session, &["table", name, "coded"])? {
+        table.code_indexes.push(code_index(session, name, index)?);
+    }
     for trigger in names(session, &["trigger", name])? {
         let sql = text(session, &place(&["trigger", name, &trigger, "sql"])?)?.unwrap_or_default();
         let mut trigger = parse_trigger(&sql)?.trigger;
@@ -133,6 +139,14 @@ fn index(session: &mut Session, table: &mut Table, name: &str) -> Result<Index> 
         ready,
         rows_each: Vec::new(),
     })
+}
+
+fn code_index(session: &mut Session, table: &str, name: String) -> Result<CodeIndex> {
+    let base = place(&["table", table, "coded", &name])?;
+    let function = text(session, &base.child("function")?)?.unwrap_or_default();
+    let constructor = text(session, &base.child("constructor")?)?.unwrap_or_default();
+    let destructor = text(session, &base.child("destructor")?)?;
+    Ok(CodeIndex { name, function, constructor, destructor })
 }
 
 /// Takes in what ANALYZE has counted.

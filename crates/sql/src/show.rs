@@ -101,19 +101,20 @@ fn answer(
     engine.run_statement(session, &sql, &[], sink)
 }
 
-/// The tables that may be read, by name.
-fn readable(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec<Table>> {
+/// The tables that may be read, by name; what holds the entries of an index is none.
+fn shown(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
     for name in catalog::names(session, &["table"])? {
         if may_read(&name) {
-            tables.extend(catalog::table(session, &name)?);
+            let table = catalog::table(session, &name)?;
+            tables.extend(table.filter(|table| table.entries_of.is_none()));
         }
     }
     Ok(tables)
 }
 
 fn tables(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec<Literals>> {
-    Ok(readable(session, may_read)?.iter().map(|table| vec![literal(&table.name)]).collect())
+    Ok(shown(session, may_read)?.iter().map(|table| vec![literal(&table.name)]).collect())
 }
 
 fn views(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec<Literals>> {
@@ -123,7 +124,7 @@ fn views(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec<L
 
 fn indexes(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec<Literals>> {
     let mut rows = Vec::new();
-    for table in readable(session, may_read)? {
+    for table in shown(session, may_read)? {
         for index in &table.indexes {
             rows.push(vec![
                 literal(&index.name),
@@ -131,6 +132,15 @@ fn indexes(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec
                 literal(&held(&table, index)),
                 i64::from(index.unique).to_string(),
                 literal(if index.ready { "ready" } else { "building" }),
+            ]);
+        }
+        for index in &table.code_indexes {
+            rows.push(vec![
+                literal(&index.name),
+                literal(&table.name),
+                literal(&format!("{}()", index.function)),
+                "0".into(),
+                literal(&format!("kept by {}", index.constructor)),
             ]);
         }
     }

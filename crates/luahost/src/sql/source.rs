@@ -52,9 +52,21 @@ local new, old = rows.new, rows.old
 if made(new, old) == false then return false end
 if rows.may_change then return new end";
 
+/// AlchemyDB's names for changes of an index that code keeps, of a table with a key of one column.
+const INDEX_CALLS: &str = "\
+local function alchemySetIndexByName(index, key, value) \
+return SQL('INSERT OR IGNORE INTO \"' .. index .. '\"(value, key) VALUES (?, ?)', value, key) end \
+local function alchemyDeleteIndexByName(index, key, value) \
+return SQL('DELETE FROM \"' .. index .. '\" WHERE value = ? AND key = ?', value, key) end \
+local function alchemyUpdateIndexByName(index, key, old, new) \
+alchemyDeleteIndexByName(index, key, old) return alchemySetIndexByName(index, key, new) end ";
+
 /// The chunk: parameters come as strings, and those that are numbers (`i` in the signature) or nil (`n`) become that.
 pub(super) fn source(function: &Function, names: &str, signature: &[u8]) -> String {
     let mut source = format!("local SQL = sql.run {names}");
+    if function.body.contains("IndexByName") {
+        source += INDEX_CALLS;
+    }
     if !signature.is_empty() {
         source += &format!("local {} = ... ", function.parameters.join(", "));
     }

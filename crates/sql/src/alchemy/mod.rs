@@ -6,11 +6,13 @@
 //! INSERT ... ON DUPLICATE KEY UPDATE n = n + 1           INSERT ... ON CONFLICT DO UPDATE SET n = n + 1
 //! CREATE TABLE t SELECT ...                              CREATE TABLE t AS SELECT ...
 //! UPDATE t SET name = name .. 'x'                        UPDATE t SET name = name || 'x'
+//! CREATE INDEX i ON t (info.age) LONG                    CREATE INDEX i ON t (info.age)
 //! ```
 //!
 //! Invariant: none of the left ones is SQL; a text without them is not changed.
 
 mod commands;
+mod indexes;
 
 use std::borrow::Cow;
 
@@ -31,10 +33,11 @@ pub fn in_sql(sql: &str) -> Result<Cow<'_, str>> {
     on_duplicate(&tokens, &mut edits);
     values(&tokens, &mut edits);
     concatenated(&tokens, &mut edits);
+    indexes::indexes(sql, &tokens, &mut edits);
     if edits.is_empty() {
         return Ok(Cow::Borrowed(sql));
     }
-    edits.sort_by_key(|edit: &Edit| edit.from);
+    edits.sort_by_key(|edit: &Edit<'_>| edit.from);
     let (mut out, mut end) = (String::with_capacity(sql.len() + 64), 0);
     for edit in edits {
         out.push_str(&sql[end..edit.from]);
@@ -46,17 +49,17 @@ pub fn in_sql(sql: &str) -> Result<Cow<'_, str>> {
 }
 
 /// Bytes that become a text.
-struct Edit {
+struct Edit<'a> {
     from: usize,
     to: usize,
-    text: &'static str,
+    text: &'a str,
 }
 
-fn insert(at: usize, text: &'static str) -> Edit {
+fn insert(at: usize, text: &'static str) -> Edit<'static> {
     Edit { from: at, to: at, text }
 }
 
-fn scans(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+fn scans(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     for (at, token) in tokens.iter().enumerate() {
         if token.is("scan") && (at == 0 || tokens[at - 1].is_sign("(")) {
             edits.push(Edit { from: token.at, to: token.end(), text: "SELECT" });
@@ -64,14 +67,14 @@ fn scans(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
     }
 }
 
-fn created_from(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+fn created_from(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     let is = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(word));
     if is(0, "create") && is(1, "table") && is(3, "select") {
         edits.push(insert(tokens[3].at, "AS "));
     }
 }
 
-fn on_duplicate(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+fn on_duplicate(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     for four in tokens.windows(4) {
         if ["on", "duplicate", "key", "update"].iter().zip(four).all(|(word, token)| token.is(word)) {
             edits.push(Edit { from: four[0].at, to: four[3].end(), text: "ON CONFLICT DO UPDATE SET" });
@@ -80,7 +83,7 @@ fn on_duplicate(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
 }
 
 /// Rows of VALUES without commas between them, and values that are left out.
-fn values(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+fn values(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     let is_insert = tokens.first().is_some_and(|first| first.is("insert") || first.is("replace"));
     let outer = outermost(tokens);
     let Some(from) = outer.iter().position(|at| tokens[*at].is("values")).filter(|_| is_insert) else {
@@ -105,7 +108,7 @@ fn values(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
 }
 
 /// Values of a row that are left out: between its parentheses and commas.
-fn blanks(row: &[Token<'_>], edits: &mut Vec<Edit>) {
+fn blanks(row: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     let is_edge = |at: usize| row[at].is_sign(",") || at == 0 || at + 1 == row.len();
     let mut depth = 0_usize;
     for at in 0..row.len() - 1 {
@@ -118,7 +121,7 @@ fn blanks(row: &[Token<'_>], edits: &mut Vec<Edit>) {
 }
 
 /// Lua's `..` between texts.
-fn concatenated(tokens: &[Token<'_>], edits: &mut Vec<Edit>) {
+fn concatenated(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     for pair in tokens.windows(2) {
         if pair[0].is_sign(".") && pair[1].is_sign(".") && pair[0].end() == pair[1].at {
             edits.push(Edit { from: pair[0].at, to: pair[1].end(), text: "||" });
@@ -146,6 +149,10 @@ mod tests {
             ),
             ("CREATE TABLE t SELECT a FROM b", "CREATE TABLE t AS SELECT a FROM b"),
             ("UPDATE t SET a = a .. 'x'", "UPDATE t SET a = a || 'x'"),
+            ("CREATE UNIQUE INDEX i ON t (lo.a, lo.b) LONG", "CREATE UNIQUE INDEX i ON t (lo.a, lo.b)"),
+            ("CREATE INDEX i ON t (a) ORDER BY b", "CREATE INDEX i ON t (a, b)"),
+            ("CREATE INDEX i ON t (a) LIMIT 10", "CREATE INDEX i ON t (a)"),
+            ("CREATE INDEX i ON t (f()) LONG make", "CREATE INDEX i ON t (f()) LONG make"),
             ("INSERT INTO t VALUES (1, 'on (a) (b)')", "INSERT INTO t VALUES (1, 'on (a) (b)')"),
             ("SELECT a.b FROM scan", "SELECT a.b FROM scan"),
         ] {

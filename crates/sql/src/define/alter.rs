@@ -7,6 +7,7 @@
 
 use perilune::{Session, Value as NodeValue};
 
+use super::coded::refuse_entries;
 use super::{check_digits, check_name, check_table, existing, write_table};
 use crate::catalog::{self, place};
 use crate::definition::{column_of, constant, parse_table};
@@ -17,6 +18,7 @@ use crate::token::{fold, quote, tokens, Kind, Token};
 /// RENAME TO.
 pub(super) fn rename_table(session: &mut Session, table: &str, name: &str) -> Result<()> {
     let table = existing(session, table)?;
+    refuse_entries(&table)?;
     let (old, new) = (fold(&table.name), fold(name));
     if old != new {
         check_name(session, name)?;
@@ -31,8 +33,10 @@ pub(super) fn rename_table(session: &mut Session, table: &str, name: &str) -> Re
             session.delete_tree(&from)?;
         }
     }
-    for index in catalog::names(session, &["table", &new, "index"])? {
-        session.set(&place(&["index", &index])?, &new)?;
+    for kind in ["index", "coded"] {
+        for index in catalog::names(session, &["table", &new, kind])? {
+            session.set(&place(&["index", &index])?, &new)?;
+        }
     }
     // `CREATE TABLE name` is how each text begins.
     let head = format!("CREATE TABLE {}", quote(&table.name));
@@ -60,6 +64,7 @@ pub(super) fn rename_table(session: &mut Session, table: &str, name: &str) -> Re
 /// The table of this name, whose columns may change.
 fn altered(session: &mut Session, table: &str) -> Result<Table> {
     let table = existing(session, table)?;
+    refuse_entries(&table)?;
     if table.over.is_some() {
         let what = "drop a table OVER nodes and create it anew: the nodes stay";
         return Err(Error::new(SqlState::REFUSED, what));

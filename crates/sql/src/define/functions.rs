@@ -52,6 +52,7 @@ pub(super) fn drop(session: &mut Session, if_exists: bool, name: &str) -> Result
         return missing(if_exists, SqlState::NO_FUNCTION, &format!("no such function: {name}"));
     }
     refuse_indexed(session, name, "dropped")?;
+    refuse_called(session, name)?;
     session.delete_tree(&place(&["function", &fold(name)])?)?;
     catalog::bump(session)
 }
@@ -70,6 +71,20 @@ fn refuse_indexed(session: &mut Session, name: &str, what: &str) -> Result<()> {
                 let what = format!(
                     "{name} cannot be {what}, as index {index} of {table} is on it: drop the index, and create it again afterwards"
                 );
+                return Err(Error::new(SqlState::REFUSED, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fails if an index that code keeps calls the function when it is dropped.
+fn refuse_called(session: &mut Session, name: &str) -> Result<()> {
+    for table in catalog::names(session, &["table"])? {
+        for index in catalog::names(session, &["table", &table, "coded"])? {
+            let node = place(&["table", &table, "coded", &index, "destructor"])?;
+            if session.get_str(&node)?.is_some_and(|other| other.eq_ignore_ascii_case(name)) {
+                let what = format!("{name} is called when index {index} of {table} is dropped: drop the index first");
                 return Err(Error::new(SqlState::REFUSED, what));
             }
         }

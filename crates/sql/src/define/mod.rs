@@ -8,6 +8,7 @@
 //! - A table's global belongs to it alone: it was empty when the table was made, and goes with it.
 
 mod alter;
+mod coded;
 mod functions;
 mod index;
 mod triggers;
@@ -42,6 +43,9 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str) -> Result<O
             let new = index::NewIndex { name: &name, table: &table, text: &text, unique };
             index::create(engine, session, if_not_exists, &new)
         }
+        Definition::CreateCodeIndex { if_not_exists, name, table, text } => {
+            coded::create(engine, session, if_not_exists, (&name, &table), &text)
+        }
         Definition::CreateView { is_temporary: true, if_not_exists, name, sql } => {
             create_temporary_view(engine, session, if_not_exists, &name, &sql)
         }
@@ -65,7 +69,7 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str) -> Result<O
         Definition::Drop { kind: Dropped::View, name, .. } if engine.drop_own_view(&name) => Ok(()),
         Definition::Drop { kind, if_exists, name } => at_once(session, |session| match kind {
             Dropped::Table => drop_table(engine, session, if_exists, &name),
-            Dropped::Index => index::drop(session, if_exists, &name),
+            Dropped::Index => drop_index(engine, session, if_exists, &name),
             Dropped::View => drop_view(session, if_exists, &name),
             Dropped::Trigger => triggers::drop(session, if_exists, &name),
             Dropped::LuaTrigger => triggers::drop_lua(session, if_exists, &name),
@@ -335,6 +339,16 @@ fn missing(if_exists: bool, state: SqlState, what: &str) -> Result<()> {
     }
 }
 
+fn drop_index(engine: &Engine, session: &mut Session, if_exists: bool, name: &str) -> Result<()> {
+    if let Some(table) = catalog::table_of_index(session, name)? {
+        let table = existing(session, &table)?;
+        if let Some(index) = table.code_indexes.iter().find(|index| index.name == fold(name)) {
+            return coded::drop(engine, session, &table, index);
+        }
+    }
+    index::drop(session, if_exists, name)
+}
+
 fn drop_table(engine: &Engine, session: &mut Session, if_exists: bool, name: &str) -> Result<()> {
     let Some(table) = catalog::table(session, name)? else {
         if catalog::view(session, name)?.is_some() {
@@ -342,6 +356,11 @@ fn drop_table(engine: &Engine, session: &mut Session, if_exists: bool, name: &st
         }
         return missing(if_exists, SqlState::NO_TABLE, &format!("no such table: {name}"));
     };
+    coded::refuse_entries(&table)?;
+    for index in &table.code_indexes {
+        coded::drop(engine, session, &table, index)?;
+    }
+    let table = if table.code_indexes.is_empty() { table } else { existing(session, name)? };
     let name = fold(name);
     if table.over.is_none() && table.children.iter().any(|child| *child != name) {
         // Rows that refer to it are asked, as if each row were deleted; without triggers, as in SQLite.

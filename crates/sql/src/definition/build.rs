@@ -26,6 +26,8 @@ impl TableText {
             indexes: Vec::new(),
             checks: self.checks,
             foreign_keys: Vec::new(),
+            code_indexes: Vec::new(),
+            entries_of: None,
             children: Vec::new(),
             triggers: Vec::new(),
             strict: self.strict,

@@ -9,7 +9,7 @@ use super::table::{collation, element_or_name};
 use super::{Definition, Reader};
 use crate::error::{Error, Result, SqlState};
 use crate::schema::Collation;
-use crate::token::{fold, quote, tokens, without_parentheses, Kind};
+use crate::token::{fold, quote, tokens, without_parentheses, Kind, Token};
 
 /// What an index holds of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,17 @@ impl IndexText {
     }
 }
 
+/// What an index is whose entries code keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CodeIndexText {
+    /// What stands for its values in a WHERE.
+    pub(crate) function: String,
+    /// The type of its values.
+    pub(crate) declared: String,
+    pub(crate) constructor: String,
+    pub(crate) destructor: Option<String>,
+}
+
 /// Parses what follows CREATE INDEX and CREATE UNIQUE INDEX.
 pub(super) fn create(reader: &mut Reader<'_>, unique: bool) -> Result<Definition> {
     let if_not_exists = reader.if_not_exists()?;
@@ -88,9 +99,44 @@ pub(super) fn create(reader: &mut Reader<'_>, unique: bool) -> Result<Definition
     reader.expect_sign("(")?;
     let parts = parts(reader, &table)?;
     reader.expect_sign(")")?;
+    if let Some(function) = of_code(reader, &parts, unique)? {
+        let text = code_index(reader, function)?;
+        return Ok(Definition::CreateCodeIndex { if_not_exists, name, table, text });
+    }
     let condition = condition(reader, &table)?;
     let text = IndexText { parts, condition };
     Ok(Definition::CreateIndex { if_not_exists, name, table, text, unique })
+}
+
+/// The function of an index that code keeps, `(function()) TYPE constructor`, if a type stands behind the parts.
+fn of_code(
+    reader: &Reader<'_>,
+    parts: &[(IndexPart, Option<Collation>)],
+    unique: bool,
+) -> Result<Option<String>> {
+    let is_type = |token: Token<'_>| token.kind == Kind::Word && !token.is("where");
+    if !reader.peek().is_some_and(is_type) {
+        return Ok(None);
+    }
+    let wrong = || reader.expected("WHERE, or a function without arguments before the type of an index that code keeps");
+    let [(IndexPart::Expression(text), None)] = parts else { return Err(wrong()) };
+    let tokens = tokens(text)?;
+    match &tokens[..] {
+        [name, open, close] if open.is_sign("(") && close.is_sign(")") && !unique => {
+            name.name().map(Some).ok_or_else(wrong)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn code_index(reader: &mut Reader<'_>, function: String) -> Result<CodeIndexText> {
+    let declared = reader.name()?;
+    let constructor = reader.name()?;
+    let destructor = match reader.peek() {
+        Some(token) if !token.is_sign(";") => Some(reader.name()?),
+        _ => None,
+    };
+    Ok(CodeIndexText { function, declared, constructor, destructor })
 }
 
 /// What the catalog says of an index.

@@ -21,7 +21,7 @@ use crate::token::{tokens, Token};
 
 pub(crate) use build::{constant, index_collation};
 pub(crate) use function::parse_function;
-pub(crate) use index::{parse_index, IndexPart, IndexText};
+pub(crate) use index::{parse_index, CodeIndexText, IndexPart, IndexText};
 pub(crate) use reader::Reader;
 use table::TableText;
 pub(crate) use table::{column_of, parse_table};
@@ -47,6 +47,12 @@ pub(crate) enum Definition {
         table: String,
         text: IndexText,
         unique: bool,
+    },
+    CreateCodeIndex {
+        if_not_exists: bool,
+        name: String,
+        table: String,
+        text: CodeIndexText,
     },
     CreateTrigger,
     /// The CREATE TRIGGER that it is.

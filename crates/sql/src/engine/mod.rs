@@ -188,9 +188,12 @@ impl Engine {
         }
         // The row that is being written is of the table that it is written to; of others only those count that there are.
         let known = self.known.borrow();
-        let meant = prepared.touches.iter().map(|touch| match touch.table.strip_prefix(ROW_PREFIX) {
-            Some(table) => Touch { table: table.to_owned(), ..*touch },
-            None => touch.clone(),
+        // Entries of an index are their table's.
+        let tables = self.stage.tables.borrow();
+        let meant = prepared.touches.iter().map(|touch| {
+            let name = touch.table.strip_prefix(ROW_PREFIX).unwrap_or(&touch.table);
+            let owner = tables.get(name).and_then(|table| table.entries_of.as_deref());
+            Touch { table: owner.unwrap_or(name).to_owned(), ..*touch }
         });
         let is_there = |touch: &Touch| {
             touch.table.starts_with("sqlite_")

@@ -15,7 +15,7 @@ use crate::conflict::means;
 use crate::elements::{with_elements, Named};
 use crate::error::{Error, Result, SqlState};
 use crate::exact::{casts, with_exact};
-use crate::indexed::with_indexes;
+use crate::indexed::{with_code_indexes, with_indexes};
 use crate::limits::STATEMENTS;
 use crate::rewrite::{take_apart, with_limit, Pieces};
 use crate::schema::{Table, KEY_COLUMN};
@@ -89,6 +89,8 @@ impl Engine {
         }
         self.declare_named(session, &tokens(sql)?)?;
         let written = sql;
+        let coded = self.with_code_indexes(session, sql)?;
+        let sql = coded.as_deref().unwrap_or(sql);
         let indexed = self.with_indexes(session, sql)?;
         let sql = indexed.as_deref().unwrap_or(sql);
         let elements = self.elements(sql)?;
@@ -132,6 +134,20 @@ impl Engine {
             });
         }
         Ok(prepared)
+    }
+
+    /// The statement with conditions on indexes that code keeps as searches of their entries, if it has any.
+    fn with_code_indexes(&self, session: &mut Session, sql: &str) -> Result<Option<String>> {
+        let has_any = |table: &Rc<Table>| !table.code_indexes.is_empty();
+        if !self.stage.tables.borrow().values().any(has_any) {
+            return Ok(None);
+        }
+        let tables = self.stage.tables.borrow().clone();
+        let coded = with_code_indexes(sql, &tables)?;
+        if let Some(sql) = &coded {
+            self.declare_named(session, &tokens(sql)?)?;
+        }
+        Ok(coded)
     }
 
     /// The statement with the columns of indexes on expressions, and of partial ones, if it can use any.

@@ -16,6 +16,7 @@
 //!   of columns. Where RIGHT, FULL, NATURAL or a name of WITH might mean other rows or columns, nothing is changed.
 //! - A column that USING names, without a table's name, is the first table's.
 
+mod coded;
 mod implied;
 mod scope;
 
@@ -23,6 +24,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+pub(crate) use self::coded::with_code_indexes;
 use self::implied::{compares, is_plain, not_null};
 use self::scope::{Scoped, ENDS};
 use crate::error::Result;
@@ -39,6 +41,16 @@ pub(crate) struct Indexed {
 
 /// A place in the text, and what comes there.
 type Edit = (Range<usize>, String);
+
+/// A SELECT, an UPDATE or a DELETE in a text.
+struct Part {
+    /// Its tokens outside of parentheses.
+    outer: Vec<usize>,
+    /// Where the tokens end that it stands among.
+    end: usize,
+    /// UNION or its kin join it with another one.
+    is_compound: bool,
+}
 
 struct Text<'a> {
     tokens: &'a [Token<'a>],
@@ -80,12 +92,21 @@ const COMPARISONS: [&str; 8] = ["=", "==", "<", ">", "<=", ">=", "<>", "!="];
 impl Text<'_> {
     /// Looks at the tokens inside some parentheses, or at all.
     fn look(&mut self, range: Range<usize>) -> Result<()> {
+        for Part { outer, end, is_compound } in self.parts(range) {
+            self.look_at_one(&outer, end, is_compound)?;
+        }
+        Ok(())
+    }
+
+    /// Each SELECT, UPDATE and DELETE among these tokens, inner ones first.
+    fn parts(&self, range: Range<usize>) -> Vec<Part> {
         let start = range.start;
         let outer: Vec<usize> =
             outermost(&self.tokens[range.clone()]).into_iter().map(|at| start + at).collect();
+        let mut parts = Vec::new();
         for (number, at) in outer.iter().enumerate() {
             if let (true, Some(close)) = (self.tokens[*at].is_sign("("), outer.get(number + 1)) {
-                self.look(at + 1..*close)?;
+                parts.extend(self.parts(at + 1..*close));
             }
         }
         let begins = |at: &usize| is_any(&self.tokens[*at], &["select", "update", "delete"]);
@@ -95,9 +116,9 @@ impl Text<'_> {
             let next = starts.get(number + 1).copied().unwrap_or(outer.len());
             let ends = |at: &usize| is_any(&self.tokens[outer[*at]], &COMPOUND);
             let last = (*first..next).find(ends).unwrap_or(next);
-            self.look_at_one(&outer[*first..last], range.end, is_compound)?;
+            parts.push(Part { outer: outer[*first..last].to_vec(), end: range.end, is_compound });
         }
-        Ok(())
+        parts
     }
 
     /// Looks at a SELECT, an UPDATE or a DELETE, whose tokens outside of parentheses these are.

@@ -140,6 +140,32 @@ impl Index {
     }
 }
 
+/// An index whose entries code in another language keeps: rows of a table that has the index's name, each a value and the key of
+/// a row. A row may have several values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CodeIndex {
+    pub(crate) name: String,
+    /// What stands for a value in a WHERE, `relindx()`.
+    pub(crate) function: String,
+    /// Called with the names of the table and the index when it is made.
+    pub(crate) constructor: String,
+    /// Called so before it is dropped.
+    pub(crate) destructor: Option<String>,
+}
+
+impl CodeIndex {
+    /// What the column of values is called in the table of entries.
+    pub(crate) const VALUE: &'static str = "value";
+
+    /// What the columns of a key of so many are called there.
+    pub(crate) fn key_names(count: usize) -> Vec<String> {
+        match count {
+            1 => vec!["key".to_owned()],
+            _ => (1..=count).map(|at| format!("key{at}")).collect(),
+        }
+    }
+}
+
 /// What happens to rows that refer to one that goes or changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Referential {
@@ -236,6 +262,10 @@ pub(crate) struct Table {
     pub(crate) indexes: Vec<Index>,
     pub(crate) checks: Vec<Check>,
     pub(crate) foreign_keys: Vec<ForeignKey>,
+    /// Its indexes that are kept by code.
+    pub(crate) code_indexes: Vec<CodeIndex>,
+    /// It holds the entries of such an index of this table.
+    pub(crate) entries_of: Option<String>,
     /// Tables that refer to it.
     pub(crate) children: Vec<String>,
     pub(crate) triggers: Vec<Trigger>,
@@ -300,6 +330,13 @@ impl Table {
             Key::Rowid { column, .. } => column.as_slice(),
             Key::Columns(columns) => columns,
         }
+    }
+
+    /// The columns of the PRIMARY KEY, which may be kept by an index; without one those of the first UNIQUE.
+    pub(crate) fn primary_key(&self) -> Vec<usize> {
+        let key = self.key_columns();
+        let unique = self.indexes.first().filter(|index| key.is_empty() && index.unique);
+        unique.map_or(key.to_vec(), |index| index.columns.iter().map(|(column, _)| *column).collect())
     }
 
     /// Whether rows are named by a number.

@@ -83,11 +83,7 @@ fn foreign_key(what: &str) -> Error {
 
 /// The columns that a REFERENCES means that names none.
 fn primary_columns(table: &Table) -> Vec<String> {
-    let key = table.key_columns();
-    let unique = table.indexes.first().filter(|index| key.is_empty() && index.unique);
-    let columns: Vec<usize> =
-        unique.map_or(key.to_vec(), |index| index.columns.iter().map(|(column, _)| *column).collect());
-    columns.iter().map(|column| table.columns[*column].name.clone()).collect()
+    table.primary_key().iter().map(|column| table.columns[*column].name.clone()).collect()
 }
 
 fn equal(columns: &[String]) -> String {

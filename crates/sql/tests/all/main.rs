@@ -5,6 +5,7 @@
 #[path = "../scratch/mod.rs"]
 mod scratch;
 
+mod coded;
 mod decimals;
 mod documents;
 mod graphs;
