@@ -314,3 +314,109 @@ fn alchemydbs_names_of_graphs() {
         "SELECT group_concat(vertex) FROM (SELECT vertex FROM graph_in('^graph', '^users(1)') ORDER BY 1)";
     assert_eq!(client.call(["SQL", reads]), client.call(["SQL", "SELECT '^users(4),^users(6)'"]));
 }
+
+/// AlchemyDB's users and cities, linked.
+fn make_users_and_cities(client: &mut Client) {
+    let library =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graph/alchemy.lua"));
+    assert_eq!(client.call(["FUNCTION", "LOAD", &library.expect("the example")]).to_text(), "graphs");
+    for statement in [
+        "CREATE TABLE users(pk INTEGER PRIMARY KEY, name TEXT, lo LUATABLE)",
+        "CREATE TABLE cities(pk INTEGER PRIMARY KEY, lo LUATABLE)",
+        "INSERT INTO users(pk, name) VALUES (1,'A'),(2,'B'),(3,'C'),(4,'D')",
+        "INSERT INTO cities(pk) VALUES (10), (20)",
+        "SELECT createNamedNode('users', 'lo', pk, name) FROM users",
+        "SELECT createNamedNode('cities', 'lo', pk, 'city' || pk) FROM cities",
+        "SELECT addNodeRelationShipByPK('users', pk, 'HAS_VISITED', 'cities', 10) FROM users WHERE pk < 3",
+        "SELECT addNodeRelationShipByPK('users', 3, 'KNOWS', 'users', 2)",
+    ] {
+        let told = client.call(["SQL", statement]);
+        assert!(!told.is_error(), "{statement}: {told:?}");
+    }
+}
+
+/// Rows by what their nodes are linked with, WHERE relindx() = 10: at two depths, in both directions, and as edges come and go.
+#[test]
+fn alchemydbs_indexes_of_relationships() {
+    let place = Place::new();
+    let ours = Ours::start(&place, Settings::default());
+    let mut client = Client::connect(&ours.socket);
+    make_users_and_cities(&mut client);
+    // One by words, two by SQL; what is in the graph already comes in.
+    let words = [
+        "CREATE",
+        "INDEX",
+        "lf_users",
+        "ON",
+        "users",
+        "(relindx())",
+        "LONG",
+        "constructUserGraphHooks",
+        "destructUserGraphHooks",
+    ];
+    assert_eq!(shown(&client.call(words)), "0");
+    let mut run = |statement: &str| {
+        let told = client.call(["SQL", statement]);
+        assert!(!told.is_error(), "{statement}: {told:?}");
+        shown(&told)
+    };
+    run("CREATE INDEX lf_friends ON users (heard()) LONG constructFriendGraphHooks destructUserGraphHooks");
+    run("CREATE INDEX lf_cities ON cities (visitor()) LONG constructCityGraphHooks destructUserGraphHooks");
+    let one =
+        |statement: &str| format!("SELECT group_concat(pk) FROM (SELECT pk FROM {statement} ORDER BY pk)");
+    for (rows, wanted) in [
+        ("users WHERE relindx() = 10", "1,2"),
+        ("users WHERE relindx() BETWEEN 5 AND 15 AND name > 'A'", "2"),
+        ("users WHERE heard() = 10", "3"),
+        ("cities WHERE visitor() = 2", "10"),
+        ("users WHERE relindx() = 10 OR heard() = 10", "1,2,3"),
+    ] {
+        assert_eq!(run(&one(rows)), run(&format!("SELECT '{wanted}'")).replace("'", ""), "{rows}");
+    }
+    // A user may have been in several cities; edges that come and go take the entries along, in one transaction.
+    run("SELECT addNodeRelationShipByPK('users', 2, 'HAS_VISITED', 'cities', 20)");
+    run("SELECT addNodeRelationShipByPK('users', 4, 'KNOWS', 'users', 2)");
+    run("SELECT deleteNodeRelationShipByPK('users', 1, 'HAS_VISITED', 'cities', 10)");
+    for (rows, wanted) in [
+        ("users WHERE relindx() = 10", "2"),
+        ("users WHERE relindx() IN (10, 20)", "2"),
+        ("users WHERE heard() = 20", "3,4"),
+        ("cities WHERE visitor() = 2", "10,20"),
+        ("users WHERE relindx() IS NULL", "1,3,4"),
+    ] {
+        assert_eq!(run(&one(rows)), run(&format!("SELECT '{wanted}'")), "{rows}");
+    }
+    assert_eq!(
+        shown(&client.line("MULTI"))
+            + &shown(&client.line("LUAFUNC addNodeRelationShipByPK users 1 HAS_VISITED cities 20"))
+            + &shown(&client.line("DISCARD")),
+        "OKQUEUEDOK"
+    );
+    let mut run = |statement: &str| shown(&client.call(["SQL", statement]));
+    assert_eq!(run(&one("users WHERE relindx() = 20")), run("SELECT '2'"));
+    keep_an_index(&mut client);
+    let mut run = |statement: &str| shown(&client.call(["SQL", statement]));
+    // A row that goes takes its entries along; an index that is dropped tells its destructor.
+    run("DELETE FROM users WHERE lucky() = 7 OR relindx() = 20");
+    assert_eq!(run("SELECT count(*) FROM lf_users"), run("SELECT 0"));
+    for index in ["lf_users", "lf_friends", "lf_cities", "own"] {
+        assert!(!client.call(["DROP", "INDEX", index]).is_error(), "{index}");
+    }
+    let left = client.call(["EVAL", "return perilune.node('^graph_hooks'):data()", "0"]);
+    assert_eq!(shown(&left), "0");
+}
+
+/// AlchemyDB's names for whoever keeps an index himself.
+fn keep_an_index(client: &mut Client) {
+    let one =
+        |statement: &str| format!("SELECT group_concat(pk) FROM (SELECT pk FROM {statement} ORDER BY pk)");
+    let mut run = |statement: &str| shown(&client.call(["SQL", statement]));
+    run("CREATE FUNCTION nothing(t, i) AS 'return 1'");
+    run("CREATE INDEX own ON users (lucky()) LONG nothing");
+    run("CREATE FUNCTION luck(pk, old, new) AS 'if old then alchemyUpdateIndexByName(\"own\", pk, old, new)
+        else alchemySetIndexByName(\"own\", pk, new) end return 1'");
+    run("SELECT luck(pk, NULL, pk % 2) FROM users");
+    run("SELECT luck(1, 1, 7)");
+    assert_eq!(run(&one("users WHERE lucky() = 1")), run("SELECT '3'"));
+    assert_eq!(run(&one("users WHERE lucky() = 7")), run("SELECT '1'"));
+}

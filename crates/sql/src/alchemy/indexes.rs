@@ -22,7 +22,10 @@ pub(super) fn indexes<'a>(text: &'a str, tokens: &[Token<'_>], edits: &mut Vec<E
     let outer = outermost(tokens);
     let close = outer.iter().position(|at| tokens[*at].is_sign(")")).filter(|_| is_index);
     let Some(close) = close.map(|at| outer[at]) else { return };
-    let end = tokens[close + 1..].iter().position(|token| token.is_sign(";")).map_or(tokens.len(), |at| close + 1 + at);
+    let end = tokens[close + 1..]
+        .iter()
+        .position(|token| token.is_sign(";"))
+        .map_or(tokens.len(), |at| close + 1 + at);
     let behind = &tokens[close + 1..end];
     match behind {
         [one] if one.kind == Kind::Word => edits.push(cut(tokens[close].end(), one.end())),
@@ -31,7 +34,11 @@ pub(super) fn indexes<'a>(text: &'a str, tokens: &[Token<'_>], edits: &mut Vec<E
         }
         [order, by, column] if order.is("order") && by.is("by") => {
             edits.push(insert(tokens[close].at, ", "));
-            edits.push(Edit { from: tokens[close].at, to: tokens[close].at, text: &text[column.at..column.end()] });
+            edits.push(Edit {
+                from: tokens[close].at,
+                to: tokens[close].at,
+                text: &text[column.at..column.end()],
+            });
             edits.push(cut(tokens[close].end(), column.end()));
         }
         _ => {}

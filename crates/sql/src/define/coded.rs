@@ -30,7 +30,8 @@ pub(super) fn create(
     engine: &Engine,
     session: &mut Session,
     if_not_exists: bool,
-    (name, table): (&str, &str),
+    name: &str,
+    table: &str,
     text: &CodeIndexText,
 ) -> Result<()> {
     at_once(session, |session| {
@@ -65,14 +66,13 @@ fn check(table: &Table, text: &CodeIndexText) -> Result<()> {
         return Err(Error::new(SqlState::REFUSED, what));
     }
     if table.primary_key().is_empty() {
-        let what = format!(
-            "entries of an index kept by code name rows by the primary key: give {} one",
-            table.name
-        );
+        let what =
+            format!("entries of an index kept by code name rows by the primary key: give {} one", table.name);
         return Err(Error::new(SqlState::DEFINITION, what));
     }
     let function = &text.function;
-    if let Some(other) = table.code_indexes.iter().find(|index| index.function.eq_ignore_ascii_case(function)) {
+    if let Some(other) = table.code_indexes.iter().find(|index| index.function.eq_ignore_ascii_case(function))
+    {
         let what = format!("{function}() means index {} of {}: use another name", other.name, table.name);
         return Err(Error::new(SqlState::EXISTS, what));
     }
@@ -127,7 +127,8 @@ pub(super) fn drop(engine: &Engine, session: &mut Session, table: &Table, index:
 pub(super) fn refuse_entries(table: &Table) -> Result<()> {
     match &table.entries_of {
         Some(owner) => {
-            let what = format!("{0} holds the entries of an index of {owner}: DROP INDEX {0} drops it", table.name);
+            let what =
+                format!("{0} holds the entries of an index of {owner}: DROP INDEX {0} drops it", table.name);
             Err(Error::new(SqlState::REFUSED, what))
         }
         None => Ok(()),

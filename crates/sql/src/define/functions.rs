@@ -84,7 +84,9 @@ fn refuse_called(session: &mut Session, name: &str) -> Result<()> {
         for index in catalog::names(session, &["table", &table, "coded"])? {
             let node = place(&["table", &table, "coded", &index, "destructor"])?;
             if session.get_str(&node)?.is_some_and(|other| other.eq_ignore_ascii_case(name)) {
-                let what = format!("{name} is called when index {index} of {table} is dropped: drop the index first");
+                let what = format!(
+                    "{name} is called when index {index} of {table} is dropped: drop the index first"
+                );
                 return Err(Error::new(SqlState::REFUSED, what));
             }
         }

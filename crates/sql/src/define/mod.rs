@@ -44,7 +44,7 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str) -> Result<O
             index::create(engine, session, if_not_exists, &new)
         }
         Definition::CreateCodeIndex { if_not_exists, name, table, text } => {
-            coded::create(engine, session, if_not_exists, (&name, &table), &text)
+            coded::create(engine, session, if_not_exists, &name, &table, &text)
         }
         Definition::CreateView { is_temporary: true, if_not_exists, name, sql } => {
             create_temporary_view(engine, session, if_not_exists, &name, &sql)

@@ -118,7 +118,9 @@ fn of_code(
     if !reader.peek().is_some_and(is_type) {
         return Ok(None);
     }
-    let wrong = || reader.expected("WHERE, or a function without arguments before the type of an index that code keeps");
+    let wrong = || {
+        reader.expected("WHERE, or a function without arguments before the type of an index that code keeps")
+    };
     let [(IndexPart::Expression(text), None)] = parts else { return Err(wrong()) };
     let tokens = tokens(text)?;
     match &tokens[..] {

@@ -78,7 +78,8 @@ impl Text<'_> {
     fn condition_in(&self, range: Range<usize>, scope: &[Scoped]) -> Result<Option<Edit>> {
         for piece in self.conditions(range) {
             let within = without_parentheses(&self.tokens[piece.clone()]);
-            if within.len() < piece.len() && !within.first().is_some_and(|first| is_any(first, &["select", "with", "values"]))
+            if within.len() < piece.len()
+                && !within.first().is_some_and(|first| is_any(first, &["select", "with", "values"]))
             {
                 let outside = (piece.len() - within.len()) / 2;
                 let inside = piece.start + outside..piece.end - outside;
@@ -121,14 +122,21 @@ impl Text<'_> {
     fn call<'s>(&self, piece: &Range<usize>, scope: &'s [Scoped]) -> Result<Option<Call<'s>>> {
         for at in piece.clone() {
             let signs = [at + 1, at + 2].map(|at| self.tokens.get(at).filter(|_| at < piece.end));
-            let is_call = signs[0].is_some_and(|sign| sign.is_sign("(")) && signs[1].is_some_and(|sign| sign.is_sign(")"));
+            let is_call = signs[0].is_some_and(|sign| sign.is_sign("("))
+                && signs[1].is_some_and(|sign| sign.is_sign(")"));
             let name = self.tokens[at].name().filter(|_| is_call && self.tokens[at].kind != Kind::Text);
             let Some(name) = name else { continue };
-            let point = at.checked_sub(1).filter(|point| *point >= piece.start && self.tokens[*point].is_sign("."));
+            let point =
+                at.checked_sub(1).filter(|point| *point >= piece.start && self.tokens[*point].is_sign("."));
             let owner = point.and_then(|point| self.tokens[point.checked_sub(1)?].name());
-            let is_it = |scoped: &&Scoped| owner.as_ref().is_none_or(|owner| fold(owner) == fold(&scoped.name));
+            let is_it =
+                |scoped: &&Scoped| owner.as_ref().is_none_or(|owner| fold(owner) == fold(&scoped.name));
             let mut found = scope.iter().filter(is_it).filter_map(|scoped| {
-                let index = scoped.table.code_indexes.iter().find(|index| index.function.eq_ignore_ascii_case(&name))?;
+                let index = scoped
+                    .table
+                    .code_indexes
+                    .iter()
+                    .find(|index| index.function.eq_ignore_ascii_case(&name))?;
                 Some((scoped, index))
             });
             let Some((scoped, index)) = found.next() else { continue };
@@ -182,7 +190,8 @@ impl Text<'_> {
 
     /// Which table's a column is that bears the name of one of the entries, if it does not say so itself.
     fn owner<'s>(&self, at: usize, keys: &[String], scope: &'s [Scoped]) -> Option<&'s str> {
-        let is_point = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)).is_some_and(|token| token.is_sign("."));
+        let is_point =
+            |at: Option<usize>| at.and_then(|at| self.tokens.get(at)).is_some_and(|token| token.is_sign("."));
         let token = &self.tokens[at];
         let name = token.name().filter(|_| token.kind != Kind::Text)?;
         if is_point(at.checked_sub(1)) || is_point(Some(at + 1)) {
@@ -209,6 +218,7 @@ mod tests {
     use super::*;
     use crate::definition::parse_table;
 
+    /// What it becomes, without the quotes of names.
     fn searched(sql: &str) -> String {
         let index = |name: &str| CodeIndex {
             name: name.into(),
@@ -217,13 +227,17 @@ mod tests {
             destructor: None,
         };
         let mut tables = HashMap::new();
-        for (name, sql) in [("t", "CREATE TABLE t(id INTEGER PRIMARY KEY, a)"), ("u", "CREATE TABLE u(x TEXT, y INT, PRIMARY KEY(x, y))"), ("k", "CREATE TABLE k(key INTEGER PRIMARY KEY, value)")] {
+        for (name, sql) in [
+            ("t", "CREATE TABLE t(id INTEGER PRIMARY KEY, a)"),
+            ("u", "CREATE TABLE u(x TEXT, y INT, PRIMARY KEY(x, y))"),
+            ("k", "CREATE TABLE k(key INTEGER PRIMARY KEY, value)"),
+        ] {
             let mut table = parse_table(sql, &[]).expect("a table");
             table.code_indexes.push(index(&format!("of_{name}")));
             tables.insert(name.to_owned(), Rc::new(table));
         }
         match with_code_indexes(sql, &tables) {
-            Ok(changed) => changed.unwrap_or_else(|| "as it is".into()),
+            Ok(changed) => changed.map_or_else(|| "as it is".into(), |changed| changed.replace('"', "")),
             Err(error) => error.to_string(),
         }
     }
@@ -231,23 +245,24 @@ mod tests {
     #[test]
     fn conditions_become_searches() {
         for (sql, wanted) in [
-            ("SELECT a FROM t WHERE rel() = 10", "SELECT a FROM t WHERE \"t\".\"id\" IN (SELECT \"key\" FROM \"of_t\" WHERE \"value\" = 10)"),
+            ("SELECT a FROM t WHERE rel() = 10", "SELECT a FROM t WHERE t.id IN (SELECT key FROM of_t WHERE value = 10)"),
             (
                 "DELETE FROM t WHERE a = 1 AND NOT (rel() BETWEEN 1 AND ? OR a)",
-                "DELETE FROM t WHERE a = 1 AND NOT (\"t\".\"id\" IN (SELECT \"key\" FROM \"of_t\" WHERE \"value\" BETWEEN 1 AND ?) OR a)",
+                "DELETE FROM t WHERE a = 1 AND NOT (t.id IN (SELECT key FROM of_t WHERE value BETWEEN 1 AND ?) OR a)",
             ),
-            ("SELECT 1 FROM t WHERE t.rel() IS NULL", "SELECT 1 FROM t WHERE \"t\".\"id\" NOT IN (SELECT \"key\" FROM \"of_t\")"),
+            ("SELECT 1 FROM t WHERE t.rel() IS NULL", "SELECT 1 FROM t WHERE t.id NOT IN (SELECT key FROM of_t)"),
             (
                 "SELECT 1 FROM u AS v WHERE 'a' || 'b' = v.rel()",
-                "SELECT 1 FROM u AS v WHERE (\"v\".\"x\", \"v\".\"y\") IN (SELECT \"key1\", \"key2\" FROM \"of_u\" WHERE 'a' || 'b' = \"value\")",
+                "SELECT 1 FROM u AS v WHERE (v.x, v.y) IN (SELECT key1, key2 FROM of_u WHERE 'a' || 'b' = value)",
             ),
             (
                 "SELECT a FROM t WHERE id IN (SELECT y FROM u WHERE REL() > 1) LIMIT 1",
-                "SELECT a FROM t WHERE id IN (SELECT y FROM u WHERE (\"u\".\"x\", \"u\".\"y\") IN (SELECT \"key1\", \"key2\" FROM \"of_u\" WHERE \"value\" > 1)) LIMIT 1",
+                "SELECT a FROM t WHERE id IN (SELECT y FROM u WHERE (u.x, u.y) IN (SELECT key1, key2 FROM \
+                    of_u WHERE value > 1)) LIMIT 1",
             ),
             (
                 "SELECT 1 FROM k WHERE rel() = value + k.key + key",
-                "SELECT 1 FROM k WHERE \"k\".\"key\" IN (SELECT \"key\" FROM \"of_k\" WHERE \"value\" = \"k\".value + k . key + \"k\".key)",
+                "SELECT 1 FROM k WHERE k.key IN (SELECT key FROM of_k WHERE value = k.value + k . key + k.key)",
             ),
             ("SELECT rel() FROM t ORDER BY rel()", "as it is"),
             ("SELECT 1 FROM t WHERE rel(1) = 1 AND other() = 'rel()'", "as it is"),
@@ -257,6 +272,6 @@ mod tests {
         let two = searched("SELECT 1 FROM t JOIN u ON t.id = u.y AND rel() = 1");
         assert!(two.contains("may be of two tables: write \"t\".rel()"), "{two}");
         let one = searched("SELECT 1 FROM t JOIN u ON t.id = u.y AND u.rel() = 1 WHERE t.a");
-        assert!(one.contains("AND (\"u\".\"x\", \"u\".\"y\") IN (SELECT"), "{one}");
+        assert!(one.contains("AND (u.x, u.y) IN (SELECT"), "{one}");
     }
 }

@@ -49,20 +49,33 @@ fn entries_are_rows_that_conditions_search() -> Result<()> {
         ("(relindx() = 10 AND NOT (relindx() = 20))", "2"),
         ("id IN (SELECT id FROM users WHERE relindx() = 30)", "3"),
     ] {
-        assert_eq!(s.rows(&format!("SELECT id FROM users WHERE {condition} ORDER BY id")), wanted, "{condition}");
+        assert_eq!(
+            s.rows(&format!("SELECT id FROM users WHERE {condition} ORDER BY id")),
+            wanted,
+            "{condition}"
+        );
     }
     assert_eq!(
         s.rows("SELECT a.id, b.id FROM users a JOIN users b ON a.relindx() = 30 AND b.relindx() = 20"),
         "3|1"
     );
     assert!(s.rows("SELECT 1 FROM users a, users b WHERE relindx() = 1").contains("may be of two tables"));
-    assert_eq!(s.rows("SELECT count(*) FROM users WHERE relindx() = 10 AND id = (SELECT max(id) FROM users)"), "0");
+    assert_eq!(
+        s.rows("SELECT count(*) FROM users WHERE relindx() = 10 AND id = (SELECT max(id) FROM users)"),
+        "0"
+    );
     let plan = s.rows("EXPLAIN QUERY PLAN SELECT name FROM users WHERE relindx() = 10");
     assert!(plan.contains("visits VIRTUAL TABLE INDEX 0:= PRIMARY KEY"), "{plan}");
     assert!(plan.contains("users VIRTUAL TABLE INDEX"), "{plan}");
-    let with = s.sql.query(&mut s.session, "SELECT id FROM users WHERE relindx() = ?1 AND name = ?2", &[20.into(), "ada".into()])?;
+    let with = s.sql.query(
+        &mut s.session,
+        "SELECT id FROM users WHERE relindx() = ?1 AND name = ?2",
+        &[20.into(), "ada".into()],
+    )?;
     assert_eq!(with.first(), Some(&Value::Integer(1)));
-    s.run("UPDATE users SET name = name || '!' WHERE relindx() = 10; DELETE FROM users WHERE relindx() = 30")?;
+    s.run(
+        "UPDATE users SET name = name || '!' WHERE relindx() = 10; DELETE FROM users WHERE relindx() = 30",
+    )?;
     assert_eq!(s.rows("SELECT name FROM users ORDER BY id"), "ada! bob! di");
     assert_eq!(s.rows("SELECT * FROM visits"), "10|1 10|2 20|1", "the entries of a row go with it");
     s.run("UPDATE users SET id = 9 WHERE id = 1")?;
@@ -116,7 +129,9 @@ fn they_come_and_go_with_what_their_functions_do() -> Result<()> {
     s.run("CREATE INDEX tags ON couple(tag()) TEXT made gone; DROP TABLE couple")?;
     assert_eq!(calls.borrow().last().map(String::as_str), Some("gone couple tags"));
     assert_eq!(s.rows("SHOW INDEXES"), "");
-    s.run("CREATE TABLE couple(tags INTEGER PRIMARY KEY); CREATE TABLE tags(a); INSERT INTO tags VALUES (1)")?;
+    s.run(
+        "CREATE TABLE couple(tags INTEGER PRIMARY KEY); CREATE TABLE tags(a); INSERT INTO tags VALUES (1)",
+    )?;
     s.run("CREATE TABLE bare(a)")?;
     let told = s.rows("CREATE INDEX i ON bare(f()) INT made");
     assert!(told.starts_with(&format!("{}", SqlState::DEFINITION)) && told.contains("primary key"), "{told}");
