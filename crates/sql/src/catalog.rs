@@ -7,6 +7,8 @@
 //! ^sql("table","users","field",3)              the column that field 3 of its records is
 //! ^sql("table","users","index","city","sql")   what it holds: "city" COLLATE NOCASE, (lower(name)) WHERE (age > 17)
 //! ^sql("table","users","index","city","root"), "unique", "state" ("building" or "ready"), "at" (the last row taken in)
+//! ^sql("table","users","index","lru_users","kept"), "since"    the global that keeps how rows are used, and when it came
+//! ^sql("table","users","dirty")                it is a cache, whose rows may be evicted
 //! ^sql("table","users","child","orders")       a table that refers to it
 //! ^sql("table","users","coded","visits","function")    relindx; an index that code keeps, whose entries are table visits
 //! ^sql("table","users","coded","visits","constructor"), "destructor"    functions called as it comes and goes
@@ -34,7 +36,7 @@ use crate::definition::{
 use crate::error::{Error, Result, SqlState};
 use crate::exact::make_exact;
 use crate::function::Function;
-use crate::schema::{CodeIndex, Computed, Index, Resolution, Table};
+use crate::schema::{CodeIndex, Computed, Index, Resolution, Table, UsageKind};
 use crate::token::fold;
 
 /// The node of a place in the catalog.
@@ -93,6 +95,7 @@ pub(crate) fn table(session: &mut Session, name: &str) -> Result<Option<Table>> 
     for index in names(session, &["table", name, "coded"])? {
         table.code_indexes.push(code_index(session, name, index)?);
     }
+    table.evicts = session.get_int(&base.child("dirty")?)?.unwrap_or(0) != 0;
     for trigger in names(session, &["trigger", name])? {
         let sql = text(session, &place(&["trigger", name, &trigger, "sql"])?)?.unwrap_or_default();
         let mut trigger = parse_trigger(&sql)?.trigger;
@@ -108,6 +111,12 @@ fn index(session: &mut Session, table: &mut Table, name: &str) -> Result<Index> 
     let base = place(&["table", &fold(&table.name), "index", name])?;
     let sql = text(session, &base.child("sql")?)?.unwrap_or_default();
     let index = parse_index(&sql)?;
+    if let Some(kept) = text(session, &base.child("kept")?)? {
+        if let [(IndexPart::Column(column), _)] = &index.parts[..] {
+            let since = session.get_int(&base.child("since")?)?.unwrap_or(0);
+            UsageKind::of(column).into_iter().for_each(|kind| table.add_usage(kind, kept.clone(), since));
+        }
+    }
     let mut columns = Vec::new();
     for (part, collation) in index.parts {
         let column = match part {

@@ -46,7 +46,7 @@ pub(crate) fn compute_one(
             let values = stage.computing(|| evaluate(stage, table, session, row, &[text]))?;
             Ok(values.into_iter().next().unwrap_or(Value::Null))
         }
-        // Whoever names it knows that it is true.
+        // Whoever names a condition knows that it is true.
         _ => Ok(Value::Integer(1)),
     }
 }

@@ -52,10 +52,13 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str, sink: &mut 
         let what = "expected DUMP table, or DUMP table TO MYSQL [name]; `perilune sql -c '...' > FILE` writes a file";
         return Err(Error::new(SqlState::SYNTAX, what).at(words.get(2).map_or(0, |token| token.at)));
     };
-    if !is_mysql {
-        return engine.run_statement(session, &format!("SELECT * FROM {}", quote(&name)), &[], sink);
-    }
     let table = engine.table(session, &name)?;
+    if !is_mysql {
+        let usage = table.iter().flat_map(|table| &table.usage).map(|usage| usage.kind.column());
+        let columns = std::iter::once("*").chain(usage).collect::<Vec<_>>().join(", ");
+        let query = format!("SELECT {columns} FROM {}", quote(&name));
+        return engine.run_statement(session, &query, &[], sink);
+    }
     let table = table.ok_or_else(|| Error::new(SqlState::NO_TABLE, format!("no such table: {name}")))?;
     let other = words.get(4).and_then(|token| token.name()).unwrap_or_else(|| table.name.clone());
     engine.run_statement(session, &query(&table, &other), &[], sink)

@@ -64,6 +64,8 @@ mod indexed;
 mod row;
 
 mod over;
+mod used;
+
 mod stage;
 
 mod computed;

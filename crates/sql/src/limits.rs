@@ -2,6 +2,8 @@
 //!
 //! What is beyond one of these is an error that says so, with the code 54000; nothing is ever cut.
 
+use std::time::Duration;
+
 /// Bytes of the text of a statement.
 pub const STATEMENT_BYTES: usize = 1 << 20;
 
@@ -49,3 +51,21 @@ pub(crate) const SCHEMA_TRIES: usize = 100;
 
 /// Rows that are taken into a new index in one transaction.
 pub(crate) const INDEX_BATCH: usize = 500;
+
+/// Seconds that stamps of LRU are apart: so often the reads of a row write at most.
+pub const QUANTUM: i64 = 10;
+
+/// Rows that a statement stamps by finding them.
+pub const FOUND_ROWS: usize = 1_000;
+
+/// Rows of which a connection knows how they are used.
+pub const NOTED_ROWS: usize = 4_096;
+
+/// Rows that are stamped in one transaction.
+pub(crate) const STAMPED_ROWS: usize = 16;
+
+/// How often the transaction of some stamps is tried.
+pub(crate) const STAMP_TRIES: usize = 4;
+
+/// How long such a transaction may take that is more than one-shot.
+pub(crate) const STAMP_TIME: Duration = Duration::from_millis(50);

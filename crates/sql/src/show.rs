@@ -19,7 +19,7 @@ use crate::definition::parse_trigger;
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::function::Shape;
-use crate::schema::{Computed, Event, Index, Table, Timing};
+use crate::schema::{Column, Computed, Event, Index, Table, Timing};
 use crate::terms::{Access, Terms, Touch};
 use crate::token::{fold, quote, tokens, Token};
 
@@ -151,7 +151,7 @@ fn indexes(session: &mut Session, may_read: &dyn Fn(&str) -> bool) -> Result<Vec
 fn held(table: &Table, index: &Index) -> String {
     let part = |column: usize| match &table.columns[column].computed {
         Some(Computed::Expression(text) | Computed::Condition(text)) => text.clone(),
-        None => table.columns[column].name.clone(),
+        Some(Computed::Usage) | None => table.columns[column].name.clone(),
     };
     let parts: Vec<String> = index.columns.iter().map(|(column, _)| part(*column)).collect();
     let condition = index.condition.map(|column| format!(" WHERE {}", part(column)));
@@ -201,7 +201,8 @@ fn functions(session: &mut Session, _may_read: &dyn Fn(&str) -> bool) -> Result<
 fn columns(engine: &Engine, session: &mut Session, name: &str) -> Result<Vec<Literals>> {
     let table = session.transaction(|session| Ok(catalog::table(session, name)?))?;
     if let Some(table) = table {
-        let shown = (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden());
+        let is_shown = |column: &Column| !column.is_hidden() || column.is_usage();
+        let shown = (0..table.columns.len()).filter(|at| is_shown(&table.columns[*at]));
         return Ok(shown.map(|at| column(&table, at)).collect());
     }
     let is_view = session.get_str(&place(&["view", &fold(name), "sql"])?)?.is_some();

@@ -19,7 +19,11 @@ use crate::limits::GRAPHS;
 use crate::rewrite::Upsert;
 use crate::schema::Table;
 use crate::terms::Access;
+use crate::used::{seconds_now, stamp_of, Notes};
 use crate::value::Value;
+
+/// Tells the time, in seconds since 1970.
+pub(crate) type Clock = dyn Fn() -> i64;
 
 /// What runs statements for callbacks: whoever has prepared them.
 pub(crate) trait Host {
@@ -80,6 +84,8 @@ pub(crate) struct Frame {
     pub(crate) noted: Option<Noted>,
     /// It changes rows.
     pub(crate) writes: bool,
+    /// Rows that it finds are used, by a user.
+    pub(crate) uses: bool,
 }
 
 /// Rows as a statement has made them, or as they were before it removed them.
@@ -98,6 +104,10 @@ pub(crate) struct Stage {
     /// What is being computed goes into an index.
     computes: Cell<bool>,
     frames: RefCell<Vec<Frame>>,
+    /// What statements have found of tables that say how their rows are used.
+    pub(crate) notes: RefCell<Notes>,
+    /// What tells the time, in seconds since 1970, if it is not the clock.
+    pub(crate) clock: RefCell<Option<Box<Clock>>>,
     /// The graphs that the innermost statement has opened, by their texts, and for what its user was let in.
     graphs: RefCell<Vec<(String, Access, Rc<Graph>)>>,
     /// Who runs statements for callbacks; gone with the connection.
@@ -122,6 +132,16 @@ impl Stage {
     /// Whether what is being computed goes into an index, which is to depend on the row alone.
     pub(crate) fn computes(&self) -> bool {
         self.computes.get()
+    }
+
+    /// The time by which rows are stamped.
+    pub(crate) fn now(&self) -> i64 {
+        stamp_of(self.clock.borrow().as_ref().map_or_else(seconds_now, |clock| clock()))
+    }
+
+    /// Whether rows that the innermost statement finds are used.
+    pub(crate) fn uses(&self) -> bool {
+        self.frames.borrow().last().is_some_and(|frame| frame.uses)
     }
 
     /// Keeps an error, and answers what SQLite is told.

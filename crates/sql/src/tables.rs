@@ -20,6 +20,7 @@ use crate::scan::Scan;
 use crate::schema::{Key, Table};
 use crate::stage::Stage;
 use crate::token::fold;
+use crate::used::Found;
 use crate::value::{Value, ValueRef};
 use crate::write::Writer;
 
@@ -75,6 +76,7 @@ impl RowTable {
                 Ok(0)
             }
             Change::Insert(key, columns) => {
+                self.refuse_usage(|at| columns.at(at).get() != ValueRef::Null)?;
                 let value = |(at, column): (usize, &crate::schema::Column)| {
                     column.store(Value::of(columns.at(at).get()))
                 };
@@ -82,6 +84,7 @@ impl RowTable {
                 writer.insert(session, key.get(), row)
             }
             Change::Update(old, new, columns) => {
+                self.refuse_usage(|at| !columns.at(at).is_unchanged())?;
                 let suffix = self.suffix(*old)?;
                 let rowid = match new.get() {
                     ValueRef::Integer(rowid) if table.has_rowid() => Some(rowid),
@@ -113,6 +116,16 @@ impl RowTable {
                 Ok(0)
             }
         }
+    }
+
+    /// Fails if a statement writes a column that says how rows are used.
+    fn refuse_usage(&self, is_written: impl Fn(usize) -> bool) -> Result<()> {
+        let Some(usage) = self.table.usage.iter().find(|usage| is_written(usage.column)) else {
+            return Ok(());
+        };
+        let what =
+            format!("{}.{} says how the row is used: leave it out", self.table.name, usage.kind.column());
+        Err(Error::new(SqlState::REFUSED, what))
     }
 
     /// The bytes of a row's key.
@@ -165,6 +178,20 @@ impl SqliteTable<Session> for RowTable {
 /// A walk over rows.
 pub(crate) struct RowCursor(Scan);
 
+impl RowCursor {
+    /// Notes the row that it has come to as one that is used, if the table says how its rows are.
+    fn note(&mut self, table: &RowTable) -> Result<()> {
+        if table.table.usage.is_empty() || !table.stage.uses() {
+            return Ok(());
+        }
+        let mut notes = table.stage.notes.borrow_mut();
+        if let (true, Some((key, root))) = (notes.has_room(), self.0.found()?) {
+            notes.find(Found { table: Rc::clone(&table.table), key: key.to_vec(), root });
+        }
+        Ok(())
+    }
+}
+
 impl Cursor<Session> for RowCursor {
     type Table = RowTable;
 
@@ -177,11 +204,12 @@ impl Cursor<Session> for RowCursor {
         arguments: Arguments<'_>,
     ) -> std::result::Result<(), Failure> {
         let begun = self.0.filter(&table.table, session, number, text, arguments);
-        begun.map_err(|error| table.stage.fail(error))
+        begun.and_then(|()| self.note(table)).map_err(|error| table.stage.fail(error))
     }
 
     fn next(&mut self, table: &RowTable, session: &mut Session) -> std::result::Result<(), Failure> {
-        self.0.next(&table.table, session).map_err(|error| table.stage.fail(error))
+        let next = self.0.next(&table.table, session);
+        next.and_then(|()| self.note(table)).map_err(|error| table.stage.fail(error))
     }
 
     fn is_at_end(&self) -> bool {

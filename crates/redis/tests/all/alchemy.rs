@@ -5,7 +5,7 @@ use crate::peer::{Client, Ours, Place};
 use crate::sql::shown;
 use perilune_redis::Settings;
 
-fn start(place: &Place) -> (Ours, Client) {
+pub(crate) fn start(place: &Place) -> (Ours, Client) {
     let ours = Ours::start(place, Settings::default());
     let client = Client::connect(&ours.socket);
     (ours, client)
@@ -24,7 +24,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Runs lines, each with what is answered behind ` -> `.
-fn run(client: &mut Client, script: &str) {
+pub(crate) fn run(client: &mut Client, script: &str) {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (request, wanted) = line.split_once(" -> ").unwrap_or((line, ""));
         let told = shown(&client.call(words(request)));

@@ -11,6 +11,7 @@ mod alchemy;
 mod blocking;
 mod bounds;
 mod broadcast;
+mod cache;
 mod clients;
 mod conformance;
 mod cursors;

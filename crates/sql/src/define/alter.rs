@@ -173,7 +173,12 @@ pub(super) fn rename_column(session: &mut Session, table: &str, column: &str, na
 
 fn place_of(table: &Table, column: &str) -> Result<usize> {
     let what = || Error::new(SqlState::NO_COLUMN, format!("no such column: \"{column}\""));
-    table.column(column).ok_or_else(what)
+    let at = table.column(column).ok_or_else(what)?;
+    if table.columns[at].is_usage() {
+        let what = format!("{column} is its index's: drop that");
+        return Err(Error::new(SqlState::REFUSED, what));
+    }
+    Ok(at)
 }
 
 /// ADD COLUMN.

@@ -23,6 +23,7 @@ use crate::over::{read_row, table_key};
 use crate::row::{index_key, root_key, Row};
 use crate::schema::{Collation, Index, Key, Table};
 use crate::token::{fold, quote, tokens, Token};
+use crate::used;
 use crate::write::{names_of, write_entry};
 
 /// What CREATE INDEX says.
@@ -90,6 +91,10 @@ fn register(session: &mut Session, name: &str, table: &str, text: &IndexText, un
             let what = format!("{column} is a document: index elements of it, as {column}.name");
             return Err(Error::new(SqlState::DEFINITION, what));
         }
+        if at.is_some_and(|at| table.columns[at].is_usage()) {
+            let what = format!("{column} has an index, and is in no other");
+            return Err(Error::new(SqlState::DEFINITION, what));
+        }
         if at.is_none() {
             let what = format!("table {} has no column named {column}", table.name);
             return Err(Error::new(SqlState::NO_COLUMN, what));
@@ -128,7 +133,7 @@ fn check_expressions(session: &mut Session, table: &Table, text: &IndexText, uni
 }
 
 /// Takes all rows into an index, and has queries use it.
-fn fill(engine: &Engine, session: &mut Session, table: &str, name: &str) -> Result<()> {
+pub(super) fn fill(engine: &Engine, session: &mut Session, table: &str, name: &str) -> Result<()> {
     let base = place(&["table", &fold(table), "index", &fold(name)])?;
     loop {
         let mut is_done = false;
@@ -182,6 +187,7 @@ fn take_row(
     suffix: &[u8],
 ) -> Result<()> {
     compute(engine.stage(), session, table, row)?;
+    used::read(session, table, suffix, row)?;
     if !index.holds(row) {
         return Ok(());
     }
@@ -216,6 +222,9 @@ pub(super) fn drop(session: &mut Session, if_exists: bool, name: &str) -> Result
     let base = place(&["table", &table, "index", &name])?;
     if let Some(root) = session.get_str(&base.child("root")?)?.map(str::to_owned) {
         session.delete_tree(&Node::new(&format!("^{root}"))?)?;
+    }
+    if let Some(kept) = session.get_str(&base.child("kept")?)?.map(str::to_owned) {
+        session.delete_tree(NodeRef::from_encoded(root_key(&kept)?.as_bytes(), false))?;
     }
     session.delete_tree(&base)?;
     session.delete_tree(&place(&["stat", &table, "index", &name])?)?;

@@ -12,8 +12,9 @@ mod coded;
 mod functions;
 mod index;
 mod triggers;
+mod usage;
 
-use perilune::{node, Node, Session};
+use perilune::{node, Node, NodeRef, Session};
 use perilune_sqlite::{Connection as Scratch, FunctionKind};
 
 use crate::answer::{Nowhere, Outcome};
@@ -23,6 +24,7 @@ use crate::definition::{self, Definition, Dropped};
 use crate::elements::{with_elements, Named, ELEMENT};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
+use crate::row::root_key;
 use crate::schema::{Column, Table};
 use crate::token::{fold, quote, tokens};
 use crate::value::node_order;
@@ -45,6 +47,9 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str) -> Result<O
         }
         Definition::CreateCodeIndex { if_not_exists, name, table, text } => {
             coded::create(engine, session, if_not_exists, &name, &table, &text)
+        }
+        Definition::CreateUsageIndex { if_not_exists, kind, table } => {
+            usage::create(engine, session, if_not_exists, kind, &table)
         }
         Definition::CreateView { is_temporary: true, if_not_exists, name, sql } => {
             create_temporary_view(engine, session, if_not_exists, &name, &sql)
@@ -372,6 +377,9 @@ fn drop_table(engine: &Engine, session: &mut Session, if_exists: bool, name: &st
     for index in &table.indexes {
         session.delete_tree(&Node::new(&format!("^{}", index.root))?)?;
         session.delete_value(&place(&["index", &fold(&index.name)])?)?;
+    }
+    for usage in &table.usage {
+        session.delete_tree(NodeRef::from_encoded(root_key(&usage.root)?.as_bytes(), false))?;
     }
     for key in &table.foreign_keys {
         session.delete_value(&place(&["table", &fold(&key.parent), "child", &name])?)?;

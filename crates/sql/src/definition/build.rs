@@ -31,6 +31,8 @@ impl TableText {
             children: Vec::new(),
             triggers: Vec::new(),
             strict: self.strict,
+            usage: Vec::new(),
+            evicts: false,
             over: None,
             sql: String::new(),
             cuts: self.cuts,

@@ -13,10 +13,11 @@ mod over;
 mod reader;
 mod table;
 mod trigger;
+mod usage;
 
 use crate::error::{Error, Result, SqlState};
 use crate::function::Function;
-use crate::schema::Table;
+use crate::schema::{Table, UsageKind};
 use crate::token::{tokens, Token};
 
 pub(crate) use build::{constant, index_collation};
@@ -53,6 +54,12 @@ pub(crate) enum Definition {
         name: String,
         table: String,
         text: CodeIndexText,
+    },
+    /// An index on how rows are used.
+    CreateUsageIndex {
+        if_not_exists: bool,
+        kind: UsageKind,
+        table: String,
     },
     CreateTrigger,
     /// The CREATE TRIGGER that it is.
@@ -162,6 +169,9 @@ fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     let unique = reader.take("unique");
     if reader.take("index") {
         return index::create(reader, unique);
+    }
+    if let (false, Some(kind)) = (unique, usage::kind(reader)) {
+        return usage::create(reader, kind);
     }
     if !unique && reader.take("view") {
         let if_not_exists = reader.if_not_exists()?;

@@ -270,6 +270,7 @@ impl Engine {
     ) -> Result<(Rows, Outcome)> {
         let rowid = self.sqlite.last_rowid();
         let mut prepared = self.take(session, sql)?;
+        prepared.frame.uses = prepared.reads;
         self.check_terms(&prepared)?;
         prepared.bind(parameters)?;
         let mut rows = Rows::default();

@@ -50,6 +50,7 @@ impl Engine {
     pub(crate) fn refresh(&self, session: &mut Session) -> Result<()> {
         let version = catalog::version(session, &self.version_node)?;
         self.cache.borrow_mut().clear();
+        self.stage.notes.borrow_mut().clear();
         let known: Vec<(String, Known)> =
             self.known.borrow().iter().map(|(name, known)| (name.clone(), known.clone())).collect();
         let is_view = |known: &(String, Known)| matches!(known.1, Known::View(_));

@@ -241,6 +241,7 @@ impl Engine {
                 }
             };
             self.is_stale.set(false);
+            prepared.frame.uses = prepared.reads;
             let result = self
                 .check_terms(&prepared)
                 .and_then(|()| prepared.bind(parameters))
@@ -253,9 +254,28 @@ impl Engine {
             let changes = if prepared.reads { 0 } else { self.sqlite.changes() };
             self.put(prepared);
             result?;
+            self.take_in_notes(session);
             return Ok(Outcome { changes, last_rowid: self.sqlite.last_rowid() });
         }
         Err(Error::new(SqlState::CONFLICT, "the schema changes all the time: run the statement again"))
+    }
+
+    /// Takes in what a statement has found, and writes how rows are used, unless a transaction is open.
+    fn take_in_notes(&self, session: &mut Session) {
+        let mut notes = self.stage.notes.borrow_mut();
+        if !self.stage.is_running() {
+            notes.take_in(|| self.stage.now());
+        }
+        drop(notes);
+        self.write_notes(session);
+    }
+
+    /// Writes how rows are used that statements have found, unless a transaction is open.
+    pub(crate) fn write_notes(&self, session: &mut Session) {
+        let mut notes = self.stage.notes.borrow_mut();
+        if session.depth() == 0 && notes.are_due() {
+            notes.write(session, self.stage.now(), |session| self.is_current(session));
+        }
     }
 
     /// Prepares a statement to see what it answers.
@@ -312,6 +332,7 @@ impl Engine {
     ) -> perilune::Result<()> {
         // NB: an attempt that did not hold may have seen another version than this one.
         self.is_stale.set(false);
+        self.stage.notes.borrow_mut().begin();
         if catalog::version(session, &self.version_node)? != self.version.get() {
             self.is_stale.set(true);
             return Err(EngineError::Rollback);
@@ -466,6 +487,7 @@ impl Engine {
     ) -> Result<Vec<Vec<Value>>> {
         let rowid = self.sqlite.last_rowid();
         let mut prepared = self.take(session, sql)?;
+        prepared.frame.uses = false;
         if is_of_user {
             self.check_terms(&prepared)?;
         }

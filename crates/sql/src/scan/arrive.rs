@@ -14,6 +14,7 @@ use crate::over;
 use crate::row::{component, key_part, of_field, push_suffix, Row};
 use crate::schema::{Collation, Index, Key, Table};
 use crate::stage::Stage;
+use crate::used;
 use crate::value::{Value, ValueRef};
 
 impl Scan {
@@ -118,6 +119,16 @@ impl Scan {
         over::is_key(table, &self.key.as_bytes()[self.root..])
     }
 
+    /// The key of the node of the row at which it stands, and where what names the row begins; none, if it only walks past.
+    pub(crate) fn found(&mut self) -> Result<Option<(&[u8], usize)>> {
+        if !self.finds || self.is_at_end {
+            return Ok(None);
+        }
+        // NB: whoever asks for the number is answered by the key, too.
+        self.name_row()?;
+        Ok(Some((self.key.as_bytes(), self.root)))
+    }
+
     /// Answers a column of the row.
     pub(crate) fn column(
         &mut self,
@@ -211,6 +222,11 @@ impl Scan {
             return Ok(());
         }
         self.name_row()?;
+        if table.columns[column].is_usage() {
+            let suffix = &self.key.as_bytes()[self.root..];
+            output.set(used::value(session, table, column, suffix)?.as_ref());
+            return Ok(());
+        }
         let mut row = Row::new();
         over::read_row(session, table, self.key.as_bytes(), self.root, &mut row)?;
         output.set(compute_one(stage, session, table, &row, column)?.as_ref());

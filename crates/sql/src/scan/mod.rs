@@ -66,6 +66,8 @@ pub(crate) struct Scan {
     is_at_end: bool,
     /// What the walk goes over if it has no bounds: the index, and whether that is covering.
     whole: Option<(Option<usize>, bool)>,
+    /// Rows are found: by their keys, or through an index on what they are.
+    finds: bool,
 }
 
 /// What the bounds of a walk are.
@@ -94,6 +96,7 @@ impl Scan {
             left: None,
             is_at_end: true,
             whole: None,
+            finds: false,
         }
     }
 
@@ -126,6 +129,7 @@ impl Scan {
         }
         let is_whole = !signs.contains([EQUAL, LIST, NULL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL]);
         self.whole = is_whole.then_some((self.index, self.covering));
+        self.finds = !is_whole && self.index.is_none_or(|index| !table.is_on_usage(&table.indexes[index]));
         let begun = match (&table.key, self.index) {
             // As in the inner loop of a join: from the start, with the memory that it has.
             _ if is_whole && self.whole == before.1 && matches!(before.0, Source::Walk(_)) => {

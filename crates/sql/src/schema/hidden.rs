@@ -15,6 +15,8 @@ pub(crate) enum Computed {
     Expression(String),
     /// Whether an index holds the row. A statement names it only where it is true for every row that it wants.
     Condition(String),
+    /// How a row is used, which is kept beside it.
+    Usage,
 }
 
 impl Table {
@@ -25,7 +27,7 @@ impl Table {
                 let tokens = tokens(text)?;
                 (format!("%{}", normal(&tokens, &[]).join(" ")), affinity_of(&tokens))
             }
-            Computed::Condition(_) => (format!("%where {index}"), Affinity::Integer),
+            Computed::Condition(_) | Computed::Usage => (format!("%where {index}"), Affinity::Integer),
         };
         if let Some(known) = self.columns.iter().position(|column| column.name == name) {
             return Ok(known);
@@ -51,7 +53,7 @@ impl Table {
 
     /// Whether indexes hold what is computed of rows.
     pub(crate) fn has_computed(&self) -> bool {
-        self.columns.iter().any(|column| column.computed.is_some())
+        self.columns.iter().any(|column| column.computed.is_some() && !column.is_usage())
     }
 
     /// What is computed of a row for its indexes, by column. An expression is not for a row that no index holds which has it: it
@@ -59,6 +61,7 @@ impl Table {
     pub(crate) fn computations(&self) -> Vec<(usize, String)> {
         let of = |(at, column): (usize, &Column)| {
             let text = match column.computed.as_ref()? {
+                Computed::Usage => return None,
                 Computed::Condition(text) => format!("({text}) IS TRUE"),
                 Computed::Expression(text) => match self.guard(at) {
                     Some(guard) => format!("CASE WHEN {guard} THEN ({text}) END"),

@@ -8,8 +8,10 @@
 //! - An index's key in the tree is its columns, then the table's key; a unique one without NULLs has the key as its value.
 
 mod hidden;
+mod usage;
 
 pub(crate) use self::hidden::Computed;
+pub(crate) use self::usage::{bucket, Usage, UsageKind};
 use crate::decimal::{self, Digits};
 use crate::function::Function;
 use crate::rewrite::Piece;
@@ -96,6 +98,11 @@ impl Column {
     /// Whether the user has not made it.
     pub(crate) fn is_hidden(&self) -> bool {
         self.element.is_some() || self.computed.is_some()
+    }
+
+    /// Whether it says how rows are used: a user sees it, but not in `*`.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.computed == Some(Computed::Usage)
     }
 }
 
@@ -270,6 +277,10 @@ pub(crate) struct Table {
     pub(crate) children: Vec<String>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) strict: bool,
+    /// How its rows are used, as far as indexes hold that.
+    pub(crate) usage: Vec<Usage>,
+    /// It is a cache: rows may be evicted.
+    pub(crate) evicts: bool,
     /// It lies over nodes that programs have made; none: its rows are records.
     pub(crate) over: Option<Over>,
     /// Its CREATE TABLE.

@@ -78,8 +78,8 @@ impl Writer<'_> {
         old: Option<&Row>,
         new: &mut New<'_>,
     ) -> Result<()> {
-        // NB: what an index of an element holds stands behind all columns.
-        let seen = self.table.columns.iter().take_while(|column| column.element.is_none());
+        // NB: what indexes hold besides stands behind all columns.
+        let seen = self.table.columns.iter().take_while(|column| !column.is_hidden());
         let columns: Vec<&str> = seen.map(|column| &column.name[..]).collect();
         let change = Change {
             columns: &columns,

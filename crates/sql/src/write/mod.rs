@@ -8,6 +8,7 @@
 
 mod constraints;
 mod follow;
+mod leave;
 mod references;
 
 use std::rc::Rc;
@@ -23,6 +24,7 @@ use crate::row::{self, index_key, root_key, row_key, Row};
 use crate::schema::{Event, Index, Key, Table, Timing};
 use crate::stage::Stage;
 use crate::token::fold;
+use crate::used;
 use crate::value::{Value, ValueRef};
 
 pub(crate) use self::constraints::names_of;
@@ -87,7 +89,7 @@ impl Writer<'_> {
         self.generate(session, &mut row)?;
         let Chosen { rowid, is_free } = self.choose_rowid(session, given, &mut row)?;
         self.check(session, &mut row)?;
-        let fresh = Fresh { is_free, ..self.fresh(session, row, rowid)? };
+        let mut fresh = Fresh { is_free, ..self.fresh(session, row, rowid)? };
         if let Some(rowid) = self.upsert(session, &fresh)? {
             return Ok(rowid);
         }
@@ -98,6 +100,7 @@ impl Writer<'_> {
         }
         let old = is_there.then_some(old);
         self.make_room(session, &fresh, old.as_ref(), fresh.suffix())?;
+        self.stamp(session, is_there, None, &mut fresh)?;
         self.put(session, old.as_ref(), fresh.suffix(), &fresh)?;
         self.check_parents(session, &fresh.row, None)?;
         if let Some(old) = &old {
@@ -137,7 +140,7 @@ impl Writer<'_> {
             },
             _ => new_rowid.or(decode_int(suffix)).unwrap_or(0),
         };
-        let fresh = self.fresh(session, row, rowid)?;
+        let mut fresh = self.fresh(session, row, rowid)?;
         let moves = fresh.suffix() != suffix;
         if moves {
             let mut other = Row::new();
@@ -147,6 +150,7 @@ impl Writer<'_> {
             }
         }
         self.make_room(session, &fresh, Some(&old), suffix)?;
+        self.stamp(session, true, Some(suffix), &mut fresh)?;
         self.put(session, Some(&old), suffix, &fresh)?;
         if moves {
             self.remove_node(session, &key)?;
@@ -177,29 +181,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes a row that is there, and its entries.
-    fn remove(&self, session: &mut Session, suffix: &[u8], old: &Row) -> Result<()> {
-        let (key, _) = self.key_of(suffix)?;
-        for index in self.table.indexes.iter().filter(|index| index.holds(old)) {
-            let mut entry = root_key(&index.root)?;
-            index_key(index, old, suffix, &mut entry)?;
-            session.delete_value(NodeRef::from_encoded(entry.as_bytes(), false))?;
-        }
-        self.remove_node(session, &key)?;
-        self.tell_children(session, old, None)
-    }
-
-    /// Removes a row's node, with what lies below it.
-    fn remove_node(&self, session: &mut Session, key: &KeyBuf) -> Result<()> {
-        let node = NodeRef::from_encoded(key.as_bytes(), false);
-        if session.data(node)?.has_descendants() {
-            session.delete_tree(node)?;
-        } else {
-            session.delete_value(node)?;
-        }
-        Ok(())
-    }
-
     fn key_of(&self, suffix: &[u8]) -> Result<(KeyBuf, usize)> {
         let mut key = table_key(self.table)?;
         let root = key.as_bytes().len();
@@ -212,6 +193,7 @@ impl Writer<'_> {
         let is_there = over::read_row(session, self.table, key, root, row)?;
         if is_there {
             compute(self.stage, session, self.table, row)?;
+            used::read(session, self.table, &key[root..], row)?;
         }
         Ok(is_there)
     }

@@ -14,3 +14,4 @@ mod prepared;
 mod rewritten;
 mod shown;
 mod statements;
+mod used;

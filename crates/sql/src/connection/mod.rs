@@ -4,6 +4,8 @@
 //! - All calls of a connection go with sessions of one database; while a transaction is open by BEGIN, with one session.
 //! - A transaction that has met a conflict is dead: nothing runs in it until ROLLBACK.
 
+mod given;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -13,7 +15,6 @@ use perilune::{Levels, Session, TransactionOptions};
 use crate::answer::{Nowhere, Outcome, Rows, Sink};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
-use crate::function::Interpreter;
 use crate::limits::STATEMENT_BYTES;
 use crate::terms::Terms;
 use crate::token::{fold, tokens, Token};
@@ -64,52 +65,6 @@ impl Connection {
     /// Without memory.
     pub fn open() -> Result<Connection> {
         Ok(Connection { engine: Engine::open()?, open: RefCell::default() })
-    }
-
-    /// Has functions of the schema run by `interpreter` from now on; without one, calling them is an error.
-    pub fn set_interpreter(&self, interpreter: Rc<dyn Interpreter>) {
-        self.engine.set_interpreter(interpreter);
-    }
-
-    /// Gives statements of this connection a function of the program's, in place of one of the schema of the same name. It takes
-    /// `count` arguments, without it any number; `is_deterministic` says that equal ones always give equal answers. It may run
-    /// several times for one answer, and may use other sessions.
-    ///
-    /// ```
-    /// # use perilune_sql::{Connection, Value};
-    /// let sql = Connection::open()?;
-    /// sql.set_function("words", Some(1), true, |arguments| match &arguments[0] {
-    ///     Value::Text(text) => Ok(Value::from(text.split(|byte| *byte == b' ').count() as i64)),
-    ///     _ => Ok(Value::Null),
-    /// })?;
-    /// assert!(sql.has_functions());
-    /// # Ok::<(), perilune_sql::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `EXISTS` for the name of a function that every database has; `REFUSED` while a statement runs.
-    pub fn set_function(
-        &self,
-        name: &str,
-        count: Option<usize>,
-        is_deterministic: bool,
-        run: impl Fn(&[Value]) -> Result<Value> + 'static,
-    ) -> Result<()> {
-        self.engine.set_own_function(name, count, is_deterministic, Some(Box::new(run)))
-    }
-
-    /// Takes a function of the program's back; one of the schema of the same name is there again.
-    ///
-    /// # Errors
-    /// `REFUSED` while a statement runs.
-    pub fn remove_function(&self, name: &str) -> Result<()> {
-        self.engine.set_own_function(name, None, false, None)
-    }
-
-    /// Whether there are functions of the program's.
-    #[must_use]
-    pub fn has_functions(&self) -> bool {
-        self.engine.has_own_functions()
     }
 
     /// Runs a statement and answers its rows.
@@ -277,6 +232,7 @@ impl Connection {
         }
         self.open.replace(None);
         let result = session.commit();
+        self.engine.write_notes(session);
         if result.as_ref().is_err_and(perilune::Error::is_retry) {
             session.give_up();
             self.engine.has_defined(session);
