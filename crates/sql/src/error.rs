@@ -64,6 +64,8 @@ impl SqlState {
     pub const FUNCTION: SqlState = SqlState("38000");
     /// A trigger has refused, by RAISE.
     pub const RAISED: SqlState = SqlState("P0001");
+    /// A cache has evicted the row: it is in the backing store.
+    pub const MISS: SqlState = SqlState("P0002");
     /// There is no memory left.
     pub const MEMORY: SqlState = SqlState("53200");
     /// There is no room left.

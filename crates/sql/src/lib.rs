@@ -64,6 +64,8 @@ mod indexed;
 mod row;
 
 mod over;
+
+mod ghost;
 mod used;
 
 mod stage;
@@ -84,6 +86,7 @@ mod engine;
 
 mod define;
 mod dump;
+mod evict;
 mod kept;
 mod show;
 

@@ -301,8 +301,8 @@ pub(crate) const ORDERS: &[Order] = &[
     order!("crates/sqlite/src/": "error" "value" "inner" "statement" "index" "table" "function" "connection"),
     order!("crates/sql/src/":
         "limits" "error" "terms" "token" "value" "decimal" "answer" "function" "document" "rewrite" "alchemy" "schema"
-        "elements" "exact" "definition" "indexed" "row" "over" "used" "stage" "computed" "conflict" "catalog" "plan" "scan" "write"
-        "tables" "graphs" "engine" "define" "dump" "kept" "show" "connection"
+        "elements" "exact" "definition" "indexed" "row" "over" "ghost" "used" "stage" "computed" "conflict" "catalog" "plan" "scan" "write"
+        "tables" "graphs" "engine" "define" "dump" "evict" "kept" "show" "connection"
     ),
     order!("crates/graph/src/":
         "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"

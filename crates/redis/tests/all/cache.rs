@@ -1,7 +1,8 @@
-//! Tables as caches, by AlchemyDB's words: LRU and LFU.
+//! Tables as caches, by AlchemyDB's words: LRU and LFU, EVICT and MISS.
 
 use crate::alchemy::{run, start};
-use crate::peer::Place;
+use crate::peer::{Client, Place};
+use crate::sql::shown;
 
 /// The worked case 27 of the inventory.
 #[test]
@@ -43,4 +44,44 @@ fn rows_are_in_buckets_by_how_often_they_were_used() {
         SELECT LRU FROM hot WHERE pk = 1 -> !ERR 42703 ...
     "#,
     );
+}
+
+/// The worked case 31 of the inventory; what was prohibited there brings rows back.
+#[test]
+fn who_names_an_evicted_row_misses_it() {
+    let place = Place::new();
+    let (ours, mut client) = start(&place);
+    run(
+        &mut client,
+        r#"
+        CREATE TABLE simple "(pk INTEGER PRIMARY KEY, fk INT, col2 INT)" -> 0
+        CREATE INDEX i_s ON simple (fk) -> 0
+        EVICT simple 1 -> !ERR 0A000 simple is no cache: ALTER TABLE simple SET DIRTY
+        ALTER TABLE simple SET DIRTY -> 0
+        SQL "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) INSERT INTO simple(fk) SELECT i % 5 FROM n" -> 50
+        EVICT simple 6 7 8 -> 3
+        DELETE FROM simple WHERE pk = 7 -> !MISS P0002 ^simple(7) is evicted: read it from the backing store, ...
+        SELECT * FROM simple WHERE pk = 7 -> !MISS P0002 ...
+        UPDATE simple SET fk=1 WHERE pk = 7 -> !MISS P0002 ...
+        UPDATE simple SET col2=333333 WHERE pk = 1 -> 1
+        SELECT pk FROM simple WHERE "fk = 1 ORDER BY pk LIMIT 3" -> [[1] [11] [16]]
+        REPLACE INTO simple VALUES (7,2,2) -> 1
+        INSERT INTO simple VALUES (6,1,2) -> 1
+        SELECT fk FROM simple WHERE "pk IN (6,7)" -> [[1] [2]]
+        SQL "EVICT simple ?, ?" 6 99 -> 1
+        SQL_RO "SELECT fk FROM simple WHERE pk = ?" 6 -> !MISS P0002 ...
+        SQL_RO "EVICT simple 1" -> !READONLY 25006 ...
+        MULTI -> OK
+        EVICT simple 1 -> QUEUED
+        SELECT fk FROM simple WHERE pk = 1 -> QUEUED
+        INSERT INTO simple VALUES (1,9,9) -> QUEUED
+        EXEC -> [1 !MISS P0002 ...
+        SELECT fk FROM simple WHERE pk = 1 -> [[9]]
+        ACL SETUSER reader on >p +sql %R~^simple -> OK
+    "#,
+    );
+    let script = "return redis.pcall('SELECT', 'fk', 'FROM', 'simple', 'WHERE pk = 8').err";
+    assert!(shown(&client.call(["EVAL", script, "0"])).starts_with("MISS P0002"));
+    let mut reader = Client::connect(&ours.socket);
+    run(&mut reader, "AUTH reader p -> OK\nEVICT simple 2 -> !NOPERM 42501 this user may not change simple");
 }

@@ -19,7 +19,7 @@ use crate::limits::STATEMENT_BYTES;
 use crate::terms::Terms;
 use crate::token::{fold, tokens, Token};
 use crate::value::Value;
-use crate::{define, dump, kept, show};
+use crate::{define, dump, evict, kept, show};
 
 /// A transaction that was opened by BEGIN or SAVEPOINT.
 #[derive(Debug, Default)]
@@ -132,6 +132,8 @@ impl Connection {
             terms.check_definition().and_then(|()| define::run(&self.engine, session, sql))
         } else if dump::is_one(&first) {
             dump::run(&self.engine, session, sql, sink)
+        } else if evict::is_one(&first) {
+            evict::run(&self.engine, session, sql, parameters, terms)
         } else if show::is_one(&first) {
             show::run(&self.engine, session, sql, terms, sink)
         } else if kept::is_one(&first) {

@@ -181,6 +181,18 @@ fn place_of(table: &Table, column: &str) -> Result<usize> {
     Ok(at)
 }
 
+/// SET DIRTY.
+pub(super) fn set_dirty(session: &mut Session, table: &str) -> Result<()> {
+    let table = altered(session, table)?;
+    if table.key_columns().is_empty() {
+        let what =
+            format!("EVICT names rows by a PRIMARY KEY of integers and texts, and {} has none", table.name);
+        return Err(Error::new(SqlState::REFUSED, what));
+    }
+    session.set(&place(&["table", &fold(&table.name), "dirty"])?, 1)?;
+    catalog::bump(session)
+}
+
 /// ADD COLUMN.
 pub(super) fn add_column(session: &mut Session, table: &str, text: &str) -> Result<()> {
     let table = altered(session, table)?;

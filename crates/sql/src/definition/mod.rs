@@ -101,6 +101,8 @@ pub(crate) enum Definition {
         table: String,
         column: String,
     },
+    /// Rows of a table may be evicted from now on.
+    SetDirty(String),
     /// Of one table or index, or of all.
     Analyze(Option<String>),
     Reindex(Option<String>),
@@ -248,5 +250,9 @@ fn alter(reader: &mut Reader<'_>) -> Result<Definition> {
         reader.take("column");
         return Ok(Definition::DropColumn { table, column: reader.name()? });
     }
-    Err(reader.expected("RENAME, ADD or DROP"))
+    if reader.take("set") {
+        reader.expect("dirty")?;
+        return Ok(Definition::SetDirty(table));
+    }
+    Err(reader.expected("RENAME, ADD, DROP or SET DIRTY"))
 }

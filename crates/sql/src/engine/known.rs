@@ -46,6 +46,14 @@ impl Engine {
         Ok(catalog::version(session, &self.version_node)? == self.version.get())
     }
 
+    /// Makes sure, in the transaction that is open, that what is known of tables is what the schema has.
+    pub(crate) fn keep_up(&self, session: &mut Session) -> Result<()> {
+        if self.is_tentative.get() || !self.is_current(session)? {
+            self.refresh(session)?;
+        }
+        Ok(())
+    }
+
     /// Looks all tables up again that SQLite knows, and has it forget those that have changed.
     pub(crate) fn refresh(&self, session: &mut Session) -> Result<()> {
         let version = catalog::version(session, &self.version_node)?;

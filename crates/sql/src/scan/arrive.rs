@@ -10,6 +10,7 @@ use super::bounds::parts;
 use super::{Scan, Source};
 use crate::computed::compute_one;
 use crate::error::Result;
+use crate::ghost::{is_ghost, miss};
 use crate::over;
 use crate::row::{component, key_part, of_field, push_suffix, Row};
 use crate::schema::{Collation, Index, Key, Table};
@@ -30,6 +31,7 @@ impl Scan {
                 self.record.extend_from_slice(fields);
                 Ok(true)
             }
+            value if is_ghost(table, value) => Err(miss(self.key.as_bytes())),
             _ => Ok(false),
         }
     }
@@ -38,6 +40,12 @@ impl Scan {
     pub(super) fn arrive(&mut self, table: &Table) -> Result<bool> {
         let Source::Walk(cursor) = &self.source else { return Ok(false) };
         if !matches!(cursor.value()?, Some(NodeValue::Record(_))) {
+            if self.names && is_ghost(table, cursor.value()?) {
+                let key = cursor.node_ref()?.encoded();
+                if parts(&key[self.root..]) == Some(table.key_columns().len()) {
+                    return Err(miss(key));
+                }
+            }
             return Ok(false);
         }
         self.is_in_cursor = true;

@@ -68,6 +68,8 @@ pub(crate) struct Scan {
     whole: Option<(Option<usize>, bool)>,
     /// Rows are found: by their keys, or through an index on what they are.
     finds: bool,
+    /// The statement names one row, by all columns of its key.
+    names: bool,
 }
 
 /// What the bounds of a walk are.
@@ -97,6 +99,7 @@ impl Scan {
             is_at_end: true,
             whole: None,
             finds: false,
+            names: false,
         }
     }
 
@@ -117,6 +120,7 @@ impl Scan {
         self.is_at_end = true;
         self.is_in_cursor = false;
         self.number = None;
+        self.names = false;
         self.left = None;
         let mut offset = 0;
         for (at, sign) in signs.chars().enumerate() {
@@ -256,6 +260,7 @@ impl Scan {
                 return Ok(false);
             }
         }
+        self.names = narrows && index.is_none() && at == table.key_columns().len();
         let bounds = if narrows {
             self.bounds(table, index, &prefix, at, signs, arguments)?
         } else {

@@ -4,11 +4,15 @@
 
 use perilune::key::KeyBuf;
 use perilune::{NodeRef, Session};
+use perilune_sqlite::Conflict;
 
-use super::{Fresh, Writer};
+use super::{mismatch, Fresh, Writer};
 use crate::error::Result;
-use crate::row::{index_key, root_key, Row};
+use crate::ghost::{is_ghost, miss, GHOST};
+use crate::row::{index_key, root_key, row_key, Row};
+use crate::schema::Key;
 use crate::used;
+use crate::value::Value;
 
 impl Writer<'_> {
     /// Removes a row that is there, and its entries.
@@ -31,6 +35,41 @@ impl Writer<'_> {
             self.stage.notes.borrow_mut().forget(self.key_of(suffix)?.0.as_bytes());
         }
         Ok(())
+    }
+
+    /// Evicts the row with these values of its key; false: it is not there.
+    pub(crate) fn evict(&self, session: &mut Session, values: &[Value]) -> Result<bool> {
+        let mut named = vec![Value::Null; self.table.columns.len()];
+        for (column, value) in self.table.key_columns().iter().zip(values) {
+            named[*column] = self.table.columns[*column].store(value.clone());
+        }
+        let rowid = match (&self.table.key, self.table.key_columns()) {
+            (Key::Rowid { .. }, [column]) => match named[*column] {
+                Value::Integer(rowid) => rowid,
+                _ => return Err(mismatch()),
+            },
+            _ => 0,
+        };
+        let (mut key, root) = self.key_of(&[])?;
+        row_key(self.table, rowid, &named, &mut key)?;
+        let mut old = Row::new();
+        if !self.read(session, key.as_bytes(), root, &mut old)? {
+            return Ok(false);
+        }
+        self.remove_entries(session, &key.as_bytes()[root..], &old)?;
+        self.remove_node(session, &key)?;
+        session.set(NodeRef::from_encoded(key.as_bytes(), false), GHOST)?;
+        Ok(true)
+    }
+
+    /// Fails where a row is to get the key of one that was evicted, unless it may replace that.
+    pub(super) fn refuse_evicted(&self, session: &mut Session, fresh: &Fresh) -> Result<()> {
+        let key = fresh.key.as_bytes();
+        let may = !self.table.evicts || self.resolution(self.table.key_resolution) == Conflict::Replace;
+        if may || !is_ghost(self.table, session.get_ref(NodeRef::from_encoded(key, false))?) {
+            return Ok(());
+        }
+        Err(miss(key))
     }
 
     /// Stamps a row that is about to be written; one may be there, under this key or another one.

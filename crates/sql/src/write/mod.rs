@@ -147,6 +147,8 @@ impl Writer<'_> {
             if self.read(session, fresh.key.as_bytes(), fresh.root, &mut other)? {
                 self.resolve(self.table.key_resolution, &self.key_name())?;
                 self.remove(session, fresh.suffix(), &other)?;
+            } else {
+                self.refuse_evicted(session, &fresh)?;
             }
         }
         self.make_room(session, &fresh, Some(&old), suffix)?;

@@ -36,7 +36,12 @@ impl Writer<'_> {
                 return Err(Error::new(SqlState::DEFINITION, what));
             }
             let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", quote(&key.parent), equal(&columns));
-            if host.run(session, &sql, &values)?.is_empty() {
+            let found = match host.run(session, &sql, &values) {
+                // What was evicted is there, elsewhere.
+                Err(error) if error.state() == SqlState::MISS => continue,
+                found => found?,
+            };
+            if found.is_empty() {
                 return Err(foreign_key(&format!(
                     "{} refers to a row of {} that is not there",
                     self.names(key.columns.iter().copied()),

@@ -8,6 +8,7 @@ mod scratch;
 mod coded;
 mod decimals;
 mod documents;
+mod evicted;
 mod graphs;
 mod indexes;
 mod prepared;

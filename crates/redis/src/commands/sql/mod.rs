@@ -312,6 +312,7 @@ fn failure(error: &perilune_sql::Error) -> Failure {
         SqlState::DENIED => "NOPERM",
         SqlState::READ_ONLY => "READONLY",
         SqlState::UNKNOWN => "NOTDURABLE",
+        SqlState::MISS => "MISS",
         _ => "ERR",
     };
     let place = error.position().map_or(String::new(), |at| format!(" (at byte {at})"));
