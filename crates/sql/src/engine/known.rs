@@ -155,6 +155,9 @@ impl Engine {
                     0 => sql.clone(),
                     _ => self.text_of_trigger(session, name, sql)?,
                 };
+                let elements =
+                    self.elements(&sql, &self.documents_of_views(&tokens(&sql)?)?)?.filter(|_| at == 0);
+                let sql = elements.unwrap_or(sql);
                 let exact = self.exact(&sql)?;
                 self.declare(session, exact.as_deref().unwrap_or(&sql))?;
             }

@@ -14,6 +14,7 @@ mod functions;
 mod instead;
 mod known;
 mod prepared;
+mod viewed;
 mod yielding;
 
 use std::cell::{Cell, RefCell};

@@ -9,6 +9,7 @@ use perilune::Session;
 use perilune_sqlite::Statement;
 
 use super::known::Known;
+use super::viewed::Documents;
 use super::Engine;
 use crate::computed::ROW_PREFIX;
 use crate::conflict::means;
@@ -87,13 +88,26 @@ impl Engine {
             prepared.text = text;
             return Ok(prepared);
         }
-        self.declare_named(session, &tokens(sql)?)?;
-        let written = sql;
+        let named = tokens(sql)?;
+        self.declare_named(session, &named)?;
+        let documents = self.documents_of_views(&named)?;
+        let plain = self.make(session, sql, sql, &documents)?;
+        self.through_views(session, plain, documents)
+    }
+
+    /// Prepares what is run for what a user has written, with the rights that this needs.
+    pub(super) fn make(
+        &self,
+        session: &mut Session,
+        written: &str,
+        sql: &str,
+        documents: &[Documents],
+    ) -> Result<Prepared> {
         let coded = self.with_code_indexes(session, sql)?;
         let sql = coded.as_deref().unwrap_or(sql);
         let indexed = self.with_indexes(session, sql)?;
         let sql = indexed.as_deref().unwrap_or(sql);
-        let elements = self.elements(sql)?;
+        let elements = self.elements(sql, documents)?;
         let sql = elements.as_deref().unwrap_or(sql);
         let exact = self.exact(sql)?;
         let sql = exact.as_deref().unwrap_or(sql);
@@ -210,10 +224,12 @@ impl Engine {
     }
 
     /// The statement with elements of documents as SQLite takes them, if it has any.
-    fn elements(&self, sql: &str) -> Result<Option<String>> {
+    pub(super) fn elements(&self, sql: &str, views: &[Documents]) -> Result<Option<String>> {
         let tokens = tokens(sql)?;
         let tables = self.stage.tables.borrow();
-        let mut named: Vec<Named<'_>> = Vec::new();
+        // NB: those of views come first: a name that may be of either is then called by no index, which only the table has.
+        let of_views = views.iter().map(|(table, names)| Named { table, names: names.clone() });
+        let mut named: Vec<Named<'_>> = of_views.collect();
         for (at, token) in tokens.iter().enumerate() {
             let Some(name) = token.name().filter(|_| token.kind != Kind::Text) else { continue };
             let name = fold(&name);
@@ -221,14 +237,7 @@ impl Engine {
             if at > 0 && tokens[at - 1].is_sign(".") || !table.has_documents() && named.is_empty() {
                 continue;
             }
-            let mut names = vec![name];
-            let has_as = tokens.get(at + 1).is_some_and(|next| next.is("as"));
-            let alias = tokens.get(at + 1 + usize::from(has_as));
-            let is_alias = |token: &&Token<'_>| {
-                matches!(token.kind, Kind::Word | Kind::Name) && (has_as || !is_keyword(token))
-            };
-            names.extend(alias.filter(is_alias).and_then(Token::name).map(|alias| fold(&alias)));
-            named.push(Named { table, names });
+            named.push(Named { table, names: names_of(&tokens, at) });
         }
         Ok(with_elements(sql, &tokens, &named))
     }
@@ -326,6 +335,16 @@ impl Engine {
         let named: Vec<String> = named.map(|name| fold(&name)).collect();
         all.filter(|column| !named.contains(&fold(&table.columns[*column].name))).collect()
     }
+}
+
+/// What a table or a view, whose name this token is, may be called: so, and by an alias.
+pub(super) fn names_of(tokens: &[Token<'_>], at: usize) -> Vec<String> {
+    let has_as = tokens.get(at + 1).is_some_and(|next| next.is("as"));
+    let alias = tokens.get(at + 1 + usize::from(has_as));
+    let is_alias =
+        |token: &&Token<'_>| matches!(token.kind, Kind::Word | Kind::Name) && (has_as || !is_keyword(token));
+    let alias = alias.filter(is_alias).and_then(Token::name);
+    tokens[at].name().into_iter().chain(alias).map(|name| fold(&name)).collect()
 }
 
 /// The error, with the place of the name that it ends in, if SQLite has told none.

@@ -16,17 +16,22 @@
 //!   of columns. Where RIGHT, FULL, NATURAL or a name of WITH might mean other rows or columns, nothing is changed.
 //! - A column that USING names, without a table's name, is the first table's.
 
+mod choice;
 mod coded;
 mod implied;
+mod pure;
 mod scope;
+mod viewed;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+pub(crate) use self::choice::{Choice, Source};
 pub(crate) use self::coded::with_code_indexes;
 use self::implied::{compares, is_plain, not_null};
 use self::scope::{Scoped, ENDS};
+pub(crate) use self::viewed::with_views;
 use crate::error::Result;
 use crate::rewrite::outermost;
 use crate::schema::{Computed, Table};
@@ -67,10 +72,15 @@ pub(crate) fn with_indexes(
 ) -> Result<Option<Indexed>> {
     let mut text = Text { tokens, tables, edits: Vec::new(), computing: Vec::new() };
     text.look(0..tokens.len())?;
-    let Text { mut edits, computing, .. } = text;
+    let Text { edits, computing, .. } = text;
     if edits.is_empty() {
         return Ok(None);
     }
+    Ok(Some(Indexed { sql: applied(sql, edits), computing }))
+}
+
+/// The text with all edits, of which none lie in each other.
+fn applied(sql: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|(place, _)| (place.start, place.end));
     let (mut out, mut end) = (String::new(), 0);
     for (place, what) in edits {
@@ -79,7 +89,7 @@ pub(crate) fn with_indexes(
         end = place.end;
     }
     out.push_str(&sql[end..]);
-    Ok(Some(Indexed { sql: out, computing }))
+    out
 }
 
 fn is_any(token: &Token<'_>, words: &[&str]) -> bool {

@@ -64,7 +64,7 @@ impl Text<'_> {
     }
 
     /// Whether the last JOIN before here is a LEFT one.
-    fn is_left(&self, outer: &[usize], before: usize) -> bool {
+    pub(super) fn is_left(&self, outer: &[usize], before: usize) -> bool {
         let is = |at: usize, word: &str| self.tokens[outer[at]].is(word);
         let Some(join) = (0..before).rev().find(|at| is(*at, "join")) else { return false };
         let word = join.checked_sub(1).filter(|at| is(*at, "outer")).unwrap_or(join);

@@ -116,7 +116,7 @@ pub(crate) fn outermost(tokens: &[Token<'_>]) -> Vec<usize> {
 }
 
 /// The number of each parameter, as SQLite counts them, and how many there are.
-fn number_parameters(tokens: &[Token<'_>]) -> Result<(Vec<usize>, usize)> {
+pub(crate) fn number_parameters(tokens: &[Token<'_>]) -> Result<(Vec<usize>, usize)> {
     let (mut numbers, mut names, mut count) = (Vec::new(), Vec::<(&str, usize)>::new(), 0);
     for token in tokens {
         let number = match (token.kind, token.text.strip_prefix('?')) {

@@ -16,3 +16,4 @@ mod rewritten;
 mod shown;
 mod statements;
 mod used;
+mod views;
