@@ -8,6 +8,7 @@
 //! ^sql("table","users","index","city","sql")   what it holds: "city" COLLATE NOCASE, (lower(name)) WHERE (age > 17)
 //! ^sql("table","users","index","city","root"), "unique", "state" ("building" or "ready"), "at" (the last row taken in)
 //! ^sql("table","users","index","lru_users","kept"), "since"    the global that keeps how rows are used, and when it came
+//! ^sql("table","users","hashability")          an INSERT may name columns that it has not, which it then gets
 //! ^sql("table","users","dirty")                it is a cache, whose rows may be evicted
 //! ^sql("table","users","child","orders")       a table that refers to it
 //! ^sql("table","users","coded","visits","function")    relindx; an index that code keeps, whose entries are table visits
@@ -95,6 +96,7 @@ pub(crate) fn table(session: &mut Session, name: &str) -> Result<Option<Table>> 
     for index in names(session, &["table", name, "coded"])? {
         table.code_indexes.push(code_index(session, name, index)?);
     }
+    table.is_hashable = session.get_int(&base.child("hashability")?)?.unwrap_or(0) != 0;
     table.evicts = session.get_int(&base.child("dirty")?)?.unwrap_or(0) != 0;
     for trigger in names(session, &["trigger", name])? {
         let sql = text(session, &place(&["trigger", name, &trigger, "sql"])?)?.unwrap_or_default();

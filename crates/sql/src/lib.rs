@@ -85,6 +85,7 @@ mod graphs;
 mod engine;
 
 mod define;
+mod widen;
 mod dump;
 mod evict;
 mod kept;

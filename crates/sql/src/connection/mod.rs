@@ -19,6 +19,7 @@ use crate::limits::STATEMENT_BYTES;
 use crate::terms::Terms;
 use crate::token::{fold, tokens, Token};
 use crate::value::Value;
+use crate::widen::widen;
 use crate::{define, dump, evict, kept, show};
 
 /// A transaction that was opened by BEGIN or SAVEPOINT.
@@ -139,11 +140,28 @@ impl Connection {
         } else if kept::is_one(&first) {
             kept::run(&self.engine, session, sql, parameters, terms, sink)
         } else {
-            self.engine.run_statement(session, sql, parameters, sink)
+            self.run_rows(session, sql, parameters, terms, sink)
         };
         self.engine.set_terms(before);
         if result.as_ref().is_err_and(Error::is_retry) {
             self.die(session);
+        }
+        result
+    }
+
+    /// Runs a statement over rows; an INSERT that names columns which its table may get, when it has them.
+    fn run_rows(
+        &self,
+        session: &mut Session,
+        sql: &str,
+        parameters: &[Value],
+        terms: &Terms,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        let result = self.engine.run_statement(session, sql, parameters, sink);
+        let misses_column = result.as_ref().is_err_and(|error| error.state() == SqlState::NO_COLUMN);
+        if misses_column && widen(&self.engine, session, sql, terms)? {
+            return self.engine.run_statement(session, sql, parameters, sink);
         }
         result
     }

@@ -181,6 +181,13 @@ fn place_of(table: &Table, column: &str) -> Result<usize> {
     Ok(at)
 }
 
+/// ADD HASHABILITY.
+pub(super) fn add_hashability(session: &mut Session, table: &str) -> Result<()> {
+    let table = altered(session, table)?;
+    session.set(&place(&["table", &fold(&table.name), "hashability"])?, 1)?;
+    catalog::bump(session)
+}
+
 /// SET DIRTY.
 pub(super) fn set_dirty(session: &mut Session, table: &str) -> Result<()> {
     let table = altered(session, table)?;

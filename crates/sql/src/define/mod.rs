@@ -92,6 +92,9 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str) -> Result<O
         Definition::DropColumn { table, column } => {
             at_once(session, |session| alter::drop_column(session, &table, &column))
         }
+        Definition::AddHashability(table) => {
+            at_once(session, |session| alter::add_hashability(session, &table))
+        }
         Definition::SetDirty(table) => at_once(session, |session| alter::set_dirty(session, &table)),
         Definition::Analyze(name) => index::analyze(session, name.as_deref()),
         Definition::Reindex(name) => index::reindex(engine, session, name.as_deref()),

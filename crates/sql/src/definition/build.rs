@@ -32,6 +32,7 @@ impl TableText {
             triggers: Vec::new(),
             strict: self.strict,
             usage: Vec::new(),
+            is_hashable: false,
             evicts: false,
             over: None,
             sql: String::new(),

@@ -101,6 +101,8 @@ pub(crate) enum Definition {
         table: String,
         column: String,
     },
+    /// An INSERT may name columns that a table has not.
+    AddHashability(String),
     /// Rows of a table may be evicted from now on.
     SetDirty(String),
     /// Of one table or index, or of all.
@@ -243,6 +245,10 @@ fn alter(reader: &mut Reader<'_>) -> Result<Definition> {
         return Ok(Definition::RenameColumn { table, column, name: reader.name()? });
     }
     if reader.take("add") {
+        let is_alone = reader.peek_second().is_none_or(|token| token.is_sign(";"));
+        if is_alone && reader.take("hashability") {
+            return Ok(Definition::AddHashability(table));
+        }
         reader.take("column");
         return Ok(Definition::AddColumn { table, column: reader.rest_of_text() });
     }

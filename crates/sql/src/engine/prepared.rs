@@ -153,7 +153,8 @@ impl Engine {
     /// The statement with conditions on indexes that code keeps as searches of their entries, if it has any.
     fn with_code_indexes(&self, session: &mut Session, sql: &str) -> Result<Option<String>> {
         let has_any = |table: &Rc<Table>| !table.code_indexes.is_empty();
-        if !self.stage.tables.borrow().values().any(has_any) {
+        let asks_for_place = sql.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b".pos"));
+        if !asks_for_place && !self.stage.tables.borrow().values().any(has_any) {
             return Ok(None);
         }
         let tables = self.stage.tables.borrow().clone();

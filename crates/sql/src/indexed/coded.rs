@@ -8,6 +8,9 @@
 //!
 //! A condition is what AND, OR and NOT join. A row has any number of entries: one of them must fulfil it. IS NULL asks for none.
 //!
+//! AlchemyDB's `i.pos()`, the place of a row in the order of the unique index i of one column, from 1, is such a condition on
+//! places, which the index is walked for; elsewhere it counts the entries before it.
+//!
 //! Invariants
 //! - The function's name elsewhere, as in a list of columns, is a call as any other.
 //! - A column of the statement's tables that is called as one of the entries stays theirs.
@@ -34,8 +37,9 @@ pub(crate) fn with_code_indexes(sql: &str, tables: &HashMap<String, Rc<Table>>) 
     for _ in 0..CONDITIONS {
         let text = changed.as_deref().unwrap_or(sql);
         let tokens = cut(text)?;
-        let found = Text { tokens: &tokens, tables, edits: Vec::new(), computing: Vec::new() }.condition()?;
-        let Some((place, search)) = found else { return Ok(changed) };
+        let text_of = Text { tokens: &tokens, tables, edits: Vec::new(), computing: Vec::new() };
+        let found = text_of.condition()?;
+        let Some((place, search)) = found.or_else(|| text_of.place()) else { return Ok(changed) };
         changed = Some(format!("{}{search}{}", &text[..place.start], &text[place.end..]));
     }
     let what = format!("a statement has {CONDITIONS} conditions on indexes kept by code at most");
@@ -46,7 +50,33 @@ pub(crate) fn with_code_indexes(sql: &str, tables: &HashMap<String, Rc<Table>>) 
 struct Call<'s> {
     tokens: Range<usize>,
     scoped: &'s Scoped,
-    index: &'s CodeIndex,
+    /// What stands behind FROM to have the entries.
+    entries: String,
+}
+
+/// The entries of an index whose places are asked for: the place of each row as the value.
+fn places(table: &Table, column: usize) -> String {
+    let primary = table.primary_key();
+    let names = CodeIndex::key_names(primary.len());
+    let key = |(at, name): (&usize, &String)| format!("{} AS {}", quote(&table.columns[*at].name), quote(name));
+    let keys: Vec<String> = primary.iter().zip(&names).map(key).collect();
+    let (column, table) = (quote(&table.columns[column].name), quote(&table.name));
+    format!(
+        "(SELECT row_number() OVER (ORDER BY {column}) AS {}, {} FROM {table} WHERE {column} IS NOT NULL)",
+        quote(CodeIndex::VALUE),
+        keys.join(", ")
+    )
+}
+
+/// The column of the unique index of this name that orders all rows of a table.
+fn ordering(table: &Table, index: &str) -> Option<usize> {
+    let index = table.indexes.iter().find(|it| it.unique && it.ready && it.name.eq_ignore_ascii_case(index))?;
+    match index.columns[..] {
+        [(column, _)] if index.condition.is_none() && !table.columns[column].is_hidden() => {
+            Some(column).filter(|_| !table.primary_key().is_empty())
+        }
+        _ => None,
+    }
 }
 
 impl Text<'_> {
@@ -54,7 +84,7 @@ impl Text<'_> {
     fn condition(&self) -> Result<Option<Edit>> {
         for Part { outer, end, .. } in self.parts(0..self.tokens.len()) {
             let scope = self.scope(&outer);
-            if scope.iter().all(|scoped| scoped.table.code_indexes.is_empty()) {
+            if scope.is_empty() {
                 continue;
             }
             let ends = [&ENDS[..], &["where", "join", "left", "inner", "cross", ","]].concat();
@@ -72,6 +102,35 @@ impl Text<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The first place in an index that is asked for elsewhere, and the count that it becomes.
+    fn place(&self) -> Option<Edit> {
+        for Part { outer, .. } in self.parts(0..self.tokens.len()) {
+            let (first, last) = (*outer.first()?, *outer.last()?);
+            let scope = self.scope(&outer);
+            for at in first..=last {
+                let Some((scoped, column)) = self.place_at(at, &scope) else { continue };
+                let column = quote(&scoped.table.columns[column].name);
+                let count = format!(
+                    "(SELECT nullif(count(*), 0) FROM {} AS \"%place\" WHERE \"%place\".{column} <= {}.{column})",
+                    quote(&scoped.table.name),
+                    quote(&scoped.name)
+                );
+                return Some((self.tokens[at].at..self.tokens[at + 4].end(), count));
+            }
+        }
+        None
+    }
+
+    /// Whether `i.pos()` begins here, of an index of one of these tables: which, and the index's column.
+    fn place_at<'s>(&self, at: usize, scope: &'s [Scoped]) -> Option<(&'s Scoped, usize)> {
+        let [index, point, pos, open, close] = self.tokens.get(at..at + 5)? else { return None };
+        if !point.is_sign(".") || !pos.is("pos") || !open.is_sign("(") || !close.is_sign(")") {
+            return None;
+        }
+        let name = index.name()?;
+        scope.iter().find_map(|scoped| Some((scoped, ordering(&scoped.table, &name)?)))
     }
 
     /// The first condition among those that AND, OR and NOT join.
@@ -121,6 +180,11 @@ impl Text<'_> {
     /// The first call in a condition that names an index of a table of the statement.
     fn call<'s>(&self, piece: &Range<usize>, scope: &'s [Scoped]) -> Result<Option<Call<'s>>> {
         for at in piece.clone() {
+            let place = self.place_at(at, scope).filter(|_| at + 5 <= piece.end);
+            if let Some((scoped, column)) = place {
+                let entries = places(&scoped.table, column);
+                return Ok(Some(Call { tokens: at..at + 5, scoped, entries }));
+            }
             let signs = [at + 1, at + 2].map(|at| self.tokens.get(at).filter(|_| at < piece.end));
             let is_call = signs[0].is_some_and(|sign| sign.is_sign("("))
                 && signs[1].is_some_and(|sign| sign.is_sign(")"));
@@ -145,14 +209,15 @@ impl Text<'_> {
                 return Err(Error::new(SqlState::SYNTAX, what).at(self.tokens[at].at));
             }
             let first = if owner.is_some() { at - 2 } else { at };
-            return Ok(Some(Call { tokens: first..at + 3, scoped, index }));
+            let entries = quote(&index.name);
+            return Ok(Some(Call { tokens: first..at + 3, scoped, entries }));
         }
         Ok(None)
     }
 
     /// The search that a condition becomes.
     fn search(&self, piece: &Range<usize>, call: &Call<'_>, scope: &[Scoped]) -> String {
-        let Call { tokens, scoped, index } = call;
+        let Call { tokens, scoped, entries } = call;
         let table = &scoped.table;
         let name = |at: &usize| format!("{}.{}", quote(&scoped.name), quote(&table.columns[*at].name));
         let owned: Vec<String> = table.primary_key().iter().map(name).collect();
@@ -162,7 +227,7 @@ impl Text<'_> {
         if owned.len() > 1 {
             row = format!("({row})");
         }
-        let entries = format!("SELECT {keys} FROM {}", quote(&index.name));
+        let entries = format!("SELECT {keys} FROM {entries}");
         let behind = &self.tokens[tokens.end..piece.end];
         let is_null = tokens.start == piece.start
             && (behind.len() == 1 && behind[0].is("isnull")

@@ -279,6 +279,8 @@ pub(crate) struct Table {
     pub(crate) strict: bool,
     /// How its rows are used, as far as indexes hold that.
     pub(crate) usage: Vec<Usage>,
+    /// An INSERT may name columns that it has not, which it then gets.
+    pub(crate) is_hashable: bool,
     /// It is a cache: rows may be evicted.
     pub(crate) evicts: bool,
     /// It lies over nodes that programs have made; none: its rows are records.

@@ -5,6 +5,7 @@
 #[path = "../scratch/mod.rs"]
 mod scratch;
 
+mod alchemy;
 mod coded;
 mod decimals;
 mod documents;
