@@ -922,8 +922,11 @@ typedef struct perilune_sql_call perilune_sql_call;
 /*
  * Answers for `count` arguments, which stay until it returns: PERILUNE_NULL, _INT, _DOUBLE, _STRING or _BLOB. What it gives
  * to perilune_sql_result is its value, without that NULL; a status below 0, or perilune_sql_raise, fails the statement. It runs
- * on the caller's thread and may use other sessions, but not this one, which answers PERILUNE_INVALID meanwhile. It must return:
- * neither longjmp nor an exception may leave it. It may run several times for one answer.
+ * on the caller's thread. Calls with this session are then a part of the statement, in its transaction: nodes, levels that the
+ * function begins and ends, perilune_sql_run. It cannot end the statement's own levels (PERILUNE_TRANSACTION_STATE), run
+ * definitions, nor give functions to the session (PERILUNE_INVALID); a session that is closed meanwhile stays open. A call that
+ * answers PERILUNE_CONFLICT has the statement run again, whatever the function answers. It must return: neither longjmp nor an
+ * exception may leave it. It may run several times for one answer.
  */
 typedef int (*perilune_sql_callback)(void *context, const perilune_value *arguments, size_t count,
                                      perilune_sql_call *call);

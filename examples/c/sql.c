@@ -60,14 +60,21 @@ static void rows(perilune_session *session)
     perilune_sql_close(rows);
 }
 
-/* A function of the program's: how often it was called stands in the context. */
+/* A function of the program's: how often it was called stands in the context, and in a node. */
 static int twice(void *context, const perilune_value *arguments, size_t count, perilune_sql_call *call)
 {
-    perilune_value answer;
+    perilune_value answer, times;
     struct called *called = context;
+    perilune_session *session = called->session;
+    place node;
+
     called->times++;
-    /* The session runs the statement meanwhile, and takes no calls. */
-    EXPECT(perilune_sql_run(called->session, "SELECT 1", 8, NULL, 0, NULL) == PERILUNE_INVALID);
+    /* The session is in the transaction of the statement, which the function may not end. */
+    EXPECT(perilune_depth(session) > 0);
+    CHECK(session, perilune_incr(session, at(&node, "^calls"), NULL, &times));
+    EXPECT(perilune_commit(session) == PERILUNE_TRANSACTION_STATE);
+    EXPECT(perilune_sql_function(session, "twice", 0, 0, NULL, NULL, NULL) == PERILUNE_INVALID);
+    CHECK(session, perilune_sql_run(session, "SELECT id FROM users", 20, NULL, 0, NULL));
     if (count != 1 || arguments[0].type != PERILUNE_INT)
         return perilune_sql_raise(call, "a number is expected", 20);
     answer = perilune_int(2 * arguments[0].as.i);
@@ -85,7 +92,9 @@ static void functions(perilune_session *session)
     perilune_value value;
     perilune_sql_rows *rows;
     const char *wrong = "SELECT twice('x')";
+    place node;
 
+    CHECK(session, perilune_kill(session, at(&node, "^calls")));
     CHECK(session, perilune_sql_function(session, "twice", -1, 1, twice, &called, released));
     rows = run(session, "SELECT twice(21) FROM users WHERE twice(id) = 4", NULL, 0);
     CHECK(NULL, perilune_sql_value(rows, 0, 0, &value));
@@ -93,6 +102,9 @@ static void functions(perilune_session *session)
     perilune_sql_close(rows);
     EXPECT(perilune_sql_run(session, wrong, strlen(wrong), NULL, 0, NULL) == PERILUNE_SQL);
     EXPECT(strcmp(perilune_message(session), "38000: function twice: a number is expected") == 0);
+    /* What a statement that failed has written by a function is not there. */
+    CHECK(session, perilune_get(session, at(&node, "^calls"), &value));
+    EXPECT(value.type == PERILUNE_INT && value.as.i == called.times - 1);
     EXPECT(perilune_sql_function(session, "upper", 1, 0, twice, &called, NULL) == PERILUNE_SQL);
     CHECK(session, perilune_sql_function(session, "twice", 0, 0, NULL, NULL, NULL));
     EXPECT(called.session == NULL);

@@ -89,14 +89,11 @@ return function(spec)
     -- Errors of any kind end the statement, and nothing of it is left.
     db:sql_function('fails', function(kind)
       if kind == 'text' then error('no', 0) elseif kind == 'table' then error({message = 'a table'}) end
-      if kind == 'node' then return db.node '^x':get() elseif kind == 'nested' then return #db:sql 'SELECT 1' end
       if kind == 'close' then db:close() elseif kind == 'yield' then coroutine.yield() end
       return {}
     end)
     t.equal(why "UPDATE item SET net = fails('text')", 'SQL 38000: function fails: no')
     t.equal(why "SELECT fails('table')", 'SQL 38000: function fails: a table')
-    t.equal(why("SELECT fails('node')"):find('its functions use another session', 1, true) ~= nil, true)
-    t.equal(why("SELECT fails('nested')"):find('its functions use another session', 1, true) ~= nil, true)
     t.equal(why("SELECT fails('close')"):find('cannot be closed', 1, true) ~= nil, true)
     t.equal(why("SELECT fails('yield')"):sub(1, 26), 'SQL 38000: function fails:')
     t.equal(why("SELECT fails('other')"):sub(1, 26), 'SQL 38000: function fails:')
@@ -104,7 +101,7 @@ return function(spec)
     local ok, e = pcall(db.sql_function, db, 'upper', print)
     t.equal({ok, e.code}, {false, 'SQL'})
     t.equal((db:sql 'SELECT count(*) AS n FROM item WHERE net = 2'), {{n = 1}})
-    -- Another object of the database may be used by a function; it is another transaction.
+    -- Another object of the database may be used, too by a function; it is another transaction.
     local other = t.perilune.open(db:path())
     db:sql_function('count_of', function(name)
       return other:sql('SELECT count(*) AS n FROM item WHERE name = ?', name)[1].n
@@ -123,5 +120,83 @@ return function(spec)
     db:sql_function('gross', nil)
     t.equal(why('SELECT gross(1, 2)'):find('no such function', 1, true) ~= nil, true)
     db:sql 'DROP TABLE item'
+  end)
+
+  -- A function of the program's reads and writes in the transaction of the statement that calls it.
+  spec('functions of the program are part of their statement', function(db, t)
+    db:sql 'CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT)'
+    db:sql("INSERT INTO item(name) VALUES ('apple'), ('bread'), ('cheese')")
+    local seen, log = db.node '^seen', db.node '^log'
+    db:sql_function('visit', function(id)
+      return seen[id]:incr(1)
+    end)
+    t.equal((db:sql 'SELECT sum(visit(id)) AS n FROM item')[1].n, 3)
+    t.equal((db:sql 'SELECT visit(id) AS n FROM item WHERE id = 2')[1].n, 2)
+    t.equal({seen[1].__, seen[2].__, seen[3].__}, {1, 2, 1})
+    -- What fails leaves nothing of it, also where the statement reads.
+    db:sql_function('visit_and_fail', function(id)
+      seen[id]:incr(1)
+      if id == 3 then error('no', 0) end
+    end)
+    t.equal(pcall(db.sql, db, 'SELECT visit_and_fail(id) FROM item ORDER BY id'), false)
+    t.equal(pcall(db.sql, db, 'UPDATE item SET name = visit_and_fail(id)'), false)
+    db:transaction(function()
+      log.__ = 'kept'
+      t.equal(pcall(db.sql, db, 'SELECT visit_and_fail(id) FROM item ORDER BY id'), false)
+      db:sql 'SELECT visit(1)'
+    end)
+    t.equal({seen[1].__, seen[2].__, seen[3].__, log.__}, {2, 2, 1, 'kept'})
+    db:transaction(function(tx)
+      db:sql 'SELECT visit(1)'
+      tx:rollback()
+    end)
+    t.equal(seen[1].__, 2)
+    -- It sees what the transaction has written, and runs statements, whose functions run as well.
+    db:sql_function('names', function(below)
+      local names = {}
+      for _, row in ipairs((db:sql('SELECT name, visit(id) AS n FROM item WHERE id < ? ORDER BY id', below))) do
+        names[#names + 1] = row.name .. row.n
+      end
+      return table.concat(names, ' ')
+    end)
+    db:transaction(function()
+      db:sql "UPDATE item SET name = 'pear' WHERE id = 1"
+      seen[2].__ = 10
+      t.equal((db:sql 'SELECT names(3) AS n')[1].n, 'pear3 bread11')
+    end)
+    -- Nested transactions are levels; a level that fails is undone alone.
+    db:sql_function('careful', function(id)
+      pcall(db.transaction, db, function() seen[id]:incr(100); error('no') end)
+      return db:transaction(function() return seen[id]:incr(1) end)
+    end)
+    t.equal((db:sql 'SELECT careful(3) AS n')[1].n, 2)
+    -- It ends no transaction but its own, and takes no function away from the statement that runs.
+    local function why(f)
+      db:sql_function('wrong', f)
+      local ok, e = pcall(db.sql, db, 'SELECT wrong()')
+      return not ok and e.message
+    end
+    t.equal(why(function() db:rollback() end):find('raise an error', 1, true) ~= nil, true)
+    t.equal(why(function() db:sql 'COMMIT' end):find('38000: function wrong', 1, true), 1)
+    t.equal(why(function() db:sql 'DROP TABLE item' end):find('38000: function wrong', 1, true), 1)
+    t.equal(why(function() db:sql_function('visit', nil) end):find('between statements', 1, true) ~= nil, true)
+    -- A conflict runs the statement again, whatever the function makes of its error.
+    local runs, other = 0, t.perilune.open(db:path())
+    db:sql_function('meets', function()
+      runs = runs + 1
+      local before = db:get('^seen', 9) or 0
+      if runs == 1 then other:set('^seen', 9, 5) end
+      pcall(db.set, db, '^seen', 9, before + 1)
+      return before + 1
+    end)
+    db:set('^seen', 9, 0)
+    t.equal({(db:sql 'SELECT meets() AS n')[1].n, runs, db:get('^seen', 9)}, {6, 2, 6})
+    runs = 0
+    db:transaction(function() db:sql 'SELECT meets()'; log.__ = runs end)
+    t.equal({runs, log.__, db:get('^seen', 9)}, {2, 2, 6})
+    other:close()
+    db:sql 'DROP TABLE item'
+    seen:kill()
+    log:kill()
   end)
 end

@@ -104,13 +104,21 @@ static int call_back(void *context, const perilune_value *arguments, size_t coun
 {
     const own_function *f = context;
     own_call c = {f, arguments, count, call};
-    lua_State *L = f->db->sql_state;
+    database *db = f->db;
+    lua_State *L = db->sql_state;
     int top = lua_gettop(L);
-    f->db->in_sql++;
+    uint32_t base = db->sql_base;
+    db->sql_base = perilune_depth(db->session);
+    db->in_sql++;
     push_kept(L, &invoke_key);
     lua_pushlightuserdata(L, &c);
     int failed = lua_pcall(L, 1, 0, 0) != LUA_OK;
-    if (failed) {
+    int doomed = db->doom == DOOM_NONE ? PERILUNE_OK : db->doom_status;
+    if (doomed != PERILUNE_OK) {
+        /* The statement runs again, or is one of a transaction that does: that is known without words. */
+        db->doom = DOOM_NONE;
+        db->live = db->session;
+    } else if (failed) {
         push_kept(L, &describe_key);
         lua_insert(L, -2);
         lua_pushlightuserdata(L, &c);
@@ -118,8 +126,11 @@ static int call_back(void *context, const perilune_value *arguments, size_t coun
         lua_pcall(L, 2, 0, 0);
     }
     lua_settop(L, top);
-    f->db->in_sql--;
-    f->db->sql_state = L;
+    db->in_sql--;
+    db->sql_base = base;
+    db->sql_state = L;
+    if (doomed != PERILUNE_OK)
+        return doomed;
     return failed ? PERILUNE_USER : PERILUNE_OK;
 }
 

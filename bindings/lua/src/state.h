@@ -82,6 +82,7 @@ struct database {
     int is_remote; /* behind a server */
     lua_State *sql_state; /* whose statement runs, for functions that it calls (sql.c) */
     int in_sql;           /* such functions that run */
+    uint32_t sql_base;    /* levels of transaction that the innermost of them has found open, and ends none of */
     char *path;
     perilune_options options;
     char *shm_dir;

@@ -290,6 +290,8 @@ static database *in_transaction(lua_State *L, const char *what)
     database *db = database_of(L);
     if (db->session == NULL || perilune_depth(db->session) == 0)
         raise_argument(L, "no transaction is open: %s is for the function that a transaction runs", what);
+    if (db->in_sql > 0 && perilune_depth(db->session) == db->sql_base)
+        raise_argument(L, "%s is not for a function of SQL, whose transaction is its statement's: raise an error", what);
     return db;
 }
 

@@ -9,14 +9,16 @@
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, CStr};
+use std::ptr::NonNull;
 
 use perilune::key::KeyError;
 use perilune::NodeRef;
+use perilune_sql::Asks;
 
 use crate::database::Database;
 use crate::edge::{caught, given, place, store, thread_call, thread_message};
 use crate::node::View;
-use crate::status::{Answer, Failure, CLOSED, INVALID, OK};
+use crate::status::{Answer, Failure, CLOSED, CONFLICT, INVALID, OK, RESTART};
 use crate::value::{Given, Text, Value};
 
 /// `perilune_session`.
@@ -42,6 +44,10 @@ pub struct Session {
     begun: u64,
     /// A statement runs that may call functions of the program's: `inner` is with it.
     pub(crate) lent: bool,
+    /// What the function asks of the statement that runs now; none: none runs.
+    pub(crate) asks: Option<NonNull<dyn Asks>>,
+    /// How many levels were open when that began; it ends none of these.
+    pub(crate) base: usize,
     /// Cursors that still point here.
     pub(crate) cursors: usize,
 }
@@ -57,6 +63,7 @@ pub(crate) struct Open<'s> {
     pub(crate) texts: &'s mut Vec<Text>,
     pub(crate) is_snapshot: bool,
     pub(crate) begun: &'s mut u64,
+    pub(crate) base: usize,
 }
 
 impl Session {
@@ -74,31 +81,38 @@ impl Session {
             is_snapshot,
             begun: 0,
             lent: false,
+            asks: None,
+            base: 0,
             cursors: 0,
         }
     }
 
     #[inline]
     pub(crate) fn open(&mut self) -> Result<Open<'_>, Failure> {
-        let lent = self.lent;
-        let Session { db, inner, sql, key, text, batch, texts, is_snapshot, begun, .. } = self;
-        let is_snapshot = *is_snapshot;
-        match inner {
-            Some(inner) => Ok(Open { db, inner, sql, key, text, batch, texts, is_snapshot, begun }),
-            None if lent => Err(SESSION_LENT),
-            None => Err(SESSION_CLOSED),
-        }
+        let Session { db, inner, sql, key, text, batch, texts, is_snapshot, begun, lent, asks, base, .. } =
+            self;
+        let (is_snapshot, base) = (*is_snapshot, *base);
+        let inner = match (inner, asks) {
+            (Some(inner), _) => inner,
+            // SAFETY: it is there as long as its function runs, and whoever has lent it uses it afterwards (sql.rs); `self` is
+            // borrowed as long as this reference lives, so there is one at a time.
+            (None, Some(asks)) => unsafe { asks.as_mut() }.session(),
+            (None, None) => return Err(if *lent { SESSION_LENT } else { SESSION_CLOSED }),
+        };
+        Ok(Open { db, inner, sql, key, text, batch, texts, is_snapshot, begun, base })
     }
 
     #[cold]
     pub(crate) fn fail(&mut self, failure: Failure) -> c_int {
+        // A function of SQL may go on, and its statement runs again all the same.
+        self.rerun |= self.asks.is_some() && (failure.status == CONFLICT || failure.status == RESTART);
         self.message = failure.text;
         failure.status
     }
 }
 
 const SESSION_LENT: Failure =
-    Failure::fixed(INVALID, c"the session runs a statement: its functions use another session");
+    Failure::fixed(INVALID, c"the session runs a statement, and no function of its own: use another session");
 
 const SESSION_CLOSED: Failure = Failure::fixed(CLOSED, c"the session was closed: open another");
 

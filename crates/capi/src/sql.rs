@@ -6,14 +6,15 @@
 //!   with a SQLSTATE.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ptr::NonNull;
 
-use perilune::ValueRef;
-use perilune_sql::{Connection, Rows as Answer, SqlState, Value as SqlValue};
+use perilune::{Levels, ValueRef};
+use perilune_sql::{Asks, Connection, Rows as Answer, SqlState, Value as SqlValue};
 
 use crate::edge::{array, bytes, caught, given, store, thread_call};
 use crate::rows::{shown, Rows};
 use crate::session::{call, Open, Session};
-use crate::status::{Answer as EdgeAnswer, Failure, OK, SQL};
+use crate::status::{Answer as EdgeAnswer, Failure, CONFLICT, OK, RESTART, SQL};
 use crate::value::{Value, BLOB};
 
 impl From<perilune_sql::Error> for Failure {
@@ -83,12 +84,39 @@ pub unsafe extern "C" fn perilune_sql_run(
             }
             Ok(OK)
         };
+        if let Some(asks) = session.as_ref().and_then(|session| session.asks) {
+            return run_inside(session, asks, statement, rows);
+        }
         if session.as_ref().is_some_and(|session| session.sql.as_ref().is_some_and(Connection::has_functions))
         {
             return run_lent(session, run);
         }
         call(session, |Open { inner, sql, .. }| run(connection_of(sql)?, inner))
     }
+}
+
+/// Runs a statement of a function of the program's, in the transaction of the statement that calls it.
+///
+/// # Safety
+/// `session` is an open session that no other thread uses now, and `asks` what its function may ask for.
+unsafe fn run_inside<'t>(
+    session: *mut Session,
+    mut asks: NonNull<dyn Asks>,
+    statement: impl FnOnce() -> Result<(&'t str, Vec<SqlValue>), Failure>,
+    rows: *mut *mut Rows,
+) -> c_int {
+    let done = caught(|| {
+        let (text, parameters) = statement()?;
+        // SAFETY: the caller's promise. NB: no reference to the session lives meanwhile: functions that this calls use it.
+        let (answer, outcome) = unsafe { asks.as_mut() }.query(text, &parameters)?;
+        if !rows.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { store(rows, Box::into_raw(Box::new(Rows::of_statement(answer, outcome)))) };
+        }
+        Ok(OK)
+    });
+    // SAFETY: the caller's promise.
+    unsafe { call(session, |_| done) }
 }
 
 /// The connection of a session, which is made with its first use.
@@ -151,28 +179,68 @@ impl Drop for Context {
     }
 }
 
-/// Calls a function of the program's.
+/// A function of the program's.
+struct Own {
+    name: String,
+    /// Whose statements may call it.
+    session: *mut Session,
+    callback: Callback,
+    context: Context,
+}
+
+/// Calls a function of the program's, which may use its session meanwhile.
 ///
 /// # Errors
-/// `FUNCTION`, with what it says.
+/// `FUNCTION`, with what it says; a conflict, if it has met one.
 ///
 /// # Safety
-/// `callback` may be called with `context`, as include/perilune.h asks.
+/// The callback may be called with its context, as include/perilune.h asks; the session is lent to the statement that calls.
 unsafe fn call_back(
-    name: &str,
-    callback: Callback,
-    context: &Context,
+    own: &Own,
+    asks: &mut (dyn Asks + '_),
     arguments: &[SqlValue],
 ) -> perilune_sql::Result<SqlValue> {
+    let Own { name, session, callback, context } = own;
     let arguments: Vec<Value> = arguments.iter().map(shown).collect();
     let mut call = Call { result: SqlValue::Null, error: None };
-    // SAFETY: the caller's promise; arguments and call outlive the call.
-    let status = unsafe { callback(context.context, arguments.as_ptr(), arguments.len(), &mut call) };
+    let base = asks.session().depth();
+    let lent = NonNull::from(&mut *asks);
+    // SAFETY: it is taken back below, before what it borrows ends.
+    let lent = unsafe { std::mem::transmute::<NonNull<dyn Asks + '_>, NonNull<dyn Asks>>(lent) };
+    // SAFETY: the caller's promises: the session is open as long as its statement runs, and no reference to it lives now, nor while
+    // the function runs; arguments and call outlive the call.
+    let (status, is_again) = unsafe {
+        let before = {
+            let session = &mut **session;
+            let asks = session.asks.replace(lent);
+            (asks, std::mem::replace(&mut session.base, base), std::mem::take(&mut session.rerun))
+        };
+        let status = callback(context.context, arguments.as_ptr(), arguments.len(), &mut call);
+        let session = &mut **session;
+        let is_again = session.rerun || status == CONFLICT || status == RESTART;
+        (session.asks, session.base, session.rerun) = before;
+        (status, is_again)
+    };
+    close_levels(asks.session(), base);
+    if is_again {
+        return Err(perilune::Error::Conflict.into());
+    }
     if status >= OK && call.error.is_none() {
         return Ok(call.result);
     }
     let why = call.error.unwrap_or_else(|| format!("it answered {status}"));
     Err(perilune_sql::Error::new(SqlState::FUNCTION, format!("function {name}: {why}")))
+}
+
+/// Takes back levels of transaction that a function has left open.
+fn close_levels(session: &mut perilune::Session, base: usize) {
+    while session.depth() > base {
+        let before = session.depth();
+        if session.rollback().is_err() || session.depth() >= before {
+            // The session cannot close it; the statement's end fails.
+            return;
+        }
+    }
 }
 
 /// `perilune_sql_function`.
@@ -192,7 +260,12 @@ pub unsafe extern "C" fn perilune_sql_function(
     let context = Context { context, release };
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe {
+        let is_running = session.as_ref().is_some_and(|session| session.lent);
         call(session, |Open { sql, .. }| {
+            if is_running {
+                let what = c"a statement runs: functions are given and taken back between statements";
+                return Err(Failure::invalid(what));
+            }
             if name.is_null() {
                 return Err(Failure::invalid(c"the name of a function is NULL"));
             }
@@ -202,9 +275,9 @@ pub unsafe extern "C" fn perilune_sql_function(
                 connection.remove_function(name)?;
                 return Ok(OK);
             };
-            let called = name.to_owned();
-            let run = move |arguments: &[SqlValue]| call_back(&called, callback, &context, arguments);
-            connection.set_function(name, usize::try_from(count).ok(), is_deterministic != 0, run)?;
+            let own = Own { name: name.to_owned(), session, callback, context };
+            let run = move |asks: &mut dyn Asks, arguments: &[SqlValue]| call_back(&own, asks, arguments);
+            connection.set_asking_function(name, usize::try_from(count).ok(), is_deterministic != 0, run)?;
             Ok(OK)
         })
     }

@@ -14,7 +14,7 @@ use perilune::{FirstTry, Levels, TransactionOptions};
 
 use crate::edge::{bytes, place};
 use crate::options::{durability, limit, read};
-use crate::session::{answer, call, no_session, Session};
+use crate::session::{answer, call, no_session, Open, Session};
 use crate::status::{Answer, Failure, CONFLICT, OK, RESTART, TRANSACTION_STATE};
 use crate::value::Value;
 
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn perilune_begin(session: *mut Session, options: *const O
 #[no_mangle]
 pub unsafe extern "C" fn perilune_commit(session: *mut Session) -> c_int {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
-    unsafe { call(session, |open| in_transaction(open.inner).and_then(|inner| done(inner.commit()))) }
+    unsafe { call(session, |open| in_transaction(open).and_then(|inner| done(inner.commit()))) }
 }
 
 /// `perilune_rollback`.
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn perilune_commit(session: *mut Session) -> c_int {
 #[no_mangle]
 pub unsafe extern "C" fn perilune_rollback(session: *mut Session) -> c_int {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
-    unsafe { call(session, |open| in_transaction(open.inner).and_then(|inner| done(inner.rollback()))) }
+    unsafe { call(session, |open| in_transaction(open).and_then(|inner| done(inner.rollback()))) }
 }
 
 /// `perilune_validate`.
@@ -209,14 +209,25 @@ pub unsafe extern "C" fn perilune_rollback(session: *mut Session) -> c_int {
 #[no_mangle]
 pub unsafe extern "C" fn perilune_validate(session: *mut Session) -> c_int {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
-    unsafe { call(session, |open| in_transaction(open.inner).and_then(|inner| done(inner.validate()))) }
+    unsafe {
+        let validate = |open: Open<'_>| {
+            in_transaction(Open { base: 0, ..open }).and_then(|inner| done(inner.validate()))
+        };
+        call(session, validate)
+    }
 }
 
-fn in_transaction(inner: &mut perilune::Session) -> Result<&mut perilune::Session, Failure> {
-    if inner.depth() == 0 {
-        return Err(Failure::fixed(TRANSACTION_STATE, c"no transaction is open: call perilune_begin first"));
+/// The session, in a transaction that whoever calls may end.
+fn in_transaction(open: Open<'_>) -> Result<&mut perilune::Session, Failure> {
+    let Open { inner, base, .. } = open;
+    if inner.depth() > base {
+        return Ok(inner);
     }
-    Ok(inner)
+    let what = match base {
+        0 => c"no transaction is open: call perilune_begin first",
+        _ => c"a function of SQL does not end its statement's transaction: answer an error instead",
+    };
+    Err(Failure::fixed(TRANSACTION_STATE, what))
 }
 
 fn done(result: perilune::Result<()>) -> Answer {
@@ -240,6 +251,10 @@ pub unsafe extern "C" fn perilune_run(
     unsafe {
         call(session, |open| {
             let reply = place(reply)?;
+            if open.base > 0 {
+                let what = c"a function of SQL runs in its statement's transaction: no program at the server";
+                return Err(Failure::fixed(TRANSACTION_STATE, what));
+            }
             let program = bytes(program, program_size)?;
             let text = open.inner.run_at_server(&options_of(options)?, program)?;
             answer(reply, Value::string(open.text.keep(text)))
@@ -279,7 +294,9 @@ pub unsafe extern "C" fn perilune_give_up(session: *mut Session) {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
     unsafe {
         call(session, |open| {
-            open.inner.give_up();
+            if open.base == 0 {
+                open.inner.give_up();
+            }
             Ok(OK)
         });
     }
@@ -292,8 +309,7 @@ pub unsafe extern "C" fn perilune_give_up(session: *mut Session) {
 #[no_mangle]
 pub unsafe extern "C" fn perilune_depth(session: *const Session) -> u32 {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
-    let inner = unsafe { session.as_ref() }.and_then(|session| session.inner.as_ref());
-    inner.map_or(0, |inner| u32::try_from(inner.depth()).unwrap_or(u32::MAX))
+    unsafe { looked_at(session, |inner| u32::try_from(inner.depth()).unwrap_or(u32::MAX)) }
 }
 
 /// `perilune_restarts`.
@@ -303,6 +319,20 @@ pub unsafe extern "C" fn perilune_depth(session: *const Session) -> u32 {
 #[no_mangle]
 pub unsafe extern "C" fn perilune_restarts(session: *const Session) -> u32 {
     // SAFETY: the caller's pointers are good or NULL, as the header asks.
-    let inner = unsafe { session.as_ref() }.and_then(|session| session.inner.as_ref());
-    inner.map_or(0, perilune::Session::restarts)
+    unsafe { looked_at(session, |inner| inner.restarts()) }
+}
+
+/// What `look` tells of a session; 0 for one that is closed, or that runs a statement and no function of the program's.
+///
+/// # Safety
+/// `session` is NULL or an open session that no other thread uses now.
+unsafe fn looked_at(session: *const Session, look: impl FnOnce(&perilune::Session) -> u32) -> u32 {
+    // SAFETY: the caller's promise; sql.rs keeps `asks` as long as it is good, and nobody else uses it meanwhile.
+    unsafe {
+        match session.as_ref().map(|session| (&session.inner, session.asks)) {
+            Some((Some(inner), _)) => look(inner),
+            Some((None, Some(mut asks))) => look(asks.as_mut().session()),
+            _ => 0,
+        }
+    }
 }

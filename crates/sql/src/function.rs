@@ -93,8 +93,8 @@ pub trait Asks {
     fn statement(&self) -> u64;
 }
 
-/// A function of the program's, for one connection: it is called with values, and answers one.
-pub type OwnFunction = dyn Fn(&[Value]) -> Result<Value>;
+/// A function of the program's, for one connection: it is called with what it may ask for and with values, and answers one.
+pub type OwnFunction = dyn Fn(&mut dyn Asks, &[Value]) -> Result<Value>;
 
 /// Runs functions in its language.
 pub trait Interpreter {

@@ -68,6 +68,7 @@ mod over;
 mod ghost;
 mod used;
 
+mod own;
 mod stage;
 
 mod computed;

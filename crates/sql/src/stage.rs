@@ -14,7 +14,7 @@ use perilune_graph::Graph;
 use perilune_sqlite::Failure;
 
 use crate::error::{failure, Error, Result, SqlState};
-use crate::function::{Change, Function};
+use crate::function::{Change, Function, OwnFunction};
 use crate::limits::GRAPHS;
 use crate::rewrite::Upsert;
 use crate::schema::Table;
@@ -35,6 +35,9 @@ pub(crate) trait Host {
 
     /// Calls a function of the schema.
     fn call(&self, session: &mut Session, function: &Function, arguments: &[Value]) -> Result<Value>;
+
+    /// Calls a function of the program's.
+    fn call_own(&self, session: &mut Session, run: &OwnFunction, arguments: &[Value]) -> Result<Value>;
 
     /// Fails unless the statement's user may do this with this global, named without `^`.
     fn may(&self, global: &str, access: Access) -> Result<()>;

@@ -49,7 +49,7 @@ struct Open {
 /// # Ok::<(), perilune_sql::Error>(())
 /// ```
 pub struct Connection {
-    engine: Rc<Engine>,
+    pub(crate) engine: Rc<Engine>,
     open: RefCell<Option<Open>>,
 }
 

@@ -35,6 +35,23 @@ use crate::value::{Value, ValueRef};
 /// that a client makes up take no memory.
 pub(super) type Functions = HashMap<String, Rc<Function>>;
 
+/// What a function of the program's is like.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OwnKind {
+    /// Equal arguments always give equal answers.
+    pub(crate) is_deterministic: bool,
+    /// It may ask for something, and so write.
+    pub(crate) asks: bool,
+}
+
+/// A function of the program's that SQLite was told of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Own {
+    /// How many arguments it takes; -1: any number.
+    count: i32,
+    asks: bool,
+}
+
 /// What a function asks for while it runs.
 pub(super) struct Running<'a> {
     engine: &'a Engine,
@@ -87,9 +104,9 @@ impl Engine {
         })
     }
 
-    /// Whether a statement may call functions of the schema, which may write.
+    /// Whether a statement may call functions that may write: of the schema, or of the program's.
     pub(super) fn has_functions(&self) -> bool {
-        !self.functions.borrow().is_empty()
+        !self.functions.borrow().is_empty() || self.own_functions.borrow().values().any(|own| own.asks)
     }
 
     /// Tells SQLite of the functions of the schema that the tokens name.
@@ -143,7 +160,7 @@ impl Engine {
         &self,
         name: &str,
         count: Option<usize>,
-        is_deterministic: bool,
+        kind: OwnKind,
         run: Option<Box<OwnFunction>>,
     ) -> Result<()> {
         let name = fold(name);
@@ -162,8 +179,8 @@ impl Engine {
         if let Some(function) = self.functions.borrow_mut().remove(&name) {
             self.remove_function(&function)?;
         }
-        if let Some(count) = self.own_functions.borrow_mut().remove(&name) {
-            self.sqlite.remove_function(&name, count)?;
+        if let Some(own) = self.own_functions.borrow_mut().remove(&name) {
+            self.sqlite.remove_function(&name, own.count)?;
         }
         // What was prepared may have meant another one.
         self.cache.borrow_mut().clear();
@@ -172,9 +189,10 @@ impl Engine {
             let what = format!("{name} is a function that every database has: choose another name");
             return Err(Error::new(SqlState::EXISTS, what));
         }
-        let kind = FunctionKind { deterministic: is_deterministic, direct_only: false };
+        let asks = kind.asks;
+        let kind = FunctionKind { deterministic: kind.is_deterministic, direct_only: false };
         let (stage, called) = (Rc::clone(&self.stage), name.clone());
-        self.sqlite.add_function(&name, count, kind, move |_, arguments, output| {
+        self.sqlite.add_function(&name, count, kind, move |session, arguments, output| {
             let host = stage.host().map_err(|error| stage.fail(error))?;
             if stage.computes() {
                 let what = format!(
@@ -182,12 +200,11 @@ impl Engine {
                 );
                 return Err(stage.fail(Error::new(SqlState::REFUSED, what)));
             }
-            host.needs_whole().map_err(|error| stage.fail(error))?;
-            let value = run(&values_of(arguments)).map_err(|error| stage.fail(error))?;
-            output.set(value.as_ref());
+            let value = host.call_own(session, &*run, &values_of(arguments));
+            output.set(value.map_err(|error| stage.fail(error))?.as_ref());
             Ok(())
         })?;
-        self.own_functions.borrow_mut().insert(name, count);
+        self.own_functions.borrow_mut().insert(name, Own { count, asks });
         Ok(())
     }
 

@@ -25,8 +25,8 @@ use std::time::Instant;
 use perilune::{node, Error as EngineError, Node, Serving, Session, TransactionOptions};
 use perilune_sqlite::{constants as sqlite, Action, Arguments, Connection, FunctionKind};
 
-pub(crate) use self::functions::is_of_sqlite;
-use self::functions::Functions;
+pub(crate) use self::functions::{is_of_sqlite, OwnKind};
+use self::functions::{Functions, Own};
 use self::instead::Instead;
 use self::known::Known;
 use self::prepared::Prepared;
@@ -37,7 +37,7 @@ use crate::computed::ROW_PREFIX;
 use crate::document::Json;
 use crate::elements::{ELEMENT, SET};
 use crate::error::{Error, Result, SqlState};
-use crate::function::{Change, Function, Interpreter};
+use crate::function::{Change, Function, Interpreter, OwnFunction};
 use crate::graphs;
 use crate::limits::{ATTEMPTS, DEPTH, SCHEMA_TRIES, STATEMENT_BYTES, STEPS};
 use crate::rewrite::RAISE;
@@ -75,8 +75,8 @@ pub(crate) struct Engine {
     is_stale: Cell<bool>,
     known: RefCell<HashMap<String, Known>>,
     functions: RefCell<Functions>,
-    /// Functions of the program's, by name, with how many arguments they take.
-    own_functions: RefCell<HashMap<String, i32>>,
+    /// Functions of the program's, by name.
+    own_functions: RefCell<HashMap<String, Own>>,
     /// Functions of the schema that SQLite has known and forgotten, with how many arguments they took.
     removed: RefCell<HashSet<(String, i32)>>,
     interpreter: RefCell<Option<Rc<dyn Interpreter>>>,
@@ -422,6 +422,11 @@ impl Host for Engine {
     fn call(&self, session: &mut Session, function: &Function, arguments: &[Value]) -> Result<Value> {
         self.needs_whole()?;
         self.interpreter()?.call(function, arguments, &mut self.running(session))
+    }
+
+    fn call_own(&self, session: &mut Session, run: &OwnFunction, arguments: &[Value]) -> Result<Value> {
+        self.needs_whole()?;
+        run(&mut self.running(session), arguments)
     }
 
     fn fold(&self, session: &mut Session, function: &Function, rows: &[Value]) -> Result<Value> {

@@ -12,6 +12,7 @@ mod documents;
 mod evicted;
 mod graphs;
 mod indexes;
+mod own;
 mod prepared;
 mod rewritten;
 mod shown;
