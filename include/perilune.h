@@ -887,8 +887,9 @@ typedef struct perilune_sql_rows perilune_sql_rows;
 /*
  * Runs one statement of SQL, UTF-8 of up to 1 MiB: by itself a transaction, run again when it conflicts; inside an
  * open transaction a part of that. `parameters` are those of its marks (?, ?1, :name), in order: PERILUNE_ABSENT and
- * _NULL are NULL, _INT and _BOOL an integer, _DOUBLE and _DECIMAL a double, _STRING a text, _BLOB a blob; lists and maps
- * are PERILUNE_INVALID. `*rows` (NULL: nobody wants them) is what it answers, up to 64 MiB, to be ended by
+ * _NULL are NULL, _INT and _BOOL an integer, _DOUBLE a double, _DECIMAL an integer if it is whole, else a double, which keeps
+ * 15 digits (PERILUNE_SQL beyond them), _STRING a text, _BLOB a blob; lists and maps are PERILUNE_INVALID. `*rows` (NULL: nobody
+ * wants them) is what it answers, up to 64 MiB, to be ended by
  * perilune_sql_close; after an error it is NULL. BEGIN and its kin open and end a transaction of the session, its nodes
  * as well. A session keeps its last statements prepared. Blocks as long as the statement takes.
  * Errors: PERILUNE_SQL for what SQL refuses, its limits included; what the database refuses has its own status, such as

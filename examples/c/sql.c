@@ -111,6 +111,55 @@ static void functions(perilune_session *session)
     EXPECT(perilune_sql_run(session, "SELECT twice(1)", 15, NULL, 0, NULL) == PERILUNE_SQL);
 }
 
+/* Decimals: a whole one is an integer, one with a fraction the double that is nearest to it, which has its digits. */
+static void decimals(perilune_session *session)
+{
+    static const char *const texts[] = {"0.1", "0.2", "-1234567890.12345", "999999999999.999", "123456789012345678"};
+    const char *const selects[] = {"SELECT price, price * 3, price + 0.2 FROM prices WHERE price = ?",
+                                   "SELECT price FROM prices WHERE price = ?"};
+    const char *insert = "INSERT INTO prices(price) VALUES (?)", *sum = "SELECT sum(price) FROM prices WHERE price < 1";
+    perilune_value parameter, value;
+    perilune_sql_rows *rows;
+    char text[64];
+    size_t i;
+
+    change(session, "DROP TABLE IF EXISTS prices");
+    change(session, "CREATE TABLE prices(id INTEGER PRIMARY KEY, price DECIMAL)");
+    for (i = 0; i < sizeof texts / sizeof *texts; i++) {
+        parameter = perilune_string(texts[i], strlen(texts[i]));
+        parameter.type = i % 2 == 0 ? PERILUNE_DECIMAL : PERILUNE_STRING;
+        perilune_sql_close(run(session, insert, &parameter, 1));
+        parameter.type = PERILUNE_DECIMAL;
+        rows = i < 4 ? run(session, selects[i > 0], &parameter, 1) : run(session, "SELECT max(price) FROM prices", NULL, 0);
+        EXPECT(perilune_sql_count(rows) == 1);
+        CHECK(NULL, perilune_sql_value(rows, 0, 0, &value));
+        if (value.type == PERILUNE_INT)
+            snprintf(text, sizeof text, "%lld", (long long)value.as.i);
+        else
+            snprintf(text, sizeof text, "%.15g", value.as.d);
+        EXPECT(strcmp(text, texts[i]) == 0);
+        if (i == 0) {
+            CHECK(NULL, perilune_sql_value(rows, 0, 1, &value));
+            EXPECT(value.type == PERILUNE_DOUBLE && value.as.d == 0.3);
+            CHECK(NULL, perilune_sql_value(rows, 0, 2, &value));
+            EXPECT(value.type == PERILUNE_DOUBLE && value.as.d == 0.3);
+        }
+        perilune_sql_close(rows);
+    }
+    rows = run(session, sum, NULL, 0);
+    CHECK(NULL, perilune_sql_value(rows, 0, 0, &value));
+    EXPECT(value.type == PERILUNE_DOUBLE && value.as.d == -1234567889.82345);
+    perilune_sql_close(rows);
+    /* More digits with a fraction than a number of SQL has: an error, and no other number. */
+    parameter = perilune_string("0.1234567890123456", 18);
+    EXPECT(perilune_sql_run(session, insert, strlen(insert), &parameter, 1, NULL) == PERILUNE_SQL);
+    EXPECT(strncmp(perilune_message(session), "22003: ", 7) == 0);
+    parameter.type = PERILUNE_DECIMAL;
+    EXPECT(perilune_sql_run(session, "SELECT ?", 8, &parameter, 1, NULL) == PERILUNE_SQL);
+    EXPECT(strncmp(perilune_message(session), "22003: ", 7) == 0);
+    change(session, "DROP TABLE prices");
+}
+
 static void errors(perilune_session *session)
 {
     const char *twice = "INSERT INTO users(name) VALUES ('Ada')", *wrong = "SELECT * FROM nowhere";
@@ -159,6 +208,7 @@ int main(int argc, char **argv)
     change(session, "DROP TABLE IF EXISTS users");
     rows(session);
     functions(session);
+    decimals(session);
     errors(session);
     other = rival;
     CHECK(session, perilune_transaction(session, NULL, body, &other));

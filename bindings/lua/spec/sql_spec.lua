@@ -68,6 +68,40 @@ return function(spec)
     db:sql 'DROP TABLE account'
   end)
 
+  -- A whole decimal is an integer, or its text where a number of Lua is not exactly it; one with a fraction is the number
+  -- nearest to it, which has its digits.
+  spec('decimals arrive exactly', function(db, t)
+    db:sql 'CREATE TABLE price(id INTEGER PRIMARY KEY, d DECIMAL, two DECIMAL(10,2))'
+    for i, text in ipairs {'0.1', '0.2', '-1234567890.12345', '999999999999.999', '0.000001', '-7'} do
+      for _, given in ipairs {text, tonumber(text)} do
+        db:sql('REPLACE INTO price(id, d) VALUES (?, ?)', i, given)
+        local row = db:sql('SELECT d, CAST(d AS TEXT) AS text FROM price WHERE d = ?', given)[1]
+        t.equal(row.d, tonumber(text))
+        t.equal(tonumber(('%.15g'):format(row.d)), row.d)
+        t.equal(tonumber(row.text), tonumber(text))
+      end
+    end
+    db:sql("INSERT INTO price(id, d) VALUES (100, '123456789012345678')")
+    t.equal(tostring((db:sql 'SELECT d FROM price WHERE id = 100')[1].d), '123456789012345678')
+    t.equal((db:sql 'SELECT count(*) AS n FROM price WHERE d = 123456789012345678')[1].n, 1)
+    t.equal((db:sql 'SELECT sum(d) AS s, max(d) * 3 AS m, min(d) + 0.2 AS a FROM price WHERE id < 3'), {{s = 0.3, m = 0.6, a = 0.3}})
+    db:sql_function('same', function(d) return d end)
+    t.equal((db:sql 'SELECT same(d) + same(d) AS d FROM price WHERE id = 1'), {{d = 0.2}})
+    db:sql_function('same', nil)
+    -- What a column does not keep is an error, and no other number.
+    local function state(...)
+      local ok, e = pcall(db.sql, db, ...)
+      return not ok and e.message:sub(1, 5)
+    end
+    t.equal(state('UPDATE price SET two = ? WHERE id = 1', '0.125'), '22003')
+    t.equal(state('UPDATE price SET two = ? WHERE id = 1', 0.125), '22003')
+    t.equal(state('UPDATE price SET d = ? WHERE id = 1', '0.1234567890123456'), '22003')
+    t.equal(state('SELECT d / 3 FROM price'), false)
+    db:sql('UPDATE price SET two = ? WHERE id = 1', '12.50')
+    t.equal((db:sql 'SELECT two, two * 2 AS twice FROM price WHERE id = 1'), {{two = 12.5, twice = 25}})
+    db:sql 'DROP TABLE price'
+  end)
+
   spec('statements call functions of the program', function(db, t)
     db:sql 'CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, net REAL)'
     db:sql("INSERT INTO item(name, net) VALUES ('apple', 2), ('bread', NULL)")

@@ -8,6 +8,7 @@
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::NonNull;
 
+use perilune::key::Decimal;
 use perilune::{Levels, ValueRef};
 use perilune_sql::{Asks, Connection, Rows as Answer, SqlState, Value as SqlValue};
 
@@ -27,6 +28,19 @@ impl From<perilune_sql::Error> for Failure {
     }
 }
 
+/// A decimal as the number of SQL that is exactly it; a double keeps each decimal of 15 digits.
+fn number(decimal: Decimal) -> Result<SqlValue, Failure> {
+    const DIGITS: u64 = 1_000_000_000_000_000;
+    match decimal.to_i64() {
+        Some(integer) => Ok(SqlValue::Integer(integer)),
+        None if decimal.coefficient().unsigned_abs() < DIGITS => Ok(SqlValue::Real(f64::from(decimal))),
+        None => {
+            let what = "a decimal with a fraction has 15 digits at most in SQL: give a text or a double";
+            Err(Failure::with(SQL, format_args!("22003: {what}")))
+        }
+    }
+}
+
 /// The value as SQL takes it.
 ///
 /// # Safety
@@ -43,7 +57,7 @@ unsafe fn parameter(value: &Value) -> Result<SqlValue, Failure> {
         Some(ValueRef::Int(integer)) => SqlValue::Integer(integer),
         Some(ValueRef::Bool(truth)) => SqlValue::Integer(i64::from(truth)),
         Some(ValueRef::Double(real)) => SqlValue::Real(real),
-        Some(ValueRef::Decimal(decimal)) => SqlValue::Real(f64::from(decimal)),
+        Some(ValueRef::Decimal(decimal)) => number(decimal)?,
         Some(ValueRef::String(text)) => SqlValue::Text(text.to_vec()),
         Some(ValueRef::EmptyList | ValueRef::EmptyMap | ValueRef::Record(_)) => {
             return Err(Failure::invalid(c"a parameter of SQL is no list and no map"));

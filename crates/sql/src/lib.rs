@@ -68,7 +68,6 @@ mod over;
 mod ghost;
 mod used;
 
-mod own;
 mod stage;
 
 mod computed;
@@ -93,6 +92,7 @@ mod kept;
 mod show;
 
 mod connection;
+mod own;
 
 pub use crate::answer::{Nowhere, Outcome, Row, Rows, Sink};
 pub use crate::connection::{defines, split, Connection};

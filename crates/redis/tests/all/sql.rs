@@ -51,6 +51,24 @@ fn decimals_are_exact() {
             all.replace(',', ""),
             "[[12345679.0]]".replace(".0", if version == "2" { ".0" } else { "" })
         );
+        // All digits that a column keeps, as texts and as numbers of the statement; whole ones are integers.
+        sql(&["DROP TABLE item"]);
+        sql(&["CREATE TABLE item(id INTEGER PRIMARY KEY, price DECIMAL)"]);
+        for digits in
+            ["-1234567890.12345", "999999999999.999", "0.0001", "123456789012345678", "-0.123456789012345"]
+        {
+            sql(&["REPLACE INTO item VALUES (1, ?)", digits]);
+            let wanted = if version == "2" || !digits.contains('.') {
+                format!("[[{digits}]]")
+            } else {
+                format!("[[,{digits}]]")
+            };
+            assert_eq!(sql(&["SELECT price FROM item WHERE price = ?", digits]), wanted);
+            assert_eq!(sql(&[&format!("SELECT price FROM item WHERE price = {digits}")]), wanted);
+            assert_eq!(sql(&["SELECT CAST(price AS TEXT) FROM item"]), format!("[[{digits}]]"));
+        }
+        assert!(sql(&["INSERT INTO item(price) VALUES (?)", "0.1234567890123456"]).starts_with("!ERR 22003"));
+        assert!(sql(&["INSERT INTO item(price) VALUES (1234567890123456789.5)"]).starts_with("!ERR 22003"));
     }
 }
 

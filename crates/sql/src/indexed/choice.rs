@@ -245,8 +245,13 @@ impl<'a> Text<'a> {
             }
             columns.iter_mut().zip(names).for_each(|((name, _), said)| *name = Some(said.clone()));
         }
-        let mut made =
-            Table { name: body.name.clone(), columns: Vec::new(), indexes: Vec::new(), ..(*table).clone() };
+        let mut made = Table {
+            name: body.name.clone(),
+            columns: Vec::new(),
+            indexes: Vec::new(),
+            code_indexes: Vec::new(),
+            ..(*table).clone()
+        };
         for (name, column) in columns {
             let name = name?;
             if made.column(&name).is_some() || is_any_word(&name, &super::viewed::WORDS) {
