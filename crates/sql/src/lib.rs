@@ -89,7 +89,13 @@ mod widen;
 mod dump;
 mod evict;
 mod kept;
+mod verify;
+
+mod sizes;
+
 mod show;
+
+mod return_size;
 
 mod connection;
 mod own;
@@ -101,3 +107,4 @@ pub use crate::error::{Error, Result, SqlState};
 pub use crate::function::{Asks, Change, Function, Interpreter, OwnFunction, Shape};
 pub use crate::terms::{Access, Permit, Terms};
 pub use crate::value::{real_text, Value, ValueRef};
+pub use crate::verify::Verified;

@@ -69,3 +69,9 @@ pub(crate) const STAMP_TRIES: usize = 4;
 
 /// How long such a transaction may take that is more than one-shot.
 pub(crate) const STAMP_TIME: Duration = Duration::from_millis(50);
+
+/// Faults that a check of tables tells of.
+pub const FAULTS: usize = 100;
+
+/// Nodes of a table and its indexes whose bytes are counted while somebody waits.
+pub const MEASURED_NODES: u64 = 1_000_000;

@@ -158,6 +158,18 @@ pub(crate) fn read_key(table: &Table, suffix: &[u8], row: &mut [Value]) -> Resul
     Ok(())
 }
 
+/// Whether the bytes behind the table's root are as many subscripts as its key has.
+pub(crate) fn names_row(table: &Table, mut suffix: &[u8]) -> bool {
+    let Key::Columns(columns) = &table.key else {
+        return code_len(suffix).is_ok_and(|length| length == suffix.len()) && decode_int(suffix).is_some();
+    };
+    for _ in columns {
+        let Ok(length) = code_len(suffix) else { return false };
+        suffix = &suffix[length..];
+    }
+    suffix.is_empty()
+}
+
 /// The values of the row whose record these fields are, but for those of its key.
 pub(crate) fn read_record(table: &Table, fields: &[u8], row: &mut [Value]) -> Result<()> {
     let mut record = Record::new(fields);

@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::function::Shape;
 use crate::schema::{Column, Computed, Event, Index, Table, Timing};
+use crate::sizes::{literal as number, measure, Sizes};
 use crate::terms::{Access, Terms, Touch};
 use crate::token::{fold, quote, tokens, Token};
 
@@ -50,7 +51,18 @@ pub(crate) fn run(
         let touch = Touch { table: fold(&name), access: Access::Reads };
         terms.check(&[touch], true)?;
         let rows = columns(engine, session, &name)?;
-        let names = ["name", "type", "not_null", "default", "key", "indexes"];
+        let names = [
+            "name",
+            "type",
+            "not_null",
+            "default",
+            "key",
+            "indexes",
+            "index_bytes",
+            "row_bytes",
+            "table_bytes",
+            "evicted",
+        ];
         return answer(engine, session, &names, &rows, sink);
     }
     let may_read = |name: &str| {
@@ -82,7 +94,7 @@ fn literal(text: &str) -> String {
 }
 
 /// Hands the rows to the sink.
-fn answer(
+pub(crate) fn answer(
     engine: &Engine,
     session: &mut Session,
     names: &[&str],
@@ -203,7 +215,9 @@ fn columns(engine: &Engine, session: &mut Session, name: &str) -> Result<Vec<Lit
     if let Some(table) = table {
         let is_shown = |column: &Column| !column.is_hidden() || column.is_usage();
         let shown = (0..table.columns.len()).filter(|at| is_shown(&table.columns[*at]));
-        return Ok(shown.map(|at| column(&table, at)).collect());
+        let shown: Vec<usize> = shown.collect();
+        let sizes = measure(session, &table)?;
+        return Ok(shown.into_iter().map(|at| column(&table, at, &sizes)).collect());
     }
     let is_view = session.get_str(&place(&["view", &fold(name), "sql"])?)?.is_some();
     if !is_view && !engine.has_own_view(&fold(name)) {
@@ -211,16 +225,24 @@ fn columns(engine: &Engine, session: &mut Session, name: &str) -> Result<Vec<Lit
     }
     let columns = engine.columns_of(session, &format!("SELECT * FROM {}", quote(name)))?;
     let row = |(name, declared): &(String, String)| {
-        vec![literal(name), literal(declared), "0".into(), "NULL".into(), "0".into(), "''".into()]
+        let mut row =
+            vec![literal(name), literal(declared), "0".into(), "NULL".into(), "0".into(), "''".into()];
+        row.resize(row.len() + 4, "NULL".into());
+        row
     };
     Ok(columns.iter().map(row).collect())
 }
 
-fn column(table: &Table, at: usize) -> Literals {
+fn column(table: &Table, at: usize, sizes: &Sizes) -> Literals {
     let column = &table.columns[at];
     let key = table.key_columns().iter().position(|key| *key == at).map_or(0, |place| place + 1);
     let holds = |index: &&Index| index.columns.iter().any(|(column, _)| *column == at);
     let indexes: Vec<&str> = table.indexes.iter().filter(holds).map(|index| &*index.name).collect();
+    let bytes =
+        table.indexes.iter().zip(&sizes.indexes).filter(|(index, _)| holds(index)).map(|(_, bytes)| *bytes);
+    let bytes = bytes.sum::<Option<u64>>().filter(|_| !indexes.is_empty());
+    let each =
+        sizes.table.zip(sizes.rows.filter(|rows| *rows > 0)).map(|(bytes, rows)| (bytes + rows / 2) / rows);
     vec![
         literal(&column.name),
         literal(&column.declared),
@@ -228,5 +250,9 @@ fn column(table: &Table, at: usize) -> Literals {
         column.default.as_deref().map_or_else(|| "NULL".to_owned(), literal),
         key.to_string(),
         literal(&indexes.join(", ")),
+        number(bytes),
+        number(each),
+        number(sizes.table),
+        number(sizes.evicted),
     ]
 }

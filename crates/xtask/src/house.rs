@@ -302,7 +302,8 @@ pub(crate) const ORDERS: &[Order] = &[
     order!("crates/sql/src/":
         "limits" "error" "terms" "token" "value" "decimal" "answer" "function" "document" "rewrite" "alchemy" "schema"
         "elements" "exact" "definition" "indexed" "row" "over" "ghost" "used" "stage" "computed" "conflict" "catalog" "plan" "scan" "write"
-        "tables" "graphs" "engine" "define" "widen" "dump" "evict" "kept" "show" "connection" "own"
+        "tables" "graphs" "engine" "define" "widen" "dump" "evict" "kept" "verify" "sizes" "show" "return_size" "connection"
+        "own"
     ),
     order!("crates/graph/src/":
         "limits" "vertex" "edge" "error" "graph" "adjacency" "scan" "edges" "index" "vertices" "check"

@@ -3,6 +3,7 @@
 mod holders;
 mod stat;
 mod table;
+mod tables;
 
 use std::path::Path;
 
@@ -19,20 +20,26 @@ pub(crate) use stat::{stat, StatOptions};
 /// Checks a database; faults make it fail.
 pub(crate) fn check(path: Option<&Path>, as_json: bool) -> Result<()> {
     let database = look_at(path)?;
-    let report = database.verify()?;
+    let mut report = database.verify()?;
+    let tables = tables::check(&database, report.is_sound(), &mut report.faults);
     let faults = report.faults.len() as u64 + report.more_faults;
     if as_json {
         println!(
             "{}",
             json!({"path": database.path().display().to_string(), "sound": report.is_sound(),
-                   "nodes": report.nodes, "faults": faults, "texts": report.faults, "mended": report.mended})
+                   "nodes": report.nodes, "tables": tables.tables, "rows": tables.rows, "faults": faults,
+                   "texts": report.faults, "skipped": tables.skipped, "mended": report.mended})
         );
     } else {
-        for text in report.faults.iter().chain(&report.mended) {
+        for text in report.faults.iter().chain(&tables.skipped).chain(&report.mended) {
             println!("{text}");
         }
         if report.is_sound() {
-            println!("{}: sound, {} nodes with a value", database.path().display(), report.nodes);
+            let rows = match tables.tables {
+                0 => String::new(),
+                count => format!(", {} rows of {count} tables", tables.rows),
+            };
+            println!("{}: sound, {} nodes with a value{rows}", database.path().display(), report.nodes);
         }
     }
     if report.is_sound() {

@@ -24,6 +24,30 @@ fn statements_run_and_rows_are_shown() {
     assert_eq!(err, "perilune: 42703: no such column: nope (at byte 7)\n");
 }
 
+/// `check` holds rows against all of their indexes, also those on functions and those on how rows are used.
+#[test]
+fn tables_are_checked_with_their_indexes() {
+    let place = Place::new();
+    let made = "CREATE FUNCTION twice(x) DETERMINISTIC AS 'return 2 * x'; CREATE TABLE t(id INTEGER PRIMARY KEY, a INT);
+        INSERT INTO t VALUES (1, 10), (2, 20); CREATE INDEX by_two ON t(twice(a)); CREATE LRUINDEX ON t; CREATE LFUINDEX ON t;
+        UPDATE t SET a = 30 WHERE id = 1; ALTER TABLE t SET DIRTY; EVICT t 2; SELECT a FROM t WHERE id = 1";
+    assert_eq!(place.run(&["sql", "t.db", "-c", made]), (0, "30\n".into(), String::new()));
+    let (code, out, err) = place.run(&["check", "t.db"]);
+    assert!(code == 0 && out.ends_with(" nodes with a value, 1 rows of 1 tables\n"), "{out}{err}");
+    let stray = "require('perilune').node('^t.by_two')[99][7].__ = ''";
+    assert_eq!(place.run(&["--db", "t.db", "-e", stray]).0, 0);
+    let (code, out, err) = place.run(&["check", "t.db"]);
+    assert_eq!(
+        (code, &out[..]),
+        (1, "index by_two has 2 entries of 1 rows of t: REINDEX by_two makes it anew\n")
+    );
+    assert!(err.contains("1 faults"), "{err}");
+    assert_eq!(place.run(&["sql", "t.db", "-c", "REINDEX by_two"]).0, 0);
+    let (_, out, _) = place.run(&["check", "t.db", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((&found["sound"], &found["tables"], &found["rows"]), (&true.into(), &1.into(), &1.into()));
+}
+
 /// A dump takes no more memory than a row: 80 MiB of rows, where others end at 64. It is loaded again, and is the same table.
 #[test]
 fn a_dump_of_any_size_is_loaded_again() {

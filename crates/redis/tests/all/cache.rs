@@ -1,4 +1,4 @@
-//! Tables as caches, by AlchemyDB's words: LRU and LFU, EVICT and MISS.
+//! Tables as caches, by AlchemyDB's words: LRU and LFU, EVICT and MISS, RETURN SIZE.
 
 use crate::alchemy::{run, start};
 use crate::peer::{Client, Place};
@@ -84,4 +84,43 @@ fn who_names_an_evicted_row_misses_it() {
     assert!(shown(&client.call(["EVAL", script, "0"])).starts_with("MISS P0002"));
     let mut reader = Client::connect(&ours.socket);
     run(&mut reader, "AUTH reader p -> OK\nEVICT simple 2 -> !NOPERM 42501 this user may not change simple");
+}
+
+#[test]
+fn an_insert_and_a_description_tell_bytes() {
+    let place = Place::new();
+    let (_ours, mut client) = start(&place);
+    run(
+        &mut client,
+        r#"
+        CREATE TABLE t "(pk INTEGER PRIMARY KEY, a TEXT)" -> 0
+        CREATE INDEX by_a ON t (a) -> 0
+    "#,
+    );
+    let insert = shown(&client.call(["INSERT", "INTO", "t", "VALUES", "(1,'x')", "RETURN SIZE"]));
+    let numbers: Vec<u64> =
+        insert.trim_matches(['[', ']']).split(' ').filter_map(|it| it.parse().ok()).collect();
+    let [row, table, index] = numbers[..] else { panic!("{insert}") };
+    assert!(row > 0 && row == table && index > 0, "{insert}");
+    let more = shown(&client.call(["SQL", "REPLACE INTO t VALUES (2, ?) RETURN SIZE", "y"]));
+    assert_eq!(more, format!("[[{row} {} {}]]", 2 * row, 2 * index));
+    let desc = format!(
+        "[[pk INTEGER 0 - 1  - {row} {} -] [a TEXT 0 - 0 by_a {} {row} {} -]]",
+        2 * row,
+        2 * index,
+        2 * row
+    );
+    assert_eq!(shown(&client.call(["DESC", "t"])), desc);
+    // Words, and a duplicate that is updated.
+    let words =
+        "INSERT INTO t VALUES (1,'x') (3,'z') \"ON DUPLICATE KEY UPDATE\" \"a = 'w'\" \"RETURN SIZE\"";
+    run(
+        &mut client,
+        &format!(
+            "{words} -> [[{} {} {}]]\nSELECT a FROM t WHERE pk = 1 -> [[w]]",
+            2 * row,
+            3 * row,
+            3 * index
+        ),
+    );
 }

@@ -19,8 +19,9 @@ use crate::limits::STATEMENT_BYTES;
 use crate::terms::Terms;
 use crate::token::{fold, tokens, Token};
 use crate::value::Value;
+use crate::verify::{verify, Verified};
 use crate::widen::widen;
-use crate::{define, dump, evict, kept, show};
+use crate::{define, dump, evict, kept, return_size, show};
 
 /// A transaction that was opened by BEGIN or SAVEPOINT.
 #[derive(Debug, Default)]
@@ -128,6 +129,7 @@ impl Connection {
         if self.open.borrow().as_ref().is_some_and(|open| open.is_dead) {
             return Err(dead());
         }
+        let sized = return_size::before(sql)?;
         let before = self.engine.set_terms(terms.clone());
         let result = if is_definition(&first) {
             terms.check_definition().and_then(|()| define::run(&self.engine, session, sql))
@@ -139,6 +141,8 @@ impl Connection {
             show::run(&self.engine, session, sql, terms, sink)
         } else if kept::is_one(&first) {
             kept::run(&self.engine, session, sql, parameters, terms, sink)
+        } else if let Some(sql) = sized {
+            return_size::run(&self.engine, session, sql, parameters, sink)
         } else {
             self.run_rows(session, sql, parameters, terms, sink)
         };
@@ -177,6 +181,15 @@ impl Connection {
             sum = Outcome { changes: sum.changes + outcome.changes, ..outcome };
         }
         Ok(sum)
+    }
+
+    /// Compares all tables with their indexes, and with what says how their rows are used. To see one state while others write, give
+    /// a snapshot's session.
+    ///
+    /// # Errors
+    /// The database's. What is wrong with tables is no error, but in what is answered.
+    pub fn verify(&self, session: &mut Session) -> Result<Verified> {
+        verify(&self.engine, session)
     }
 
     /// Whether a transaction is open by BEGIN or SAVEPOINT.

@@ -16,6 +16,8 @@ mod own;
 mod prepared;
 mod rewritten;
 mod shown;
+mod sizes;
 mod statements;
 mod used;
+mod verified;
 mod views;

@@ -43,11 +43,36 @@ fn what_there_is_is_shown() -> Result<()> {
 #[test]
 fn a_table_is_described() -> Result<()> {
     let mut s = shop("described")?;
-    assert_eq!(s.rows("DESC users"), "id|INTEGER|0|NULL|1| name|TEXT|1|'it''s'|0|city info|JSON|0|NULL|0|");
-    assert_eq!(s.rows("DESCRIBE line"), "country|TEXT|1|NULL|1| no|INT|1|NULL|2| what|TEXT|0|NULL|0|");
-    assert!(s.rows("DESC old").starts_with("id|INTEGER|0|NULL|0| called|TEXT|"), "{}", s.rows("DESC old"));
+    let empty = "|NULL|0|NULL";
+    assert_eq!(
+        s.rows("DESC users"),
+        format!("id|INTEGER|0|NULL|1||NULL{empty} name|TEXT|1|'it''s'|0|city|0{empty} info|JSON|0|NULL|0||NULL{empty}")
+    );
+    let line = format!(
+        "country|TEXT|1|NULL|1||NULL{empty} no|INT|1|NULL|2||NULL{empty} what|TEXT|0|NULL|0||NULL{empty}"
+    );
+    assert_eq!(s.rows("DESCRIBE line"), line);
+    assert!(
+        s.rows("DESC old").starts_with("id|INTEGER|0|NULL|0||NULL|NULL|NULL|NULL called|TEXT|"),
+        "{}",
+        s.rows("DESC old")
+    );
     s.run("ALTER TABLE line ADD COLUMN more REAL")?;
-    assert!(s.rows("DESC line").ends_with("more|REAL|0|NULL|0|"));
+    assert!(s.rows("DESC line").ends_with(&format!("more|REAL|0|NULL|0||NULL{empty}")));
+    let rows = s.sql.query(&mut s.session, "DESC line", &[])?;
+    let names = [
+        "name",
+        "type",
+        "not_null",
+        "default",
+        "key",
+        "indexes",
+        "index_bytes",
+        "row_bytes",
+        "table_bytes",
+        "evicted",
+    ];
+    assert_eq!(rows.columns(), names);
     Ok(())
 }
 
@@ -81,7 +106,7 @@ fn rights_hold() -> Result<()> {
         ("SHOW VIEWS", ""),
         ("SHOW INDEXES", ""),
         ("SHOW TRIGGERS", ""),
-        ("DESC line", "country|TEXT|1|NULL|1| no|INT|1|NULL|2| what|TEXT|0|NULL|0|"),
+        ("DESC line", "country|TEXT|1|NULL|1||NULL|NULL|0|NULL no|INT|1|NULL|2||NULL|NULL|0|NULL what|TEXT|0|NULL|0||NULL|NULL|0|NULL"),
     ] {
         let mut rows = Rows::default();
         s.sql.run_under(&mut s.session, sql, &[], &terms, &mut rows)?;
