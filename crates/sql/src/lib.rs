@@ -85,11 +85,11 @@ mod graphs;
 mod engine;
 
 mod define;
-mod widen;
 mod dump;
 mod evict;
 mod kept;
 mod verify;
+mod widen;
 
 mod sizes;
 

@@ -16,6 +16,7 @@ use crate::define;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::rewrite::outermost;
+use crate::stage::Host as _;
 use crate::terms::{Access, Terms, Touch};
 use crate::token::{fold, quote, tokens, Kind, Token};
 
@@ -26,7 +27,9 @@ use crate::token::{fold, quote, tokens, Kind, Token};
 pub(crate) fn widen(engine: &Engine, session: &mut Session, sql: &str, terms: &Terms) -> Result<bool> {
     let tokens = tokens(sql)?;
     let Some((name, columns)) = named(&tokens) else { return Ok(false) };
-    let Some(table) = engine.table(session, &name)?.filter(|table| table.is_hashable) else { return Ok(false) };
+    let Some(table) = engine.table(session, &name)?.filter(|table| table.is_hashable) else {
+        return Ok(false);
+    };
     terms.check(&[Touch { table: fold(&name), access: Access::Writes }], false)?;
     let mut is_any = false;
     for (column, declared) in columns.iter().filter(|(column, _)| table.column(column).is_none()) {
@@ -86,10 +89,12 @@ mod tests {
 
     #[test]
     fn columns_have_the_types_that_values_are_written_as() {
-        let text = "INSERT INTO t (pk, a, \"b c\", d, e) VALUES (1, -2.5, 'x,y', f(1, 2), ?) , (2, 3, 4, 5, 6)";
+        let text =
+            "INSERT INTO t (pk, a, \"b c\", d, e) VALUES (1, -2.5, 'x,y', f(1, 2), ?) , (2, 3, 4, 5, 6)";
         let tokens = tokens(text).expect("tokens");
         let (name, columns) = named(&tokens).expect("an INSERT");
-        let columns: Vec<(&str, &str)> = columns.iter().map(|(name, declared)| (&name[..], *declared)).collect();
+        let columns: Vec<(&str, &str)> =
+            columns.iter().map(|(name, declared)| (&name[..], *declared)).collect();
         assert_eq!(name, "t");
         assert_eq!(columns, [("pk", "BIGINT"), ("a", "DOUBLE"), ("b c", "TEXT"), ("d", ""), ("e", "")]);
     }

@@ -58,7 +58,8 @@ struct Call<'s> {
 fn places(table: &Table, column: usize) -> String {
     let primary = table.primary_key();
     let names = CodeIndex::key_names(primary.len());
-    let key = |(at, name): (&usize, &String)| format!("{} AS {}", quote(&table.columns[*at].name), quote(name));
+    let key =
+        |(at, name): (&usize, &String)| format!("{} AS {}", quote(&table.columns[*at].name), quote(name));
     let keys: Vec<String> = primary.iter().zip(&names).map(key).collect();
     let (column, table) = (quote(&table.columns[column].name), quote(&table.name));
     format!(
@@ -70,7 +71,8 @@ fn places(table: &Table, column: usize) -> String {
 
 /// The column of the unique index of this name that orders all rows of a table.
 fn ordering(table: &Table, index: &str) -> Option<usize> {
-    let index = table.indexes.iter().find(|it| it.unique && it.ready && it.name.eq_ignore_ascii_case(index))?;
+    let index =
+        table.indexes.iter().find(|it| it.unique && it.ready && it.name.eq_ignore_ascii_case(index))?;
     match index.columns[..] {
         [(column, _)] if index.condition.is_none() && !table.columns[column].is_hidden() => {
             Some(column).filter(|_| !table.primary_key().is_empty())

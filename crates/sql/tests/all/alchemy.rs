@@ -16,9 +16,15 @@ fn a_place_in_an_index_is_counted_and_searched() -> Result<()> {
         ("SELECT name FROM game WHERE board.pos() = 1", "bob"),
         ("SELECT name FROM game WHERE board.pos() BETWEEN 1 AND 2 ORDER BY score", "bob cy"),
         ("SELECT name FROM game AS g WHERE board.pos() > ? - 1 AND g.name < 'b'", "ada"),
-        ("SELECT name, BOARD.POS() AS place FROM game WHERE board.pos() <> 3 ORDER BY place DESC", "cy|2 bob|1"),
+        (
+            "SELECT name, BOARD.POS() AS place FROM game WHERE board.pos() <> 3 ORDER BY place DESC",
+            "cy|2 bob|1",
+        ),
         ("SELECT max(board.pos()) + 1 FROM game", "4"),
-        ("SELECT g.name, (SELECT count(*) FROM game WHERE board.pos() < 3) FROM game g WHERE g.id = 4", "di|2"),
+        (
+            "SELECT g.name, (SELECT count(*) FROM game WHERE board.pos() < 3) FROM game g WHERE g.id = 4",
+            "di|2",
+        ),
     ] {
         let sql = sql.replace('?', "3");
         assert_eq!(s.rows(&sql), wanted, "{sql}");
@@ -27,7 +33,11 @@ fn a_place_in_an_index_is_counted_and_searched() -> Result<()> {
     assert_eq!(s.rows("SELECT name FROM game ORDER BY id"), "first cy di");
     // It orders rows of one column without two alike, and none else.
     s.run("CREATE INDEX loose ON game(name)")?;
-    for sql in ["SELECT loose.pos() FROM game", "SELECT 1 FROM game WHERE loose.pos() = 1", "SELECT nothing.pos() FROM game"] {
+    for sql in [
+        "SELECT loose.pos() FROM game",
+        "SELECT 1 FROM game WHERE loose.pos() = 1",
+        "SELECT nothing.pos() FROM game",
+    ] {
         assert!(s.rows(sql).starts_with("42"), "{sql}");
     }
     assert!(s.rows("UPDATE game SET board.pos() = 1").starts_with("42601"), "a place is not set");
@@ -39,7 +49,10 @@ fn an_insert_brings_its_columns_along() -> Result<()> {
     let mut s = Scratch::new("hashable");
     s.run("CREATE TABLE t(pk INTEGER PRIMARY KEY); CREATE TABLE fixed(pk INTEGER PRIMARY KEY)")?;
     s.run("ALTER TABLE t ADD HASHABILITY")?;
-    assert_eq!(s.rows("INSERT INTO t(pk, age, size, name) VALUES (10, 5, 2.5, 'txt'), (11, -1, 1, NULL)"), "");
+    assert_eq!(
+        s.rows("INSERT INTO t(pk, age, size, name) VALUES (10, 5, 2.5, 'txt'), (11, -1, 1, NULL)"),
+        ""
+    );
     assert_eq!(
         s.rows("SELECT name, type FROM pragma_table_info('t')"),
         "pk|INTEGER age|BIGINT size|DOUBLE name|TEXT"
@@ -52,7 +65,8 @@ fn an_insert_brings_its_columns_along() -> Result<()> {
     assert!(s.rows("SELECT gone FROM t").starts_with("42703"), "it is gone with its row");
     let reads = Terms { read_only: true, ..Terms::default() };
     let mut rows = perilune_sql::Rows::default();
-    let told = s.sql.run_under(&mut s.session, "INSERT INTO t(pk, no) VALUES (14, 1)", &[], &reads, &mut rows);
+    let told =
+        s.sql.run_under(&mut s.session, "INSERT INTO t(pk, no) VALUES (14, 1)", &[], &reads, &mut rows);
     assert!(told.is_err_and(|error| error.to_string().contains("only statements that read")));
     assert!(s.rows("INSERT INTO fixed(pk, a) VALUES (1, 1)").starts_with("42703"));
     assert!(s.rows("INSERT INTO t(pk, pk2 x) VALUES (1, 1)").starts_with("42601"));
