@@ -52,6 +52,7 @@ pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str, sink: &mut 
         let what = "expected DUMP table, or DUMP table TO MYSQL [name]; `perilune sql -c '...' > FILE` writes a file";
         return Err(Error::new(SqlState::SYNTAX, what).at(words.get(2).map_or(0, |token| token.at)));
     };
+    engine.keep_up(session)?;
     let table = engine.table(session, &name)?;
     if !is_mysql {
         let usage = table.iter().flat_map(|table| &table.usage).map(|usage| usage.kind.column());

@@ -20,7 +20,7 @@ use crate::scan::Scan;
 use crate::schema::{Key, Table};
 use crate::stage::Stage;
 use crate::token::fold;
-use crate::used::Found;
+use crate::used::{self, Found};
 use crate::value::{Value, ValueRef};
 use crate::write::Writer;
 
@@ -76,7 +76,7 @@ impl RowTable {
                 Ok(0)
             }
             Change::Insert(key, columns) => {
-                self.refuse_usage(|at| columns.at(at).get() != ValueRef::Null)?;
+                self.refuse_usage(session, *columns, None)?;
                 let value = |(at, column): (usize, &crate::schema::Column)| {
                     column.store(Value::of(columns.at(at).get()))
                 };
@@ -84,8 +84,8 @@ impl RowTable {
                 writer.insert(session, key.get(), row)
             }
             Change::Update(old, new, columns) => {
-                self.refuse_usage(|at| !columns.at(at).is_unchanged())?;
                 let suffix = self.suffix(*old)?;
+                self.refuse_usage(session, *columns, Some(&suffix))?;
                 let rowid = match new.get() {
                     ValueRef::Integer(rowid) if table.has_rowid() => Some(rowid),
                     _ => None,
@@ -118,14 +118,30 @@ impl RowTable {
         }
     }
 
-    /// Fails if a statement writes a column that says how rows are used.
-    fn refuse_usage(&self, is_written: impl Fn(usize) -> bool) -> Result<()> {
-        let Some(usage) = self.table.usage.iter().find(|usage| is_written(usage.column)) else {
-            return Ok(());
-        };
-        let what =
-            format!("{}.{} says how the row is used: leave it out", self.table.name, usage.kind.column());
-        Err(Error::new(SqlState::REFUSED, what))
+    /// Fails if a statement writes a column that says how rows are used: what it gives is neither NULL nor what is there.
+    fn refuse_usage(
+        &self,
+        session: &mut Session,
+        columns: Arguments<'_>,
+        suffix: Option<&[u8]>,
+    ) -> Result<()> {
+        for usage in &self.table.usage {
+            let given = columns.at(usage.column);
+            if given.is_unchanged() {
+                continue;
+            }
+            // NB: UPDATE ... FROM gives all columns.
+            let kept = match suffix {
+                Some(suffix) => used::value(session, &self.table, usage.column, suffix)?,
+                None => Value::Null,
+            };
+            if Value::of(given.get()) != kept {
+                let name = usage.kind.column();
+                let what = format!("{}.{name} says how the row is used: leave it out", self.table.name);
+                return Err(Error::new(SqlState::REFUSED, what));
+            }
+        }
+        Ok(())
     }
 
     /// The bytes of a row's key.

@@ -260,6 +260,7 @@ impl Scan {
                 return Ok(false);
             }
         }
+        self.finds &= narrows;
         self.names = narrows && index.is_none() && at == table.key_columns().len();
         let bounds = if narrows {
             self.bounds(table, index, &prefix, at, signs, arguments)?

@@ -189,9 +189,12 @@ fn what_finds_a_row_uses_it() -> Result<()> {
     assert_eq!(s.rows("SELECT group_concat(LRU, ' ') FROM hot"), "1000 1000 1000");
     assert_eq!(s.rows("SELECT a FROM line JOIN hot ON pk = hot WHERE id = 2"), "b");
     assert_eq!(s.rows("SELECT group_concat(LRU, ' ') FROM hot"), "1000 1010 1000");
+    // What gives all columns gives these, too.
+    s.run("UPDATE hot SET a = 'z' FROM line WHERE hot.pk = line.hot AND line.id = 1")?;
+    assert_eq!(s.rows("SELECT a, LRU FROM hot WHERE LRU > 0 AND +pk = 1"), "z|1010");
     clock.set(1_020);
     assert_eq!(s.rows("SELECT count(*) FROM hot WHERE pk BETWEEN 2 AND 3"), "2");
-    assert_eq!(s.rows("SELECT group_concat(LRU, ' ') FROM hot"), "1000 1020 1020");
+    assert_eq!(s.rows("SELECT group_concat(LRU, ' ') FROM hot"), "1010 1020 1020");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use perilune::{node, Database, Durability};
-use perilune_sql::{Connection, Value};
+use perilune_sql::{Connection, SqlState, Value};
 
 use crate::chance::Chance;
 use crate::scratch::Scratch;
@@ -46,6 +46,19 @@ fn the_process_that_is_killed() {
         sql.execute(&mut session, insert, &[Value::from(number), Value::from(&word[..])]).expect("an item");
         sql.execute(&mut session, "DELETE FROM item WHERE info.n = ?1", &[Value::from(number / 2)])
             .expect("no item");
+        // A cache, whose rows are used, evicted and brought back; what is evicted is missed.
+        let key = Value::from(chance.below(60) as i64);
+        let replace = "REPLACE INTO cache VALUES (?1, ?2)";
+        sql.execute(&mut session, replace, &[key, Value::from(&word[..])]).expect("a row of the cache");
+        for sentence in
+            ["SELECT word FROM cache WHERE id = ?1", "EVICT cache ?1", "DELETE FROM cache WHERE id = ?1"]
+        {
+            let key = Value::from(chance.below(60) as i64);
+            match sql.execute(&mut session, sentence, &[key]) {
+                Ok(_) => {}
+                Err(error) => assert_eq!(error.state(), SqlState::MISS, "{sentence}: {error}"),
+            }
+        }
         if chance.below(8) == 0 {
             // The other one does so, too: what one finds done already, or gone, is no error here.
             let _ = sql.execute(&mut session, "DROP INDEX IF EXISTS built", &[]);
@@ -105,6 +118,9 @@ fn rows_entries_and_documents_agree_when_processes_are_killed() {
         CREATE INDEX rich ON account(abs(money), name) WHERE money > 0;
         CREATE INDEX low ON item(lower(word) || id); CREATE UNIQUE INDEX some ON item(id * 2) WHERE word > 'w3';
         CREATE INDEX word ON item(word); CREATE UNIQUE INDEX n ON item(info.n);
+        CREATE LRUINDEX ON account; CREATE LFUINDEX ON item;
+        CREATE TABLE cache(id INTEGER PRIMARY KEY, word TEXT); CREATE INDEX of ON cache(word);
+        CREATE LRUINDEX ON cache; CREATE LFUINDEX ON cache; ALTER TABLE cache SET DIRTY;
         CREATE TABLE tally(made INT, gone INT); INSERT INTO tally VALUES (0, 0);
         CREATE TRIGGER made AFTER INSERT ON item BEGIN UPDATE tally SET made = made + 1; END;
         CREATE TRIGGER gone AFTER DELETE ON item BEGIN UPDATE tally SET gone = gone + 1; END",
@@ -122,6 +138,8 @@ fn rows_entries_and_documents_agree_when_processes_are_killed() {
         }
         // Whoever was killed has left it begun, made or gone.
         let _ = s.run(BUILT);
+        let found = s.sql.verify(&mut s.session).expect("a look at all tables");
+        assert_eq!((found.faults, found.skipped), (Vec::new(), Vec::new()), "round {round}");
         for (index, count) in [
             ("account.rich", "SELECT count(*) FROM account WHERE +money > 0"),
             ("item.low", "SELECT count(*) FROM item"),
