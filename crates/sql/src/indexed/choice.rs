@@ -68,6 +68,13 @@ struct Part {
     has_collation: bool,
 }
 
+/// What the list of a view makes: its columns, each with its name, if it has one, and which of the table it is.
+#[derive(Default)]
+struct List {
+    parts: Vec<Part>,
+    columns: Vec<(Option<String>, Option<usize>)>,
+}
+
 /// A table that a view may choose from.
 pub(crate) struct Source {
     table: Rc<Table>,
@@ -235,10 +242,11 @@ impl<'a> Text<'a> {
         }
         let condition = body.filter.map(|at| self.text(at + 1, body.order.unwrap_or(body.end)));
         let order = body.order.map(|at| self.text(at + 2, body.end));
-        let (mut parts, mut columns) = (Vec::new(), Vec::new());
+        let mut list = List::default();
         for (from, to) in self.items(body.list, body.from) {
-            self.item(from, to, &of, &table, (&mut parts, &mut columns))?;
+            self.item(from, to, &of, &table, &mut list)?;
         }
+        let List { parts, mut columns } = list;
         if let Some(names) = &body.columns {
             if names.len() != columns.len() {
                 return None;
@@ -292,16 +300,9 @@ impl<'a> Text<'a> {
         starts.zip(commas.iter().copied().chain([to])).collect()
     }
 
-    /// Takes in the columns that an item of the list makes; each with its name, if it has one, and which of the table it is.
-    fn item(
-        &self,
-        from: usize,
-        to: usize,
-        of: &str,
-        table: &Table,
-        made: (&mut Vec<Part>, &mut Vec<(Option<String>, Option<usize>)>),
-    ) -> Option<()> {
-        let (parts, columns) = made;
+    /// Takes in the columns that an item of the list makes.
+    fn item(&self, from: usize, to: usize, of: &str, table: &Table, list: &mut List) -> Option<()> {
+        let List { parts, columns } = list;
         let column_text = |at: usize| format!("{}.{}", quote(of), quote(&table.columns[at].name));
         let mut add = |at: usize, name: Option<String>| {
             parts.push(Part { text: column_text(at), is_name: true, has_collation: false });
