@@ -69,7 +69,7 @@ fn check(table: &Table, values: usize) -> Result<()> {
         return Err(Error::new(SqlState::REFUSED, what));
     }
     let width = table.key_columns().len();
-    if values % width != 0 {
+    if !values.is_multiple_of(width) {
         let what = format!("a key of {} has {width} values: EVICT takes all of each row's", table.name);
         return Err(Error::new(SqlState::PARAMETER, what));
     }
