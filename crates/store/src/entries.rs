@@ -135,6 +135,20 @@ impl Entries {
         taken
     }
 
+    /// The present entry, key and value, and those behind it, without a step.
+    pub fn from_here(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let behind = self.ends.get(self.at..).unwrap_or_default();
+        let mut start = self.ends_here.value as usize;
+        let behind = behind.iter().map_while(move |ends| {
+            let entry = self.bytes.get(start..ends.value as usize)?;
+            let parts = entry.split_at_checked((ends.key as usize).checked_sub(start)?);
+            start = ends.value as usize;
+            parts
+        });
+        let is_there = self.is_single || self.at > 0;
+        is_there.then(|| (self.key(), self.value())).into_iter().chain(behind)
+    }
+
     /// How many entries it can still step to.
     #[inline]
     #[must_use]
@@ -249,7 +263,11 @@ mod tests {
         let (bytes, ends) = entries.many();
         bytes.extend_from_slice(b"a1bb22c-behind");
         ends.extend([(1, 2), (4, 6), (7, 7)].map(|(key, value)| Ends { key, value }));
+        assert_eq!(entries.from_here().next(), Some((&b"a"[..], &b"1"[..])), "it stands before the first");
         assert!(entries.advance());
+        let all =
+            [("a", "1"), ("bb", "22"), ("c", "")].map(|(key, value)| (key.as_bytes(), value.as_bytes()));
+        assert!(entries.from_here().eq(all) && entries.from_here().eq(all), "it has not moved");
         let mut seen = Vec::new();
         let mut take = |key: &[u8], value: &[u8]| {
             seen.push((key.to_vec(), value.to_vec()));
@@ -263,6 +281,7 @@ mod tests {
         assert_eq!((entries.key(), entries.ahead()), (&b"c"[..], 0));
         let (key, _) = entries.single();
         key.extend_from_slice(b"one");
+        assert_eq!(entries.from_here().collect::<Vec<_>>(), [(&b"one"[..], &b""[..])]);
         assert_eq!(entries.take_while(|_, _| true), 0);
         assert_eq!(entries.key(), b"one");
     }

@@ -3,6 +3,7 @@
 //! Example: `cursor.integer()` is the last subscript as a number, had from the bytes of its key without decoding the rest.
 
 use perilune_key::{Number, Subscript, ValueRef};
+use perilune_store::Granularity;
 
 use super::{Cursor, Over, Place};
 use crate::{Data, Error, Node, NodeRef, Result, Session};
@@ -113,6 +114,37 @@ impl Cursor {
             return None;
         }
         ValueRef::decode_int(if self.is_own { &self.own } else { self.entries.value() })
+    }
+
+    /// The first nodes with a value in the subtree of the child that the cursor has stepped forwards to, as many as were read
+    /// together, but at least one: each as what its encoded node has behind that of the child (nothing: the child itself), and
+    /// its encoded value. All are of the moment of that step. None of a cursor that was not made by [`Cursor::looking_below`].
+    ///
+    /// ```
+    /// # let directory = std::env::temp_dir().join(format!("perilune-doc-below-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// # let mut session = perilune::Database::open(directory.join("t.db"))?.session()?;
+    /// use perilune::{node, Cursor, ValueRef};
+    ///
+    /// for name in ["Ada", "Grace"] {
+    ///     session.set(&node!("^person", name, "born")?, 1815)?;
+    /// }
+    /// let mut cursor = Cursor::children(&node!("^person")?).looking_below();
+    /// while cursor.next(&mut session)? {
+    ///     let (_, born) = cursor.below().next().unwrap();
+    ///     assert_eq!(ValueRef::decode(born)?, ValueRef::Int(1815));
+    /// }
+    /// # let _ = std::fs::remove_dir_all(&directory);
+    /// # Ok::<(), perilune::Error>(())
+    /// ```
+    pub fn below(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let is_looking = matches!(self.over, Over::Children(_)) && self.granularity == Granularity::Whole;
+        let is_shown = is_looking && self.place == Place::At && !self.ahead.backwards;
+        let child = is_shown.then(|| &self.entries.key()[..self.length]);
+        child.into_iter().flat_map(|child| {
+            let own = self.entries.from_here();
+            own.map_while(move |(key, value)| Some((key.strip_prefix(child)?, value)))
+        })
     }
 
     /// Whether the entry has a value: always, but for a child with descendants only.

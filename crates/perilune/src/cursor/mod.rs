@@ -199,6 +199,13 @@ impl Cursor {
         self
     }
 
+    /// Shows what lies at and below each child as well, as far as it was read together with it: see [`Cursor::below`].
+    #[must_use]
+    pub fn looking_below(mut self) -> Cursor {
+        self.granularity = Granularity::Whole;
+        self
+    }
+
     /// Does not tell either which children have values.
     pub(crate) fn counting(mut self) -> Cursor {
         if let Over::Children(parent) = &self.over {

@@ -4,6 +4,9 @@
 
 use perilune::ValueRef;
 
+/// The subscript below a key's that its expiry has, encoded: an empty text.
+pub(super) const EXPIRY: [u8; 2] = [0xF0, 0];
+
 /// Stands for a count that is not there.
 pub(super) const UNCOUNTED: i64 = -1;
 

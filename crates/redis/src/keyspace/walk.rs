@@ -2,6 +2,7 @@
 
 use perilune::{Cursor, Node, Session, ValueRef};
 
+use super::entry::{entry, EXPIRY};
 use super::{name, Entry, Keys, Kind};
 use crate::failure::Result;
 use crate::limits::KEY_BYTES;
@@ -23,7 +24,7 @@ impl Keys<'_> {
 
     /// All keys of this database.
     pub(crate) fn walk(&self) -> Result<KeyWalk> {
-        Ok(KeyWalk { cursor: Cursor::children(&self.root()?), name: Vec::new() })
+        Ok(KeyWalk { cursor: Cursor::children(&self.root()?).looking_below(), name: Vec::new() })
     }
 }
 
@@ -35,6 +36,29 @@ pub(crate) fn whole_name(session: &mut Session, place: &Node) -> Result<Option<V
         return Ok(Some(text.into_owned()));
     }
     Ok(session.get_ref(place)?.map(|whole| super::text::bytes_of(whole).into_owned()))
+}
+
+/// What a cursor over keys stands at.
+enum Found {
+    Key(Kind),
+    Expired,
+}
+
+/// What lies at the key that a cursor has stepped to, if that was read together with it.
+fn kind_of(cursor: &Cursor, now: i64) -> Option<Found> {
+    let value_of = |value| ValueRef::decode(value).ok();
+    // The whole name of a cut one is no part of what the key holds.
+    let mut below = cursor.below().filter(|(codes, _)| !codes.is_empty());
+    let (codes, value) = below.next()?;
+    if let Some(Entry { kind, .. }) = entry(codes, value_of(value)) {
+        return Some(Found::Key(kind));
+    }
+    let expires = value_of(value).filter(|_| codes == EXPIRY)?.as_i64().unwrap_or(0);
+    if expires <= now {
+        return Some(Found::Expired);
+    }
+    let (codes, value) = below.next()?;
+    entry(codes, value_of(value)).map(|entry| Found::Key(entry.kind))
 }
 
 impl KeyWalk {
@@ -75,6 +99,11 @@ impl KeyWalk {
                 if self.cursor.has_value() {
                     return Ok(Some(Kind::String));
                 }
+            }
+            match kind_of(&self.cursor, keys.now) {
+                Some(Found::Key(kind)) => return Ok(Some(kind)),
+                Some(Found::Expired) if !keys.writes => continue,
+                _ => {}
             }
             let key = keys.key(&self.name)?;
             // NB: not `open`: nobody has asked for this key by name, and whether it is there counts nowhere.

@@ -46,6 +46,78 @@ fn fill(client: &mut Client, prefix: &str, count: usize) {
     }
 }
 
+/// KEYS and SCAN tell what a key holds by what lies first below it: of every kind, of every size, with and without an expiry,
+/// with names that are kept whole and cut, and written by programs.
+#[test]
+fn keys_of_every_kind_are_found() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let mut expected = std::collections::BTreeMap::<&str, Vec<String>>::new();
+    for number in 0..1_200_usize {
+        let name = match number % 40 {
+            0 => format!("{number}{}", "n".repeat(600)),
+            1 => number.to_string(),
+            _ => format!("key {number}"),
+        };
+        let (kind, command) =
+            [("string", "set"), ("hash", "hset"), ("list", "rpush"), ("set", "sadd"), ("zset", "zadd")]
+                [number % 5];
+        let count = if number % 211 == 0 { 700 } else { 1 + number % 37 };
+        let elements = (0..count).flat_map(|element| match kind {
+            "hash" | "zset" => vec![element.to_string(), format!("e{element}")],
+            _ => vec![format!("e{element}")],
+        });
+        let elements: Vec<String> = if kind == "string" { vec!["x".to_owned()] } else { elements.collect() };
+        client.call([command.to_owned(), name.clone()].into_iter().chain(elements));
+        match number % 7 {
+            3 => drop(client.call(["pexpire", &name, "100000000"])),
+            // In the past, but not swept yet, or swept.
+            4 => {
+                drop(client.call(["pexpire", &name, "1"]));
+                continue;
+            }
+            _ => {}
+        }
+        expected.entry(kind).or_default().push(name);
+    }
+    let mut session = ours.database.session()?;
+    let key = |name: &str| perilune::node!("^redis", 0, name);
+    session.set(&key("uncounted")?.with("hash")?.with("field")?, "value")?;
+    session.set(&key("far")?.with("list")?.with(-1_000)?, "element")?;
+    expected.entry("hash").or_default().push("uncounted".to_owned());
+    expected.entry("list").or_default().push("far".to_owned());
+    // What expires in a millisecond has done so once a later command says that it is gone.
+    while client.call(["exists", "key 4"]) != Answer::Integer(0)
+        || client.call(["exists", "key 1194"]) != Answer::Integer(0)
+    {}
+    let all: BTreeSet<String> = expected.values().flatten().cloned().collect();
+    let Answer::Array(found) = client.line("keys *") else { panic!("KEYS answers an array") };
+    let text = |answer| match answer {
+        Answer::Bulk(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((found.len(), found.into_iter().map(text).collect::<BTreeSet<_>>()), (all.len(), all));
+    for (kind, mut names) in expected {
+        for count in ["3", "10000"] {
+            let (mut cursor, mut found) = (0, Vec::new());
+            loop {
+                let (next, names) =
+                    step(&mut client, &["scan", &cursor.to_string(), "count", count, "type", kind]);
+                found.extend(names);
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+            found.sort();
+            names.sort();
+            assert!(found == names, "{kind} by {count}: {} of {}", found.len(), names.len());
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn cursors_of_100_000_keys_are_numbers_that_a_double_and_lua_hold() {
     let place = Place::new();
