@@ -1,7 +1,8 @@
 //! What is read ahead of walks: the server's answers to steps that have not been asked for yet.
 //!
 //! A walk is a series of searches of which each begins where the one before it has ended. From its second step on
-//! answers come in pages: the first of [`FIRST`], each one four times the one before it, up to [`MOST`].
+//! answers come in pages: the first of [`FIRST`], each one four times the one before it, up to [`MOST`]. A page lies in one
+//! piece of memory, from which a step is answered without any of its own.
 //!
 //! Invariants
 //! - A stretch says what the server answered for every search that begins in it.
@@ -13,7 +14,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::search::{Pair, PartOfKey, Search};
+use crate::search::{PartOfKey, Search};
 use crate::wire::{child_of, step_behind};
 
 /// Steps of the first page.
@@ -25,14 +26,24 @@ const AGE: Duration = Duration::from_millis(50);
 /// Walks that are followed at a time: those of loops in loops.
 const WALKS: usize = 8;
 
+/// Some bytes of a page.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: usize,
+    end: usize,
+}
+
 /// Searches that begin between `edge` and what is found have that answer, which lies in their direction.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Stretch {
-    edge: Vec<u8>,
+    edge: Part,
     /// None: nothing up to the walk's bound. Without a value: it is not known. Of a walk back over children that has come
     /// to one by a key below it the value is the child's own, and without one it has none.
-    found: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    found: Option<(Part, Option<Part>)>,
 }
+
+/// What a page says of a step: the key and the value that it finds.
+type Step = (Vec<u8>, Option<Vec<u8>>);
 
 #[derive(Debug)]
 struct Walk {
@@ -48,6 +59,8 @@ struct Walk {
     with_values: bool,
     /// In the direction of the walk.
     stretches: VecDeque<Stretch>,
+    /// The bytes of all of them.
+    bytes: Vec<u8>,
     read: Instant,
 }
 
@@ -58,20 +71,37 @@ pub(crate) struct Ahead {
 }
 
 impl Walk {
+    fn at(&self, part: Part) -> &[u8] {
+        &self.bytes[part.start..part.end]
+    }
+
+    /// Keeps some bytes, which stand in two pieces.
+    fn keep(&mut self, bytes: &[u8], more: Option<u8>) -> Part {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend(more);
+        Part { start, end: self.bytes.len() }
+    }
+
     /// The stretch that answers a search.
     fn stretch_for(&self, search: &Search<'_>, aging: bool) -> Option<usize> {
         if self.forward != search.forward || self.stretches.is_empty() || aging && self.read.elapsed() > AGE {
             return None;
         }
-        let start = search.start();
-        let begins = |stretch: &Stretch| match self.forward {
-            true => stretch.edge[..] <= start[..],
-            false => stretch.edge[..] >= start[..],
+        let begins = |stretch: &Stretch| {
+            let order = search.compare_start(self.at(stretch.edge));
+            if self.forward {
+                order.is_ge()
+            } else {
+                order.is_le()
+            }
         };
         let at = self.stretches.partition_point(begins).checked_sub(1)?;
-        let answers = match &self.stretches[at].found {
+        let answers = match self.stretches[at].found {
             Some((key, value)) => {
-                let is_before = if self.forward { start[..] <= key[..] } else { key[..] < start[..] };
+                let key = self.at(key);
+                let order = search.compare_start(key);
+                let is_before = if self.forward { order.is_le() } else { order.is_gt() };
                 is_before && (value.is_some() || !search.wants_value(key))
             }
             None if self.forward => {
@@ -84,13 +114,14 @@ impl Walk {
 
     /// Whether a search is its next step.
     fn goes_on(&self, search: &Search<'_>) -> bool {
+        let (step, more) = step_behind(&self.last, self.forward, self.parent);
         (self.forward, self.parent) == (search.forward, search.granularity.parent())
-            && step_behind(&self.last, self.forward, self.parent) == *search.start()
+            && search.starts_at(step, more)
     }
 
     /// Forgets the answers to come that say what lies at `key`: somebody has asked the server for it.
     fn give_way(&mut self, key: &[u8]) {
-        let used = |stretch: &Stretch| stretch.found.as_ref().is_some_and(|(found, _)| *found == self.last);
+        let used = |stretch: &Stretch| stretch.found.is_some_and(|(found, _)| self.at(found) == self.last);
         if self.stretches.front().is_some_and(used) {
             let front = self.stretches.pop_front();
             self.touch(key, key);
@@ -108,11 +139,11 @@ impl Walk {
 
     /// Forgets answers that a change between `low` and `high` may have made others.
     fn touch(&mut self, low: &[u8], high: &[u8]) {
-        let touched = |stretch: &Stretch| match (self.forward, &stretch.found) {
-            (true, Some((key, _))) => &stretch.edge[..] <= high && &key[..] >= low,
-            (true, None) => &stretch.edge[..] <= high,
-            (false, Some((key, _))) => &stretch.edge[..] > low && self.reached(key) <= high,
-            (false, None) => &stretch.edge[..] > low,
+        let touched = |stretch: &Stretch| match (self.forward, stretch.found) {
+            (true, Some((key, _))) => self.at(stretch.edge) <= high && self.at(key) >= low,
+            (true, None) => self.at(stretch.edge) <= high,
+            (false, Some((key, _))) => self.at(stretch.edge) > low && self.reached(self.at(key)) <= high,
+            (false, None) => self.at(stretch.edge) > low,
         };
         if let Some(first) = self.stretches.iter().position(touched) {
             self.stretches.truncate(first);
@@ -121,37 +152,39 @@ impl Walk {
 }
 
 impl Ahead {
-    /// What is known of a search. `aging`: if it is the next step of a walk, and not too old.
-    pub(crate) fn answer(&mut self, search: &Search<'_>, aging: bool) -> Option<Option<Pair>> {
+    /// What is known of a search, the key and the value that it finds, lent. `aging`: if it is the next step of a walk, and
+    /// not too old.
+    pub(crate) fn answer(&mut self, search: &Search<'_>, aging: bool) -> Option<Option<(&[u8], &[u8])>> {
         let known = |walk: &Walk| match aging && !walk.goes_on(search) {
             true => None,
             false => walk.stretch_for(search, aging),
         };
         let (at, stretch) =
             self.walks.iter().enumerate().rev().find_map(|(at, walk)| Some((at, known(walk)?)))?;
-        let mut walk = self.walks.remove(at);
+        self.walks[at..].rotate_left(1);
+        let walk = self.walks.last_mut()?;
         walk.stretches.drain(..stretch);
-        let found = walk.stretches.front().and_then(|stretch| stretch.found.clone());
+        let found = walk.stretches.front().and_then(|stretch| stretch.found);
         let is_within = |key: &[u8]| match search.forward {
             true => search.bound.is_empty() || key < search.bound,
             false => key >= search.bound,
         };
-        let answer =
-            found.filter(|(key, _)| is_within(key)).map(|(key, value)| (key, value.unwrap_or_default()));
-        if let Some((key, _)) = &answer {
-            walk.last.clone_from(key);
-        }
-        self.walks.push(walk);
-        Some(answer)
+        let Some((key, value)) = found.filter(|(key, _)| is_within(walk.at(*key))) else { return Some(None) };
+        let mut last = std::mem::take(&mut walk.last);
+        last.clear();
+        last.extend_from_slice(walk.at(key));
+        walk.last = last;
+        Some(Some((walk.at(key), value.map_or(&[], |value| walk.at(value)))))
     }
 
     /// The own value of the child that the last step back has come to by a key below it, and whether it has one; None:
     /// that is not known. What it is if it is not wanted may be anything.
     pub(crate) fn own_value(&self, child: &[u8], is_wanted: bool) -> Option<Option<Vec<u8>>> {
         let walk = self.walks.last().filter(|walk| !walk.forward && (walk.with_values || !is_wanted))?;
-        let (key, value) = walk.stretches.front()?.found.as_ref()?;
-        let is_it = *key == walk.last && key.len() > child.len() && walk.reached(key) == child;
-        is_it.then(|| value.clone())
+        let (key, value) = walk.stretches.front()?.found?;
+        let key = walk.at(key);
+        let is_it = key == walk.last && key.len() > child.len() && walk.reached(key) == child;
+        is_it.then(|| value.map(|value| walk.at(value).to_vec()))
     }
 
     /// Of how many steps the page is to be that begins with a search; none: it is no step of a walk, yet.
@@ -174,18 +207,21 @@ impl Ahead {
         search: &Search<'_>,
         bound: &[u8],
         count: usize,
-        found: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        found: &[Step],
         is_all: bool,
     ) {
         self.walks.retain(|walk| !walk.goes_on(search));
-        let mut edge = search.start().into_owned();
         let walk = self.begin(search, &[], (count * 4).min(MOST));
         walk.bound = bound.to_vec();
         walk.with_values = search.with_value;
+        walk.stretches.reserve(found.len() + 1);
+        let (start, more) = search.start();
+        let mut edge = walk.keep(start, more);
         for (key, value) in found {
-            let next = step_behind(&key, search.forward, search.granularity.parent());
-            let edge = std::mem::replace(&mut edge, next);
-            walk.stretches.push_back(Stretch { edge, found: Some((key, value)) });
+            let found = Some((walk.keep(key, None), value.as_ref().map(|value| walk.keep(value, None))));
+            walk.stretches.push_back(Stretch { edge, found });
+            let (next, more) = step_behind(key, search.forward, search.granularity.parent());
+            edge = walk.keep(next, more);
         }
         if is_all {
             walk.stretches.push_back(Stretch { edge, found: None });
@@ -214,6 +250,7 @@ impl Ahead {
             bound: Vec::new(),
             with_values: false,
             stretches: VecDeque::new(),
+            bytes: Vec::new(),
             read: Instant::now(),
         });
         let last = self.walks.len() - 1;
@@ -233,13 +270,13 @@ mod tests {
 
     fn filled(forward: bool, from: &[u8], bound: &[u8], keys: &[&[u8]]) -> Ahead {
         let mut ahead = Ahead::default();
-        let found = keys.iter().map(|key| (key.to_vec(), None)).collect();
-        ahead.fill(&search(forward, from, bound), bound, FIRST, found, true);
+        let found: Vec<Step> = keys.iter().map(|key| (key.to_vec(), None)).collect();
+        ahead.fill(&search(forward, from, bound), bound, FIRST, &found, true);
         ahead
     }
 
     fn keys(ahead: &mut Ahead, forward: bool, from: &[u8], bound: &[u8]) -> Option<Option<Vec<u8>>> {
-        ahead.answer(&search(forward, from, bound), false).map(|found| found.map(|(key, _)| key))
+        ahead.answer(&search(forward, from, bound), false).map(|found| found.map(|(key, _)| key.to_vec()))
     }
 
     #[test]
@@ -291,7 +328,7 @@ mod tests {
             let mut ahead = Ahead::default();
             let own = if with_value { b"own".to_vec() } else { Vec::new() };
             let found = vec![(below(0x26).to_vec(), Some(own)), (below(0x24).to_vec(), None)];
-            ahead.fill(&step(b"p\xFF", with_value), b"p\0", FIRST, found, true);
+            ahead.fill(&step(b"p\xFF", with_value), b"p\0", FIRST, &found, true);
             assert!(ahead.answer(&step(b"p\xFF", with_value), false).is_some());
             ahead
         };
@@ -314,7 +351,7 @@ mod tests {
     #[test]
     fn what_is_asked_anew_is_not_known() {
         let step = |ahead: &mut Ahead, from| {
-            ahead.answer(&search(true, from, b"x"), true).map(|found| found.unwrap().0)
+            ahead.answer(&search(true, from, b"x"), true).map(|found| found.unwrap().0.to_vec())
         };
         let mut ahead = filled(true, b"b", b"x", &[b"d", b"f", b"h"]);
         // No walk has come to `e`.
@@ -338,7 +375,7 @@ mod tests {
         assert_eq!(ahead.page_for(&search(true, b"a", b"x")), None);
         assert_eq!(ahead.page_for(&search(true, b"b", b"x")), Some(FIRST));
         assert_eq!(ahead.page_for(&search(false, b"b", b"")), None);
-        ahead.fill(&search(true, b"b", b"x"), b"x", FIRST, vec![(b"c".to_vec(), None)], false);
+        ahead.fill(&search(true, b"b", b"x"), b"x", FIRST, &[(b"c".to_vec(), None)], false);
         assert_eq!(keys(&mut ahead, true, b"b", b"x"), Some(Some(b"c".to_vec())));
         assert_eq!(ahead.page_for(&search(true, b"c", b"x")), Some(4 * FIRST));
     }

@@ -15,7 +15,7 @@ use crate::link::{unexpected, Effect};
 use crate::overlay::Seen;
 use crate::running::Running;
 use crate::search::Search;
-use crate::session::{flag, give, RemoteSession};
+use crate::session::{flag, RemoteSession};
 use crate::transactions::NO_EXCLUSIVE;
 
 impl Granular for RemoteSession {
@@ -34,7 +34,7 @@ impl Granular for RemoteSession {
             with_value: value.is_some(),
             granularity,
         };
-        Ok(give(self.search(&search)?, key, value))
+        self.search(&search, key, value)
     }
 
     fn own_value(&mut self, child: &[u8], value: Option<&mut Vec<u8>>) -> Result<bool> {

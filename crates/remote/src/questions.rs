@@ -72,12 +72,12 @@ impl RemoteSession {
     pub(crate) fn base(&mut self, search: &Search<'_>, reach: &[u8]) -> Result<Option<Pair>> {
         let is_alone = self.running.is_none();
         if let Some(known) = self.ahead.answer(search, is_alone) {
-            return Ok(known);
+            return Ok(known.map(owned));
         }
         if let Some(count) = self.ahead.page_for(search) {
             self.read_ahead(search, reach, count)?;
             if let Some(known) = self.ahead.answer(search, false) {
-                return Ok(known);
+                return Ok(known.map(owned));
             }
         }
         let (from, bound, with_value) = (search.from, search.bound, flag(search.with_value));
@@ -94,7 +94,7 @@ impl RemoteSession {
     /// Asks for a page of a walk.
     fn read_ahead(&mut self, search: &Search<'_>, reach: &[u8], count: usize) -> Result<()> {
         let (found, is_all) = self.walk(search, reach, count)?;
-        self.ahead.fill(search, reach, count, found, is_all);
+        self.ahead.fill(search, reach, count, &found, is_all);
         Ok(())
     }
 
@@ -150,6 +150,10 @@ impl RemoteSession {
             }
         }
     }
+}
+
+fn owned((key, value): (&[u8], &[u8])) -> Pair {
+    (key.to_vec(), value.to_vec())
 }
 
 fn pair_of(answer: Answer) -> Result<Option<Pair>> {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the caller's answer is the same for all keys of which it looks at the same part.
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use perilune_store::Granularity;
 
@@ -61,18 +61,69 @@ pub(crate) struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The place from which keys count: from here on, or before it.
-    pub(crate) fn start(&self) -> Cow<'_, [u8]> {
-        if self.forward && !self.inclusive {
-            // Nothing lies between a key and itself with a zero behind it.
-            Cow::Owned([self.from, &[0]].concat())
-        } else {
-            Cow::Borrowed(self.from)
+    /// The place from which keys count: from here on, or before it. It may have one more byte.
+    pub(crate) fn start(&self) -> (&[u8], Option<u8>) {
+        // Nothing lies between a key and itself with a zero behind it.
+        (self.from, (self.forward && !self.inclusive).then_some(0))
+    }
+
+    /// On which side of `key` that place lies.
+    pub(crate) fn compare_start(&self, key: &[u8]) -> Ordering {
+        let (start, more) = self.start();
+        match more {
+            Some(more) => match key.split_at_checked(start.len()) {
+                Some((begin, rest)) => start.cmp(begin).then_with(|| [more][..].cmp(rest)),
+                // NB: a beginning of the place lies before it, as it does without that byte.
+                None => start.cmp(key),
+            },
+            None => start.cmp(key),
+        }
+    }
+
+    /// Whether that place is this one, which may have one more byte, too.
+    pub(crate) fn starts_at(&self, place: &[u8], place_more: Option<u8>) -> bool {
+        let (start, more) = self.start();
+        let is_with_last = |long: &[u8], short: &[u8], last: Option<u8>| {
+            long.split_last().is_some_and(|(end, begin)| Some(*end) == last && begin == short)
+        };
+        match (more, place_more) {
+            (Some(_), None) => is_with_last(place, start, more),
+            (None, Some(_)) => is_with_last(start, place, place_more),
+            _ => more == place_more && start == place,
         }
     }
 
     /// Whether the value of a key that it finds is looked at.
     pub(crate) fn wants_value(&self, key: &[u8]) -> bool {
         self.with_value && self.granularity.looks_at_all(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_compared_as_if_they_were_put_together() {
+        let keys: Vec<Vec<u8>> = ["", "a", "a\0", "a\0\0", "a\0b", "a\u{1}", "ab", "b"]
+            .iter()
+            .map(|key| key.as_bytes().to_vec())
+            .collect();
+        for from in &keys {
+            for (forward, inclusive) in [(true, true), (true, false), (false, false)] {
+                let granularity = Granularity::Whole;
+                let search = Search { forward, from, inclusive, bound: &[], with_value: false, granularity };
+                let (start, more) = search.start();
+                let whole: Vec<u8> = start.iter().copied().chain(more).collect();
+                assert_eq!(whole.len(), from.len() + usize::from(forward && !inclusive));
+                for key in &keys {
+                    assert_eq!(search.compare_start(key), whole.cmp(key), "{from:?} {forward} {key:?}");
+                    for place_more in [None, Some(0), Some(0xFF)] {
+                        let place: Vec<u8> = key.iter().copied().chain(place_more).collect();
+                        assert_eq!(search.starts_at(key, place_more), whole == place, "{from:?} {place:?}");
+                    }
+                }
+            }
+        }
     }
 }

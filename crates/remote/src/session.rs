@@ -123,14 +123,30 @@ impl RemoteSession {
         self.ask(name, arguments, Effect::Change)
     }
 
-    pub(crate) fn search(&mut self, search: &Search<'_>) -> Result<Option<Pair>> {
+    /// Copies what a search finds, the value if it is wanted; false: nothing.
+    pub(crate) fn search(
+        &mut self,
+        search: &Search<'_>,
+        key: &mut Vec<u8>,
+        value: Option<&mut Vec<u8>>,
+    ) -> Result<bool> {
         // One byte more: where a search behind a subtree begins.
         self.check_key(search.from, 1)?;
-        match (&self.running, search.forward) {
-            (None, _) => self.base(search, search.bound),
-            (Some(_), true) => self.seen_first(search),
-            (Some(_), false) => self.seen_last(search),
+        if self.running.is_none() {
+            // NB: a step inside a page takes no memory of its own.
+            if let Some(known) = self.ahead.answer(search, true) {
+                let Some((found_key, found_value)) = known else { return Ok(false) };
+                copy(found_key, key);
+                value.into_iter().for_each(|value| copy(found_value, value));
+                return Ok(true);
+            }
         }
+        let found = match (&self.running, search.forward) {
+            (None, _) => self.base(search, search.bound)?,
+            (Some(_), true) => self.seen_first(search)?,
+            (Some(_), false) => self.seen_last(search)?,
+        };
+        Ok(give(found, key, value))
     }
 
     /// Refuses a key of more bytes than the limit and so many more.
@@ -166,7 +182,7 @@ impl RemoteSession {
     }
 }
 
-pub(crate) fn give(found: Option<Pair>, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> bool {
+fn give(found: Option<Pair>, key: &mut Vec<u8>, value: Option<&mut Vec<u8>>) -> bool {
     let Some((found_key, found_value)) = found else { return false };
     *key = found_key;
     if let Some(value) = value {
@@ -222,7 +238,7 @@ impl Session for RemoteSession {
         let granularity = Granularity::Whole;
         let with_value = value.is_some();
         let search = Search { forward: true, from, inclusive, bound: end, with_value, granularity };
-        Ok(give(self.search(&search)?, key, value))
+        self.search(&search, key, value)
     }
 
     fn previous_within(
@@ -235,7 +251,7 @@ impl Session for RemoteSession {
         let granularity = Granularity::Whole;
         let with_value = value.is_some();
         let search = Search { forward: false, from, inclusive: false, bound: begin, with_value, granularity };
-        Ok(give(self.search(&search)?, key, value))
+        self.search(&search, key, value)
     }
 
     fn page(&mut self, span: &Span<'_>, with_values: bool, page: &mut Page) -> Result<()> {

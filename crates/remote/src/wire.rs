@@ -94,12 +94,12 @@ pub fn child_of(key: &[u8], parent: usize) -> Option<&[u8]> {
     key.get(..parent + length)
 }
 
-/// Where the step of a walk begins that follows the one that has found `key`.
+/// Where the step of a walk begins that follows the one that has found `key`: these bytes, and perhaps one more.
 #[must_use]
-pub fn step_behind(key: &[u8], forward: bool, parent: Option<usize>) -> Vec<u8> {
+pub fn step_behind(key: &[u8], forward: bool, parent: Option<usize>) -> (&[u8], Option<u8>) {
     match (parent.and_then(|parent| child_of(key, parent)), forward) {
-        (Some(child), true) => [child, &[0xFF]].concat(),
-        (None, true) => [key, &[0]].concat(),
-        (child, false) => child.unwrap_or(key).to_vec(),
+        (Some(child), true) => (child, Some(0xFF)),
+        (None, true) => (key, Some(0)),
+        (child, false) => (child.unwrap_or(key), None),
     }
 }
