@@ -16,7 +16,8 @@
 
 use perilune::Session;
 
-use super::{at_once, check_name, create_table, drop_table, existing};
+use super::drop::drop_table;
+use super::{at_once, check_name, create_table, existing};
 use crate::answer::Nowhere;
 use crate::catalog::{self, place};
 use crate::definition::{self, CodeIndexText};

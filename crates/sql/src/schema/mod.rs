@@ -7,9 +7,11 @@
 //! - `columns[i].field` is none for columns of the key, and otherwise unique for good: no column ever takes that of a dropped one.
 //! - An index's key in the tree is its columns, then the table's key; a unique one without NULLs has the key as its value.
 
+mod coded;
 mod hidden;
 mod usage;
 
+pub(crate) use self::coded::CodeIndex;
 pub(crate) use self::hidden::Computed;
 pub(crate) use self::usage::{bucket, Usage, UsageKind};
 use crate::decimal::{self, Digits};
@@ -144,32 +146,6 @@ impl Index {
     /// Whether it has an entry of a row whose computed columns are known.
     pub(crate) fn holds(&self, row: &[Value]) -> bool {
         self.condition.is_none_or(|condition| row[condition] == Value::Integer(1))
-    }
-}
-
-/// An index whose entries code in another language keeps: rows of a table that has the index's name, each a value and the key of
-/// a row. A row may have several values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CodeIndex {
-    pub(crate) name: String,
-    /// What stands for a value in a WHERE, `relindx()`.
-    pub(crate) function: String,
-    /// Called with the names of the table and the index when it is made.
-    pub(crate) constructor: String,
-    /// Called so before it is dropped.
-    pub(crate) destructor: Option<String>,
-}
-
-impl CodeIndex {
-    /// What the column of values is called in the table of entries.
-    pub(crate) const VALUE: &'static str = "value";
-
-    /// What the columns of a key of so many are called there.
-    pub(crate) fn key_names(count: usize) -> Vec<String> {
-        match count {
-            1 => vec!["key".to_owned()],
-            _ => (1..=count).map(|at| format!("key{at}")).collect(),
-        }
     }
 }
 
