@@ -50,7 +50,9 @@ impl View<'_> {
         };
         let vertex = |index: usize| VertexId::try_from(at(index)?);
         match question {
-            "vertices" | "find" | "labels" | "properties" => self.ask_vertices(question, arguments, &vertex),
+            "vertices" | "find" | "labels" | "properties" => {
+                self.ask_vertices(question, arguments, &vertex, request.limits.vertices)
+            }
             "edges" | "edge" | "edge_properties" | "count" | "check" => {
                 self.ask_edges(question, arguments, request)
             }
@@ -71,6 +73,7 @@ impl View<'_> {
         question: &str,
         arguments: &[Value],
         vertex: &dyn Fn(usize) -> Result<VertexId>,
+        most: u64,
     ) -> Result<Table> {
         let (graph, session) = self.parts();
         let found = match (question, arguments) {
@@ -83,10 +86,10 @@ impl View<'_> {
                 let properties = graph.properties(session, &vertex(0)?)?;
                 return Ok(Table { columns: PROPERTY, rows: named(properties) });
             }
-            ("vertices", []) => graph.vertices(session)?,
-            ("vertices", [label]) => graph.vertices_with(session, &name(label)?)?,
+            ("vertices", []) => graph.vertices_within(session, None, most)?,
+            ("vertices", [label]) => graph.vertices_within(session, Some(&name(label)?), most)?,
             ("find", [label, property, value]) => {
-                graph.find(session, &name(label)?, &name(property)?, value.clone())?
+                graph.find_within(session, &name(label)?, &name(property)?, value.clone(), most)?
             }
             _ => {
                 return Err(Error::invalid(format!("{question} does not take {} arguments", arguments.len())))

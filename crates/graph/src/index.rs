@@ -15,7 +15,7 @@ use crate::edge::same;
 use crate::edges::owned;
 use crate::graph::check_name;
 use crate::limits::INDEXED_BYTES;
-use crate::{Graph, Result, VertexId};
+use crate::{Error, Graph, Result, VertexId};
 
 impl Graph {
     /// Indexes a property of the vertices with a label, those that there are too.
@@ -50,8 +50,7 @@ impl Graph {
     /// # Errors
     /// The database's.
     pub fn vertices_with(&self, session: &mut Session, label: &str) -> Result<Vec<VertexId>> {
-        check_name("a label", label)?;
-        ids_below(session, &self.label.child(label)?)
+        self.vertices_within(session, Some(label), u64::MAX)
     }
 
     /// All vertices, in the order of their ids.
@@ -59,7 +58,29 @@ impl Graph {
     /// # Errors
     /// The database's.
     pub fn vertices(&self, session: &mut Session) -> Result<Vec<VertexId>> {
-        ids_below(session, &self.vertex)
+        self.vertices_within(session, None, u64::MAX)
+    }
+
+    /// The vertices with a label, or all, if they are at most so many.
+    ///
+    /// # Errors
+    /// `Limit`; else as [`Graph::vertices_with`].
+    pub(crate) fn vertices_within(
+        &self,
+        session: &mut Session,
+        label: Option<&str>,
+        most: u64,
+    ) -> Result<Vec<VertexId>> {
+        let mut ids = Vec::new();
+        let place = match label {
+            Some(label) => {
+                check_name("a label", label)?;
+                &self.label.child(label)?
+            }
+            None => &self.vertex,
+        };
+        each_id_below(session, place, |_, id| keep(&mut ids, id, most))?;
+        Ok(ids)
     }
 
     /// The vertices with a label whose property has this value; numbers are compared by value.
@@ -73,6 +94,21 @@ impl Graph {
         property: &str,
         value: impl IntoValue,
     ) -> Result<Vec<VertexId>> {
+        self.find_within(session, label, property, value, u64::MAX)
+    }
+
+    /// As [`Graph::find`], if they are at most so many.
+    ///
+    /// # Errors
+    /// `Limit`; else as [`Graph::find`].
+    pub(crate) fn find_within(
+        &self,
+        session: &mut Session,
+        label: &str,
+        property: &str,
+        value: impl IntoValue,
+        most: u64,
+    ) -> Result<Vec<VertexId>> {
         check_name("a label", label)?;
         let value = owned(value)?;
         let index = self.index.child(label)?.with(property)?;
@@ -81,11 +117,13 @@ impl Graph {
             let is_indexed = session.get_ref(&index)?.is_some();
             let place = if is_indexed { index.child(IndexKey(&value))? } else { self.label.child(label)? };
             let mut found = Vec::new();
-            for id in ids_below(session, &place)? {
-                if self.property(session, &id, property)?.is_some_and(|held| same(&held, &value)) {
-                    found.push(id);
+            each_id_below(session, &place, |session, id| {
+                let held = self.property(session, &id, property)?;
+                if held.is_some_and(|held| same(&held, &value)) {
+                    keep(&mut found, id, most)?;
                 }
-            }
+                Ok(())
+            })?;
             Ok(found)
         })?)
     }
@@ -135,15 +173,28 @@ impl IntoSubscript for IndexKey<'_> {
     }
 }
 
-/// The last subscripts of the children of a node, as ids.
-pub(crate) fn ids_below(session: &mut Session, node: &Node) -> Result<Vec<VertexId>> {
-    let mut ids = Vec::new();
+/// Adds an id to a list of at most so many.
+fn keep(ids: &mut Vec<VertexId>, id: VertexId, most: u64) -> Result<()> {
+    if ids.len() as u64 >= most {
+        return Err(Error::Limit { what: "vertices", limit: most });
+    }
+    ids.push(id);
+    Ok(())
+}
+
+/// Shows each last subscript of the children of a node, as an id.
+fn each_id_below(
+    session: &mut Session,
+    node: &Node,
+    mut show: impl FnMut(&mut Session, VertexId) -> Result<()>,
+) -> Result<()> {
     let mut cursor = Cursor::children(node).without_values();
     while cursor.next(session)? {
-        ids.push(match cursor.integer() {
+        let id = match cursor.integer() {
             Some(int) => VertexId::from(int),
             None => VertexId::from_subscript(&cursor.subscript()?),
-        });
+        };
+        show(session, id)?;
     }
-    Ok(ids)
+    Ok(())
 }

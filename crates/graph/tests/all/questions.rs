@@ -103,6 +103,25 @@ fn what_is_no_question_is_refused() -> Result<()> {
     let limited = Request::parse(r#"{"max_edges": 2}"#)?;
     let told = graph.read(&mut session, |view| view.ask("components", &[], &limited));
     assert!(matches!(told, Err(Error::Limit { what: "edges", .. })), "{told:?}");
+    // What finds vertices ends where there are too many, and not because there are many others.
+    let limited = Request::parse(r#"{"max_vertices": 4}"#)?;
+    graph.set_property(&mut session, &"a".into(), "n", 2)?;
+    for (arguments, question, is_over) in [
+        (vec![], "vertices", true),
+        (vec![v("Letter")], "vertices", true),
+        (vec![v("Letter"), v("n"), Value::Int(2)], "find", false),
+    ] {
+        let told = graph.read(&mut session, |view| view.ask(question, &arguments, &limited));
+        assert_eq!(
+            matches!(told, Err(Error::Limit { what: "vertices", limit: 4 })),
+            is_over,
+            "{question}: {told:?}"
+        );
+    }
+    let limited = Request::parse(r#"{"max_vertices": 1}"#)?;
+    let told =
+        graph.read(&mut session, |view| view.ask("find", &[v("Letter"), v("n"), Value::Int(2)], &limited));
+    assert!(matches!(told, Err(Error::Limit { limit: 1, .. })), "{told:?}");
     Ok(())
 }
 

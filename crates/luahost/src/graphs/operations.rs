@@ -131,11 +131,6 @@ pub(super) fn look(
         }
         _ => {
             let (question, request) = (given.text(1)?, given.request(2)?);
-            let is_all = question == "vertices" && given.count() == 3;
-            if is_all && graph.count_vertices(session).map_err(failure)? > request.limits.vertices {
-                let (what, limit) = ("vertices", request.limits.vertices);
-                return Err(failure(Error::Limit { what, limit }));
-            }
             let arguments: Vec<NodeValue> =
                 (3..given.count()).map(|at| given.value(at).unwrap_or(NodeValue::Null)).collect();
             let mut view = graph.view(session).map_err(failure)?;
