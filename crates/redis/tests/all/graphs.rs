@@ -243,15 +243,20 @@ fn functions_of_sql_have_the_library_of_graphs() {
     assert!(told.contains("bytes of the writes of a transaction") || told.contains("memory"), "{told}");
 }
 
-/// The users of AlchemyDB's example, by its words and in SQL: examples/graph/alchemy.lua.
+/// Loads examples/graph/alchemy.lua.
+fn load_library(client: &mut Client) {
+    let library =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graph/alchemy.lua"));
+    assert_eq!(client.call(["FUNCTION", "LOAD", &library.expect("the example")]).to_text(), "graphs");
+}
+
+/// The users of AlchemyDB's example, by its words and in SQL.
 #[test]
 fn alchemydbs_names_of_graphs() {
     let place = Place::new();
     let ours = Ours::start(&place, Settings::default());
     let mut client = Client::connect(&ours.socket);
-    let library =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graph/alchemy.lua"));
-    assert_eq!(client.call(["FUNCTION", "LOAD", &library.expect("the example")]).to_text(), "graphs");
+    load_library(&mut client);
     for statement in [
         "CREATE TABLE users(pk INTEGER PRIMARY KEY, name TEXT, lo LUATABLE)",
         "CREATE TABLE cities(pk INTEGER PRIMARY KEY, lo LUATABLE)",
@@ -317,9 +322,7 @@ fn alchemydbs_names_of_graphs() {
 
 /// AlchemyDB's users and cities, linked.
 fn make_users_and_cities(client: &mut Client) {
-    let library =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graph/alchemy.lua"));
-    assert_eq!(client.call(["FUNCTION", "LOAD", &library.expect("the example")]).to_text(), "graphs");
+    load_library(client);
     for statement in [
         "CREATE TABLE users(pk INTEGER PRIMARY KEY, name TEXT, lo LUATABLE)",
         "CREATE TABLE cities(pk INTEGER PRIMARY KEY, lo LUATABLE)",

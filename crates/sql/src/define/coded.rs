@@ -26,7 +26,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::schema::{CodeIndex, Collation, Table};
 use crate::token::{fold, quote};
 
-/// CREATE INDEX name ON table(function()) TYPE constructor [destructor].
+/// CREATE INDEX name ON table(function()) TYPE constructor, with a destructor behind that or without.
 pub(super) fn create(
     engine: &Engine,
     session: &mut Session,

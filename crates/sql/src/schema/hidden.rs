@@ -19,6 +19,28 @@ pub(crate) enum Computed {
     Usage,
 }
 
+impl Column {
+    /// A column that no record keeps.
+    pub(super) fn computed(name: String, declared: &str, affinity: Affinity, computed: Computed) -> Column {
+        Column {
+            name,
+            declared: declared.to_owned(),
+            affinity,
+            collation: Collation::Binary,
+            not_null: None,
+            default: None,
+            generated: None,
+            absent: Value::Null,
+            field: None,
+            span: (0, 0),
+            is_document: false,
+            decimal: None,
+            element: None,
+            computed: Some(computed),
+        }
+    }
+}
+
 impl Table {
     /// The column of an expression of an index, or of the condition of the index of this name; it comes into being.
     pub(crate) fn add_computed(&mut self, index: &str, computed: Computed) -> Result<usize> {
@@ -32,22 +54,7 @@ impl Table {
         if let Some(known) = self.columns.iter().position(|column| column.name == name) {
             return Ok(known);
         }
-        self.columns.push(Column {
-            name,
-            declared: String::new(),
-            affinity,
-            collation: Collation::Binary,
-            not_null: None,
-            default: None,
-            generated: None,
-            absent: Value::Null,
-            field: None,
-            span: (0, 0),
-            is_document: false,
-            decimal: None,
-            element: None,
-            computed: Some(computed),
-        });
+        self.columns.push(Column::computed(name, "", affinity, computed));
         Ok(self.columns.len() - 1)
     }
 

@@ -8,7 +8,7 @@
 //!
 //! Invariant: what a row keeps is no part of its record, so that whoever reads a row and stamps it changes no row.
 
-use super::{Collation, Column, Computed, Index, Table};
+use super::{Column, Computed, Index, Table};
 use crate::value::{Affinity, Value};
 
 /// What a hidden column says of the use of a row.
@@ -67,22 +67,8 @@ impl Table {
     /// Adds the column of an index on the use of rows.
     pub(crate) fn add_usage(&mut self, kind: UsageKind, root: String, since: i64) {
         let column = self.columns.len();
-        self.columns.push(Column {
-            name: kind.column().to_owned(),
-            declared: "INTEGER".to_owned(),
-            affinity: Affinity::Integer,
-            collation: Collation::Binary,
-            not_null: None,
-            default: None,
-            generated: None,
-            absent: Value::Null,
-            field: None,
-            span: (0, 0),
-            is_document: false,
-            decimal: None,
-            element: None,
-            computed: Some(Computed::Usage),
-        });
+        let name = kind.column().to_owned();
+        self.columns.push(Column::computed(name, "INTEGER", Affinity::Integer, Computed::Usage));
         self.usage.push(Usage { kind, column, root, since });
     }
 

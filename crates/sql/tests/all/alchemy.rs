@@ -71,8 +71,8 @@ fn an_insert_brings_its_columns_along() -> Result<()> {
     assert!(s.rows("INSERT INTO fixed(pk, a) VALUES (1, 1)").starts_with("42703"));
     assert!(s.rows("INSERT INTO t(pk, pk2 x) VALUES (1, 1)").starts_with("42601"));
     assert_eq!(
-        s.rows("SELECT nothing FROM t"),
-        "42703: no such column: nothing",
+        s.rows("SELECT absent FROM t"),
+        "42703: no such column: absent",
         "only an INSERT makes columns"
     );
     s.run("CREATE TABLE u(hashable INT); ALTER TABLE u ADD hashability INT; ALTER TABLE u ADD COLUMN hashability2")?;
