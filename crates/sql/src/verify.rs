@@ -1,4 +1,5 @@
-//! Do tables agree with themselves? Each row is held against its entries in all indexes, and entries are counted.
+//! Do tables agree with themselves? Each row is held against its entries in all indexes, and entries are counted; what rows refer
+//! to is looked for.
 //!
 //! Problem: an index lies apart from its table, and what says how a row is used from both; a program that writes nodes, or a
 //! fault of ours, may part them. Idea: one pass over rows, each of which looks for what must be there with it; an entry without a
@@ -11,16 +12,18 @@
 use perilune::key::decode_int;
 use perilune::{node, Cursor, NodeRef, Session, ValueRef as NodeValue};
 
+use crate::answer::Rows;
 use crate::catalog;
 use crate::computed::compute;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Result, SqlState};
 use crate::limits::FAULTS;
 use crate::over::{read_row, table_key};
 use crate::row::{index_key, names_row, root_key, Row};
 use crate::schema::{Index, Key, Table};
-use crate::token::fold;
+use crate::token::{fold, quote};
 use crate::used;
+use crate::value::Value;
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +104,7 @@ fn look_at(engine: &Engine, session: &mut Session, table: &Table, report: &mut V
             format!("{what}: REINDEX {} makes it anew", index.name)
         });
     }
+    look_at_references(engine, session, table, report)?;
     look_at_numbers(session, table, last, report)?;
     look_at_usage(session, table, root.as_bytes(), report)
 }
@@ -134,6 +138,51 @@ fn look_for(
         let key = NodeRef::from_encoded(key, false);
         format!("{key} is not in index {}: REINDEX {} makes it anew", index.name, index.name)
     });
+    Ok(())
+}
+
+/// Rows that this table's rows refer to are there; those that a cache has evicted are elsewhere.
+fn look_at_references(
+    engine: &Engine,
+    session: &mut Session,
+    table: &Table,
+    report: &mut Verified,
+) -> Result<()> {
+    for key in &table.foreign_keys {
+        let Some(parent) = catalog::table(session, &key.parent)? else { continue };
+        let of_key = || parent.primary_key().iter().map(|at| parent.columns[*at].name.clone()).collect();
+        let parents = if key.parent_columns.is_empty() { of_key() } else { key.parent_columns.clone() };
+        let own: Vec<String> =
+            key.columns.iter().map(|at| format!("c.{}", quote(&table.columns[*at].name))).collect();
+        let (same, there): (Vec<String>, Vec<String>) = (
+            parents.iter().zip(&own).map(|(parent, own)| format!("p.{} = {own}", quote(parent))).collect(),
+            own.iter().map(|own| format!("{own} IS NOT NULL")).collect(),
+        );
+        let sql = format!(
+            "SELECT count(*) FROM {} AS c WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS p WHERE {})",
+            quote(&table.name),
+            there.join(" AND "),
+            quote(&parent.name),
+            same.join(" AND ")
+        );
+        let mut rows = Rows::default();
+        match engine.run_statement(session, &sql, &[], &mut rows) {
+            Ok(_) => {}
+            Err(error) if error.state() == SqlState::MISS => {
+                report.skipped.push(format!("what {} refers to in {}: {error}", table.name, parent.name));
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        let lost = match rows.first() {
+            Some(Value::Integer(lost)) => *lost,
+            _ => 0,
+        };
+        report.demand(lost == 0, || {
+            let what = format!("{lost} rows of {} refer to rows of {}", table.name, parent.name);
+            format!("{what} that are not there: delete them, or insert what is missing")
+        });
+    }
     Ok(())
 }
 

@@ -12,6 +12,8 @@ fn stock(name: &str) -> Result<Scratch> {
         ALTER TABLE t SET DIRTY; CREATE TABLE line(k TEXT, n INT, b, PRIMARY KEY(k, n)); CREATE UNIQUE INDEX by_b ON line(b);
         INSERT INTO t(a, info) VALUES ('A', '{\"x\":1}'), ('B', '{\"y\":[{}]}'), (NULL, NULL), ('D', NULL);
         INSERT INTO line VALUES ('a', 1, 1), ('a', 2, NULL), ('b', 1, 3);
+        CREATE TABLE note(id INTEGER PRIMARY KEY, k TEXT, n INT, FOREIGN KEY(k, n) REFERENCES line);
+        INSERT INTO note VALUES (1, 'b', 1), (2, 'b', NULL);
         UPDATE t SET a = 'E' WHERE id = 1; EVICT t 4",
     )?;
     s.session.set(&node!("^line", "stranger")?, "no row")?;
@@ -23,12 +25,12 @@ fn stock(name: &str) -> Result<Scratch> {
 fn tables_agree_with_their_indexes() -> Result<()> {
     let mut s = stock("verified")?;
     let found = s.sql.verify(&mut s.session)?;
-    assert_eq!((found.tables, found.rows), (2, 6));
+    assert_eq!((found.tables, found.rows), (3, 8));
     assert_eq!((found.faults, found.skipped), (Vec::new(), Vec::new()));
     let mut snapshot = s.database.snapshot()?;
     s.run("DELETE FROM t")?;
-    assert_eq!(s.sql.verify(&mut snapshot)?.rows, 6);
-    assert_eq!(s.sql.verify(&mut s.session)?.rows, 3);
+    assert_eq!(s.sql.verify(&mut snapshot)?.rows, 8);
+    assert_eq!(s.sql.verify(&mut s.session)?.rows, 5);
     Ok(())
 }
 
@@ -36,7 +38,7 @@ fn tables_agree_with_their_indexes() -> Result<()> {
 fn each_fault_is_found() -> Result<()> {
     // What is done to the tree, and what is said of it.
     type Harm = fn(&mut Scratch) -> perilune::Result<()>;
-    let harms: [(&str, Harm, &str); 7] = [
+    let harms: [(&str, Harm, &str); 8] = [
         (
             "entry",
             |s| s.session.delete_value(&node!("^t.deep", 1, 1)?).map(|_| ()),
@@ -56,6 +58,11 @@ fn each_fault_is_found() -> Result<()> {
             "row",
             |s| s.session.delete_value(&node!("^line", "b", 1)?).map(|_| ()),
             "index by_b has 3 entries of 2 rows of line",
+        ),
+        (
+            "reference",
+            |s| s.session.delete_value(&node!("^line", "b", 1)?).map(|_| ()),
+            "1 rows of note refer to rows of line that are not there",
         ),
         (
             "usage",
