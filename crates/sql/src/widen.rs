@@ -8,7 +8,9 @@
 //! INSERT INTO t(pk, age, size, name) VALUES (10, 5, 2.5, 'x')      age BIGINT, size DOUBLE, name TEXT
 //! ```
 //!
-//! Invariant: whoever may write the table makes its columns; a column that is there is never changed.
+//! Invariants
+//! - Whoever may write the table makes its columns; a column that is there is never changed.
+//! - Columns and row come in one transaction, the caller's: a statement that fails, or is killed, leaves neither.
 
 use perilune::Session;
 

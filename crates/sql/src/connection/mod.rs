@@ -129,7 +129,6 @@ impl Connection {
         if self.open.borrow().as_ref().is_some_and(|open| open.is_dead) {
             return Err(dead());
         }
-        let sized = return_size::before(sql)?;
         let before = self.engine.set_terms(terms.clone());
         let result = if is_definition(&first) {
             terms.check_definition().and_then(|()| define::run(&self.engine, session, sql))
@@ -141,8 +140,6 @@ impl Connection {
             show::run(&self.engine, session, sql, terms, sink)
         } else if kept::is_one(&first) {
             kept::run(&self.engine, session, sql, parameters, terms, sink)
-        } else if let Some(sql) = sized {
-            return_size::run(&self.engine, session, sql, parameters, sink)
         } else {
             self.run_rows(session, sql, parameters, terms, sink)
         };
@@ -162,10 +159,19 @@ impl Connection {
         terms: &Terms,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
-        let result = self.engine.run_statement(session, sql, parameters, sink);
-        let misses_column = result.as_ref().is_err_and(|error| error.state() == SqlState::NO_COLUMN);
-        if misses_column && widen(&self.engine, session, sql, terms)? {
-            return self.engine.run_statement(session, sql, parameters, sink);
+        let sized = return_size::before(sql)?;
+        let mut run = |session: &mut Session| match sized {
+            Some(sql) => return_size::run(&self.engine, session, sql, parameters, sink),
+            None => self.engine.run_statement(session, sql, parameters, sink),
+        };
+        let result = run(session);
+        if result.as_ref().is_err_and(|error| error.state() == SqlState::NO_COLUMN) {
+            // In one transaction: what kills or refuses the row leaves no column of its.
+            let widened = session.transaction(|session| {
+                let is_wider = widen(&self.engine, session, sql, terms)?;
+                Ok(if is_wider { Some(run(session)?) } else { None })
+            })?;
+            return widened.map_or(result, Ok);
         }
         result
     }

@@ -60,6 +60,10 @@ fn an_insert_brings_its_columns_along() -> Result<()> {
     assert_eq!(s.rows("SELECT * FROM t"), "10|5|2.5|txt 11|-1|1.0|NULL");
     s.run("REPLACE INTO t(pk, \"other thing\") VALUES (12, lower('X'))")?;
     assert_eq!(s.rows("SELECT \"other thing\" FROM t WHERE pk = 12"), "x");
+    let told = s.rows("INSERT INTO t(pk, size2) VALUES (15, 1) RETURN SIZE");
+    assert!(told.contains('|') && s.rows("SELECT size2 FROM t WHERE pk = 15") == "1", "{told}");
+    assert!(s.rows("INSERT INTO t(pk, refused) VALUES (15, 1)").starts_with("23505"));
+    assert!(s.rows("SELECT refused FROM t").starts_with("42703"), "a row that is refused leaves no column");
     // Inside a transaction that is rolled back, and for who may not write, no column comes.
     s.run("BEGIN; INSERT INTO t(pk, gone) VALUES (13, 1); ROLLBACK")?;
     assert!(s.rows("SELECT gone FROM t").starts_with("42703"), "it is gone with its row");
