@@ -54,10 +54,11 @@ if rows.may_change then return new end";
 
 /// AlchemyDB's names for changes of an index that code keeps, of a table with a key of one column.
 const INDEX_CALLS: &str = "\
+local function entries(index) return '\"' .. index:gsub('\"', '\"\"') .. '\"' end \
 local function alchemySetIndexByName(index, key, value) \
-return SQL('INSERT OR IGNORE INTO \"' .. index .. '\"(value, key) VALUES (?, ?)', value, key) end \
+return SQL('INSERT OR IGNORE INTO ' .. entries(index) .. '(value, key) VALUES (?, ?)', value, key) end \
 local function alchemyDeleteIndexByName(index, key, value) \
-return SQL('DELETE FROM \"' .. index .. '\" WHERE value = ? AND key = ?', value, key) end \
+return SQL('DELETE FROM ' .. entries(index) .. ' WHERE value = ? AND key = ?', value, key) end \
 local function alchemyUpdateIndexByName(index, key, old, new) \
 alchemyDeleteIndexByName(index, key, old) return alchemySetIndexByName(index, key, new) end ";
 
