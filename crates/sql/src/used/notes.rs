@@ -6,7 +6,8 @@
 //! later read.
 //!
 //! Invariants
-//! - No statement fails, waits, or runs again for a note; what cannot be written is not.
+//! - No statement fails or runs again for a note; what cannot be written is not. At durability `fsync` it waits for the disk, as
+//!   any commit does.
 //! - A row's count has less waiting than would make it a bucket more, in each connection.
 //! - Notes are of the tables of one version of the schema.
 
