@@ -19,7 +19,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::schema::Table;
 use crate::stage::Host as _;
 use crate::terms::{Access, Terms, Touch};
-use crate::token::{fold, tokens, Kind, Token};
+use crate::token::{fold, tokens, values, Token};
 use crate::value::Value;
 use crate::write::Writer;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(
 ) -> Result<Outcome> {
     let tokens = tokens(sql)?;
     let name = tokens.get(1).and_then(Token::name).ok_or_else(|| expected(tokens.get(1)))?;
-    let list = values(&tokens[2..])?;
+    let list = keys(&tokens[2..])?;
     terms.check(&[Touch { table: fold(&name), access: Access::Writes }], false)?;
     let mut rows = Rows::default();
     let list: Vec<String> = list.iter().map(|value| format!("({value})")).collect();
@@ -83,23 +83,14 @@ fn expected(token: Option<&Token<'_>>) -> Error {
 }
 
 /// The values of keys, with or without parentheses and commas.
-fn values(tokens: &[Token<'_>]) -> Result<Vec<String>> {
-    let (mut list, mut sign) = (Vec::new(), "");
-    for token in tokens {
-        let is_value = matches!(token.kind, Kind::Number | Kind::Text | Kind::Blob | Kind::Parameter);
-        if sign.is_empty() && ["(", ")", ",", ";"].iter().any(|it| token.is_sign(it)) {
-            continue;
-        }
-        if sign.is_empty() && (token.is_sign("-") || token.is_sign("+")) {
-            sign = token.text;
-        } else if token.kind == Kind::Number || sign.is_empty() && is_value {
-            list.push(format!("{sign}{}", token.text));
-            sign = "";
-        } else {
-            return Err(expected(Some(token)));
-        }
-    }
-    if list.is_empty() || !sign.is_empty() {
+fn keys(tokens: &[Token<'_>]) -> Result<Vec<String>> {
+    let is_between = |token: &Token<'_>| ["(", ")", ",", ";"].iter().any(|sign| token.is_sign(sign));
+    let given: Vec<&Token<'_>> = tokens.iter().filter(|token| !is_between(token)).collect();
+    let wrong = |at: usize| expected(tokens.iter().find(|token| token.at == at));
+    let list = values(&given).map_err(wrong)?;
+    let is_null =
+        |value: &String| ["null", "true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word));
+    if list.is_empty() || list.iter().any(is_null) {
         return Err(expected(tokens.last()));
     }
     Ok(list)
@@ -121,7 +112,7 @@ mod tests {
             ("name", None),
             ("7 = 7", None),
         ] {
-            let read = values(&tokens(text).expect("tokens")).ok().map(|list| list.join("|"));
+            let read = keys(&tokens(text).expect("tokens")).ok().map(|list| list.join("|"));
             assert_eq!(read.as_deref(), wanted, "{text}");
         }
     }

@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
 use crate::limits::COMPONENT_BYTES;
 use crate::terms::Terms;
-use crate::token::{fold, tokens, Kind, Token};
+use crate::token::{fold, tokens, values, Kind, Token};
 use crate::value::Value;
 
 /// Words that begin what can be kept.
@@ -171,27 +171,14 @@ fn closing(tokens: &[Token<'_>]) -> Option<usize> {
     })
 }
 
-/// Values one after the other, each a number, text, blob, parameter or NULL, as the list of a SELECT.
+/// Values one after the other, as the list of a SELECT.
 fn words(tokens: &[Token<'_>]) -> Result<String> {
-    let (mut list, mut sign) = (Vec::new(), "");
-    for token in tokens.iter().filter(|token| !token.is_sign(";")) {
-        let is_value = matches!(token.kind, Kind::Number | Kind::Text | Kind::Blob | Kind::Parameter);
-        let is_known = ["null", "true", "false"].iter().any(|word| token.is(word));
-        if sign.is_empty() && (token.is_sign("-") || token.is_sign("+")) {
-            sign = token.text;
-        } else if token.kind == Kind::Number || sign.is_empty() && (is_value || is_known) {
-            list.push(format!("{sign}{}", token.text));
-            sign = "";
-        } else {
-            let what = "expected values, as 7 'Oslo' NULL, or (arguments)";
-            return Err(Error::new(SqlState::SYNTAX, what).at(token.at));
-        }
-    }
-    if sign.is_empty() {
-        Ok(list.join(", "))
-    } else {
-        Err(Error::new(SqlState::SYNTAX, "expected a number at the end"))
-    }
+    let given: Vec<&Token<'_>> = tokens.iter().filter(|token| !token.is_sign(";")).collect();
+    let list = values(&given).map_err(|at| {
+        let what = "expected values, as 7 'Oslo' NULL, or (arguments)";
+        Error::new(SqlState::SYNTAX, what).at(at)
+    })?;
+    Ok(list.join(", "))
 }
 
 #[cfg(test)]

@@ -75,3 +75,6 @@ pub const FAULTS: usize = 100;
 
 /// Nodes of a table and its indexes whose bytes are counted while somebody waits.
 pub const MEASURED_NODES: u64 = 1_000_000;
+
+/// Views that are looked through for indexes where one lies over the other.
+pub(crate) const VIEWS_DEEP: usize = 8;

@@ -117,6 +117,28 @@ pub(crate) fn is_keyword(token: &Token<'_>) -> bool {
     words.iter().any(|word| token.is(word))
 }
 
+/// Values one after the other, each a number with a sign or without, a text, a blob, a parameter, NULL, TRUE or FALSE; or the
+/// place of what is none.
+pub(crate) fn values(tokens: &[&Token<'_>]) -> std::result::Result<Vec<String>, usize> {
+    let (mut list, mut sign) = (Vec::new(), "");
+    for token in tokens {
+        let is_value = matches!(token.kind, Kind::Number | Kind::Text | Kind::Blob | Kind::Parameter);
+        let is_known = ["null", "true", "false"].iter().any(|word| token.is(word));
+        if sign.is_empty() && (token.is_sign("-") || token.is_sign("+")) {
+            sign = token.text;
+        } else if token.kind == Kind::Number || sign.is_empty() && (is_value || is_known) {
+            list.push(format!("{sign}{}", token.text));
+            sign = "";
+        } else {
+            return Err(token.at);
+        }
+    }
+    match tokens.last() {
+        Some(last) if !sign.is_empty() => Err(last.at),
+        _ => Ok(list),
+    }
+}
+
 /// The tokens inside parentheses that stand around all of them.
 pub(crate) fn without_parentheses<'t, 'a>(mut tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
     while let [open, inside @ .., close] = tokens {

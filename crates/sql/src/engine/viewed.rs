@@ -13,14 +13,12 @@ use super::prepared::{names_of, Prepared};
 use super::Engine;
 use crate::error::Result;
 use crate::indexed::{with_views, Choice, Source};
+use crate::limits::VIEWS_DEEP;
 use crate::schema::Table;
 use crate::token::{fold, tokens, Kind, Token};
 
 /// A view as a table, and what it is called in a statement.
 pub(super) type Documents = (Rc<Table>, Vec<String>);
-
-/// How many views are looked at that lie one over the other.
-const DEEP: usize = 8;
 
 impl Engine {
     /// The statement as it finds indexes through views, if it can, else as it is.
@@ -75,7 +73,7 @@ impl Engine {
         let mut found = HashMap::new();
         for token in named.iter().filter(|token| token.kind != Kind::Text) {
             if let Some(name) = token.name() {
-                self.choice(&fold(&name), &mut found, DEEP)?;
+                self.choice(&fold(&name), &mut found, VIEWS_DEEP)?;
             }
         }
         Ok(found)

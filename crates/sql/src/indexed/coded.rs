@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::scope::{Scoped, ENDS};
+use super::scope::{Scoped, ENDS, ENDS_OF_ON};
 use super::{is_any, Edit, Part, Text};
 use crate::error::{Error, Result, SqlState};
 use crate::schema::{CodeIndex, Table};
@@ -89,13 +89,12 @@ impl Text<'_> {
             if scope.is_empty() {
                 continue;
             }
-            let ends = [&ENDS[..], &["where", "join", "left", "inner", "cross", ","]].concat();
             for (number, at) in outer.iter().enumerate() {
                 let is_where = self.tokens[*at].is("where");
                 if !is_where && (!self.tokens[*at].is("on") || self.is_conflict(*at)) {
                     continue;
                 }
-                let ends = if is_where { &ENDS[..] } else { &ends[..] };
+                let ends = if is_where { &ENDS[..] } else { &ENDS_OF_ON[..] };
                 let (from, to) = self.until(&outer, number + 1, ends, end);
                 let found = self.condition_in(from..to.max(from), &scope)?;
                 if found.is_some() {
@@ -159,22 +158,13 @@ impl Text<'_> {
 
     /// The conditions that AND, OR and NOT join.
     fn conditions(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        let (mut all, mut start, mut depth, mut is_between) = (Vec::new(), range.start, 0_i32, false);
-        for at in range.clone() {
-            let token = &self.tokens[at];
-            depth += i32::from(token.is_sign("(") || token.is("case"));
-            depth -= i32::from(token.is_sign(")") || token.is("end"));
-            if depth != 0 {
-                continue;
-            }
-            is_between |= token.is("between");
-            let is_leading_not = token.is("not") && at == start;
-            if is_leading_not || token.is("or") || token.is("and") && !std::mem::take(&mut is_between) {
-                all.push(start..at);
-                start = at + 1;
-            }
+        let (mut all, mut start) = (Vec::new(), range.start);
+        for joint in self.joints(&range).into_iter().chain([range.end]) {
+            let is_negated = |at: &usize| self.tokens[*at].is("not");
+            start += (start..joint).take_while(is_negated).count();
+            all.push(start..joint);
+            start = joint + 1;
         }
-        all.push(start..range.end);
         all.retain(|piece| !piece.is_empty());
         all
     }

@@ -163,29 +163,36 @@ impl Text<'_> {
     /// The terms that AND joins, and whether they are one, as OR joins it.
     fn terms(&self, from: usize, to: usize) -> (Vec<Range<usize>>, bool) {
         let (from, to) = self.inside(from, to);
-        let (mut terms, mut start, mut depth, mut is_between) = (Vec::new(), from, 0_i32, false);
-        for at in from..to {
+        let joints = self.joints(&(from..to));
+        if joints.iter().any(|at| self.tokens[*at].is("or")) {
+            return (std::iter::once(from..to).collect(), true);
+        }
+        let starts = std::iter::once(from).chain(joints.iter().map(|at| at + 1));
+        let terms: Vec<Range<usize>> =
+            starts.zip(joints.iter().copied().chain([to])).map(|(from, to)| from..to).collect();
+        if terms.len() == 1 {
+            return (terms, false);
+        }
+        let all = terms.into_iter().flat_map(|term| self.terms(term.start, term.end).0).collect();
+        (all, false)
+    }
+
+    /// Where AND and OR join conditions, outside of parentheses; the AND of a BETWEEN joins none.
+    fn joints(&self, range: &Range<usize>) -> Vec<usize> {
+        let (mut joints, mut depth, mut is_between) = (Vec::new(), 0_i32, false);
+        for at in range.clone() {
             let token = &self.tokens[at];
             depth += i32::from(token.is_sign("(") || token.is("case"));
             depth -= i32::from(token.is_sign(")") || token.is("end"));
             if depth != 0 {
                 continue;
             }
-            if token.is("or") {
-                return (std::iter::once(from..to).collect(), true);
-            }
             is_between |= token.is("between");
-            if token.is("and") && !std::mem::take(&mut is_between) {
-                terms.push(start..at);
-                start = at + 1;
+            if token.is("or") || token.is("and") && !std::mem::take(&mut is_between) {
+                joints.push(at);
             }
         }
-        terms.push(start..to);
-        if terms.len() == 1 {
-            return (terms, false);
-        }
-        let all = terms.into_iter().flat_map(|term| self.terms(term.start, term.end).0).collect();
-        (all, false)
+        joints
     }
 
     /// The tokens without parentheses around all of them.

@@ -14,6 +14,26 @@ use crate::token::{fold, is_keyword, Kind, Token};
 pub(super) const ENDS: [&str; 10] =
     ["group", "order", "limit", "having", "window", "returning", "on", "union", "except", "intersect"];
 
+/// What ends an ON.
+pub(super) const ENDS_OF_ON: [&str; 16] = [
+    "group",
+    "order",
+    "limit",
+    "having",
+    "window",
+    "returning",
+    "on",
+    "union",
+    "except",
+    "intersect",
+    "where",
+    "join",
+    "left",
+    "inner",
+    "cross",
+    ",",
+];
+
 /// A table of a SELECT, an UPDATE or a DELETE.
 pub(super) struct Scoped {
     pub(super) table: Rc<Table>,
@@ -30,7 +50,6 @@ pub(super) struct Scoped {
 impl Text<'_> {
     /// Looks at each ON: of a LEFT JOIN for the table that it joins, of another for all that have a row.
     pub(super) fn look_at_joins(&mut self, outer: &[usize], end: usize, scope: &[Scoped]) -> Result<()> {
-        let ends = [&ENDS[..], &["where", "join", "left", "inner", "cross", ","]].concat();
         // Which table stands before an ON: JOIN t AS x ON.
         let mut joined = None;
         let mut tables = 0;
@@ -43,7 +62,7 @@ impl Text<'_> {
             if !self.tokens[*at].is("on") {
                 continue;
             }
-            let (from, to) = self.until(outer, number + 1, &ends, end);
+            let (from, to) = self.until(outer, number + 1, &ENDS_OF_ON, end);
             if from >= to {
                 continue;
             }

@@ -18,16 +18,14 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::choice::Choice;
-use super::scope::{Scoped, ENDS};
+use super::scope::{Scoped, ENDS, ENDS_OF_ON};
 use super::{is_any, Part, Text};
 use crate::elements::segment;
 use crate::error::Result;
+use crate::limits::VIEWS_DEEP;
 use crate::rewrite::number_parameters;
 use crate::schema::Table;
 use crate::token::{fold, quote, tokens as cut, Kind};
-
-/// How many views may lie one over the other.
-const DEEP: usize = 8;
 
 /// The words that a condition is made of, besides names.
 pub(super) const WORDS: [&str; 21] = [
@@ -50,7 +48,7 @@ pub(crate) fn with_views(sql: &str, views: &HashMap<String, Choice>) -> Result<O
     let views_of_indexes = views.iter().filter(|(_, view)| view.is_indexed);
     let tables = views_of_indexes.map(|(name, view)| (name.clone(), Rc::clone(&view.table))).collect();
     let (mut changed, mut names) = (None::<String>, Vec::new());
-    for _ in 0..DEEP {
+    for _ in 0..VIEWS_DEEP {
         let text = changed.as_deref().unwrap_or(sql);
         let tokens = cut(text)?;
         // What SQLite would refuse it does refuse.
@@ -148,7 +146,6 @@ impl Seen<'_> {
     /// The conditions that each row of the SELECT fulfils, of which some may be on the table at `place`.
     fn conditions(&self, outer: &[usize], end: usize, scope: &[Scoped], place: usize) -> Vec<Range<usize>> {
         let text = &self.text;
-        let of_on = [&ENDS[..], &["where", "join", "left", "inner", "cross", ","]].concat();
         let mut all = Vec::new();
         for (number, at) in outer.iter().enumerate() {
             let is_where = text.tokens[*at].is("where");
@@ -156,7 +153,7 @@ impl Seen<'_> {
             if !is_where && !is_on {
                 continue;
             }
-            let ends = if is_where { &ENDS[..] } else { &of_on[..] };
+            let ends = if is_where { &ENDS[..] } else { &ENDS_OF_ON[..] };
             let (from, to) = text.until(outer, number + 1, ends, end);
             if from < to {
                 all.extend(text.terms(from, to).0);
