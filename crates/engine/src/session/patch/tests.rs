@@ -1,5 +1,7 @@
 //! Layouts of patched values against a list of pages.
 
+use std::collections::HashSet;
+
 use super::*;
 use crate::limits::FREED;
 
@@ -46,7 +48,7 @@ fn a_patch_moves_the_pages_that_it_touches_and_few_others() {
         let mut len = chance.below(400 * PAGE) + PAGE / 2;
         let mut next = 1_000_000;
         let mut runs = vec![Run { first: 1000, pages: len.div_ceil(PAGE) as u32 }];
-        let mut private: Vec<u32> = Vec::new();
+        let mut private: HashSet<u32> = HashSet::new();
         for step in 0..300 {
             if chance.below(40) == 0 {
                 // A checkpoint: nothing is this generation's.
@@ -72,7 +74,7 @@ fn a_patch_moves_the_pages_that_it_touches_and_few_others() {
                 after.len()
             );
             assert!(after.len() >= before.len(), "{place}");
-            let new_numbers = numbers(&fresh);
+            let new_numbers: HashSet<u32> = numbers(&fresh).into_iter().collect();
             for (page, number) in after.iter().enumerate() {
                 let is_new = new_numbers.contains(number);
                 assert!(is_new || before.get(page) == Some(number), "{place}: page {page} has moved");
@@ -83,8 +85,8 @@ fn a_patch_moves_the_pages_that_it_touches_and_few_others() {
             }
             let cut = without(&runs, &new);
             assert!(cut.len() < FREED, "{place}: {} stretches are cut off", cut.len());
-            let mut gone: Vec<u32> =
-                before.iter().filter(|number| !after.contains(number)).copied().collect();
+            let kept: HashSet<u32> = after.into_iter().collect();
+            let mut gone: Vec<u32> = before.into_iter().filter(|number| !kept.contains(number)).collect();
             gone.sort_unstable();
             let mut cut = numbers(&cut);
             cut.sort_unstable();
