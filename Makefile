@@ -16,10 +16,11 @@ FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 SONAME := libperilune.so.0
-# What install and deb take: release, or dev for a quick look.
+# What install, install-lua, install-node and deb take: release, or dev for a quick look.
 PROFILE ?= release
 # What is built for that. A choice of packages decides which features libraries have: who has built all can say so.
 PACKAGES ?= -p perilune-capi -p perilune-cli
+LIBRARY = $(or $(filter --workspace,$(PACKAGES)),-p perilune-capi)
 BUILT = $(TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 SECONDS ?= 60
@@ -43,16 +44,16 @@ LUA ?= 5.4
 COMPAT ?=
 .PHONY: install-lua
 install-lua:
-	$(CARGO) build --release -p perilune-capi
+	$(CARGO) build --profile $(PROFILE) $(LIBRARY)
 	$(MAKE) -C bindings/lua install LUA='$(LUA)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
-	    COMPAT='$(COMPAT)' LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
+	    COMPAT='$(COMPAT)' PROFILE='$(PROFILE)' LIBPERILUNE='$(abspath $(BUILT))/libperilune_capi.a'
 
 ## install-node: the package perilune for Node.js, with its addon, under PREFIX (DESTDIR)
 .PHONY: install-node
 install-node:
-	$(CARGO) build --release -p perilune-capi
+	$(CARGO) build --profile $(PROFILE) $(LIBRARY)
 	$(MAKE) -C bindings/node install PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' \
-	    LIBPERILUNE='$(abspath $(TARGET_DIR))/release/libperilune_capi.a'
+	    PROFILE='$(PROFILE)' LIBPERILUNE='$(abspath $(BUILT))/libperilune_capi.a'
 
 ## node-long: workers, kills and memory of the module for Node.js, in their long forms; some minutes
 .PHONY: node-long node-qewd
@@ -142,19 +143,19 @@ tidy:
 ## kill-storm: random work of 16 processes at changing levels, checkpoints every 50 ms, one killed every few ms, for SECONDS=60
 .PHONY: kill-storm
 kill-storm:
-	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin kill_storm -- \
+	@$(CARGO) run --quiet --profile checks -p perilune-harness --features instruments --bin kill_storm -- \
 	    --seconds $(SECONDS) $(KILL_STORM)
 
 ## replace-storm: databases removed, renamed and remade under 8 processes that have them open, for SECONDS=60
 .PHONY: replace-storm
 replace-storm:
-	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin replace_storm -- \
+	@$(CARGO) run --quiet --profile checks -p perilune-harness --features instruments --bin replace_storm -- \
 	    --seconds $(SECONDS) $(REPLACE_STORM)
 
 ## stop-storm: random work of 8 processes, one after the other stopped anywhere, nobody waiting beyond its limit, for SECONDS=60
 .PHONY: stop-storm
 stop-storm:
-	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin stop_storm -- \
+	@$(CARGO) run --quiet --profile checks -p perilune-harness --features instruments --bin stop_storm -- \
 	    --seconds $(SECONDS) $(STOP_STORM)
 
 ## graph-storm: 4 processes change a graph while 2 walk it, one killed after the other, for SECONDS=60
@@ -173,13 +174,13 @@ social-network:
 
 ## kill-step: kill after every instruction of every operation; KILL_STEP='--quick', '--case NAME', ...
 kill-step:
-	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin kill_step -- $(KILL_STEP)
+	@$(CARGO) run --quiet --profile checks -p perilune-harness --features instruments --bin kill_step -- $(KILL_STEP)
 
 ## crash-sim: the power fails RUNS=2000 times at random moments; what comes back is compared with the promises
 RUNS ?= 2000
 .PHONY: crash-sim
 crash-sim:
-	@$(CARGO) run --quiet --release -p perilune-harness --features instruments --bin crash_sim -- \
+	@$(CARGO) run --quiet --profile checks -p perilune-harness --features instruments --bin crash_sim -- \
 	    --runs $(RUNS) $(CRASH_SIM)
 
 ## doc: the API documentation in target/doc

@@ -3,6 +3,9 @@
 //! The benchmarks are no default member, but tests are built of the whole workspace: what is chosen decides which features
 //! libraries have, so that another choice would build them once more.
 //!
+//! Libraries and tests are built once, without optimization where that takes longer than it saves (`Cargo.toml`); what
+//! kills and models the engine at its own speed is built by the profile `checks`.
+//!
 //! Invariants: every stage has a time limit, and all together may take at most
 //! [`TOTAL_SECONDS_MAX`]; stages share one target directory unless their flags would throw the
 //! others' build away. Two stages run at a time (`lanes`) unless one needs the machine for itself.
@@ -54,11 +57,18 @@ pub(crate) const IN_MEMORY: &[&str] = &["tests", "lua", "node"];
 /// More tests at a time than there are cores: many wait, for a limit, a server that ends, or the disk.
 const MORE_THREADS: &[(&str, &str)] = &[("RUST_TEST_THREADS", "4")];
 
+/// For make: what stage `build` has built is taken, instead of a library built for release, which is four minutes' work.
+const PROFILE: &str = "PROFILE=dev";
+const PACKAGES: &str = "PACKAGES=--workspace";
+
+/// For cargo: all of the engine as other workspace code is built.
+const UNOPTIMIZED_ENGINE: &str = "profile.dev.package.perilune-engine.opt-level=0";
+
 /// The command that runs a program of the harness, by its name, with arguments.
 macro_rules! instrument {
     ($program:literal $(, $argument:literal)*) => {
         &[
-            "cargo", "run", "--quiet", "--release", "-p", "perilune-harness", "--features", "instruments", "--bin",
+            "cargo", "run", "--quiet", "--profile", "checks", "-p", "perilune-harness", "--features", "instruments", "--bin",
             $program, "--" $(, $argument)*
         ]
     };
@@ -91,9 +101,21 @@ pub(crate) const STAGES: &[Stage] = &[
         commands: &[&["cargo", "clippy", "--all-targets", "--", "-D", "warnings"]],
     },
     Stage {
+        name: "build",
+        kind: Kind::Check,
+        place: Place::Alone,
+        seconds_max: 1800,
+        variables: &[],
+        // What the stages below run: tests, programs, and the library for Lua and Node.
+        commands: &[
+            &["cargo", "test", "--quiet", "--workspace", "--no-run"],
+            &["cargo", "build", "--quiet", "--workspace"],
+        ],
+    },
+    Stage {
         name: "tests",
         kind: Kind::Tests,
-        place: Place::Alone,
+        place: Place::Beside,
         seconds_max: 1800,
         variables: MORE_THREADS,
         commands: &[&["cargo", "test", "--workspace", "--no-fail-fast"]],
@@ -116,6 +138,7 @@ pub(crate) const STAGES: &[Stage] = &[
         place: Place::Beside,
         seconds_max: 1200,
         variables: MORE_THREADS,
+        // Built without optimization: compiling takes a tenth of the time, running six times as long, together the half.
         // What depends on how large a page is. How calls to the disk fail, one after the other, does not: stage `tests`.
         commands: &[
             &[
@@ -123,6 +146,8 @@ pub(crate) const STAGES: &[Stage] = &[
                 "test",
                 "-p",
                 "perilune-engine",
+                "--config",
+                UNOPTIMIZED_ENGINE,
                 "--features",
                 "page-4k,tiny",
                 "--no-fail-fast",
@@ -154,6 +179,8 @@ pub(crate) const STAGES: &[Stage] = &[
                 "test",
                 "-p",
                 "perilune",
+                "--config",
+                UNOPTIMIZED_ENGINE,
                 "--features",
                 "perilune-engine/page-4k,perilune-engine/tiny",
                 "--no-fail-fast",
@@ -183,7 +210,7 @@ pub(crate) const STAGES: &[Stage] = &[
             "--test",
             "loom_*",
             "--profile",
-            "loom",
+            "checks",
             "--target-dir",
             "target/loom",
         ]],
@@ -203,7 +230,7 @@ pub(crate) const STAGES: &[Stage] = &[
             "--test",
             "loom_*",
             "--profile",
-            "loom",
+            "checks",
             "--target-dir",
             "target/loom-canary",
         ]],
@@ -215,10 +242,27 @@ pub(crate) const STAGES: &[Stage] = &[
         seconds_max: 1200,
         variables: &[],
         commands: &[
-            &["cargo", "build", "--quiet", "--release", "-p", "perilune-capi"],
-            &["make", "--silent", "--jobs=2", "--output-sync=target", "-C", "bindings/lua", "test-all"],
-            &["make", "--silent", "--jobs=2", "--output-sync=target", "-C", "bindings/lua", "test-asan"],
-            &["make", "--silent", "-C", "bindings/lua", "test-install"],
+            &[
+                "make",
+                "--silent",
+                "--jobs=2",
+                "--output-sync=target",
+                "-C",
+                "bindings/lua",
+                "test-all",
+                PROFILE,
+            ],
+            &[
+                "make",
+                "--silent",
+                "--jobs=2",
+                "--output-sync=target",
+                "-C",
+                "bindings/lua",
+                "test-asan",
+                PROFILE,
+            ],
+            &["make", "--silent", "-C", "bindings/lua", "test-install", PROFILE, PACKAGES],
         ],
     },
     Stage {
@@ -228,25 +272,22 @@ pub(crate) const STAGES: &[Stage] = &[
         seconds_max: 1200,
         variables: &[],
         // All peers of Debian, small; the page of a run in a browser; canaries; our server beside Redis.
-        commands: &[
-            &["cargo", "build", "--quiet", "--workspace", "--bins"],
-            &[
-                "cargo",
-                "test",
-                "--workspace",
-                "--no-fail-fast",
-                "--test",
-                "dockerfile",
-                "--test",
-                "engine",
-                "--test",
-                "resp",
-                "--test",
-                "run",
-                "--test",
-                "server",
-            ],
-        ],
+        commands: &[&[
+            "cargo",
+            "test",
+            "--workspace",
+            "--no-fail-fast",
+            "--test",
+            "dockerfile",
+            "--test",
+            "engine",
+            "--test",
+            "resp",
+            "--test",
+            "run",
+            "--test",
+            "server",
+        ]],
     },
     Stage {
         name: "sqllogictest",
@@ -254,7 +295,7 @@ pub(crate) const STAGES: &[Stage] = &[
         place: Place::Beside,
         seconds_max: 900,
         variables: &[],
-        // Files of the public corpus, if they lie there: each 16th query, by what stage `tests` built. `make sqllogictest` runs all.
+        // Files of the public corpus, if they lie there: each 16th query, by what stage `build` built. `make sqllogictest` runs all.
         commands: &[&[
             "target/debug/examples/sqllogictest",
             "--if-there",
@@ -282,7 +323,8 @@ pub(crate) const STAGES: &[Stage] = &[
         commands: &[&[
             "cargo",
             "test",
-            "--release",
+            "--profile",
+            "checks",
             "-p",
             "perilune-harness",
             "--features",
@@ -342,17 +384,16 @@ pub(crate) const STAGES: &[Stage] = &[
     Stage {
         name: "node",
         kind: Kind::Check,
-        place: Place::After("lua"),
+        place: Place::Beside,
         seconds_max: 900,
         variables: &[],
-        // Over the library of stage `lua`: the module's own tests; an order of Lua that Node, redis-cli and SQL read, too; then
+        // Over the library of stage `build`: the module's own tests; an order of Lua that Node, redis-cli and SQL read, too; then
         // what others have written for mg-dbx, unmodified from npm; what `make install-node` installs.
         commands: &[
-            &["cargo", "build", "--quiet", "--release", "-p", "perilune-capi"],
-            &["make", "--silent", "-C", "bindings/node", "test"],
-            &["make", "--silent", "-C", "bindings/node", "test-order"],
-            &["make", "--silent", "-C", "bindings/node", "test-packages"],
-            &["make", "--silent", "-C", "bindings/node", "test-install"],
+            &["make", "--silent", "-C", "bindings/node", "test", PROFILE],
+            &["make", "--silent", "-C", "bindings/node", "test-order", PROFILE],
+            &["make", "--silent", "-C", "bindings/node", "test-packages", PROFILE],
+            &["make", "--silent", "-C", "bindings/node", "test-install", PROFILE, PACKAGES],
         ],
     },
     Stage {
@@ -361,15 +402,15 @@ pub(crate) const STAGES: &[Stage] = &[
         place: Place::Beside,
         seconds_max: 900,
         variables: &[],
-        // As it would be released, of what stages `tests`, `bench` and `lua` built; then the guides' first steps with it.
+        // As it would be released, of what stage `build` has built; then the guides' first steps with it.
         commands: &[
-            &["make", "--silent", "dist", "PROFILE=dev", "PACKAGES=--workspace", "DEB=target/deb/check.deb"],
+            &["make", "--silent", "dist", PROFILE, PACKAGES, "DEB=target/deb/check.deb"],
             &["packaging/check", "target/deb/check.deb"],
             &["packaging/check-dist", "target/dist"],
             &[
                 "packaging/newcomers",
                 "target/debug",
-                "target/release/libperilune_capi.a",
+                "target/debug/libperilune_capi.a",
                 "target/deb/check.deb",
             ],
         ],
@@ -384,7 +425,7 @@ pub(crate) const STAGES: &[Stage] = &[
         commands: &[
             &["crates/redis/clients/check", "target/debug/perilune"],
             // The module, of stage `lua`, is such a client, too.
-            &["make", "--silent", "-C", "bindings/lua", "test-remote"],
+            &["make", "--silent", "-C", "bindings/lua", "test-remote", PROFILE],
         ],
     },
     Stage {
