@@ -25,6 +25,7 @@ use crate::definition::{self, Definition, Dropped};
 use crate::elements::{with_elements, Named, ELEMENT};
 use crate::engine::Engine;
 use crate::error::{Error, Result, SqlState};
+use crate::indexed::without_owners;
 use crate::schema::{Column, Table};
 use crate::token::{fold, quote, tokens};
 use crate::value::node_order;
@@ -189,7 +190,7 @@ fn check_definition(session: &mut Session, sql: &str) -> Result<()> {
     let kind = FunctionKind { deterministic: true, direct_only: false };
     scratch.add_function(ELEMENT, -1, kind, |(), _, _| Ok(()))?;
     functions::lend(session, &scratch, sql)?;
-    scratch.execute(&mut (), sql)?;
+    scratch.execute(&mut (), &without_owners(sql)?)?;
     Ok(())
 }
 

@@ -155,6 +155,8 @@ impl Engine {
                     0 => sql.clone(),
                     _ => self.text_of_trigger(session, name, sql)?,
                 };
+                let coded = self.with_code_indexes(session, &sql)?;
+                let sql = coded.unwrap_or(sql);
                 let elements =
                     self.elements(&sql, &self.documents_of_views(&tokens(&sql)?)?)?.filter(|_| at == 0);
                 let sql = elements.unwrap_or(sql);

@@ -119,7 +119,7 @@ impl Engine {
         self.touches.take();
         let prepared = self.prepare(session, plain);
         let touches = self.touches.take();
-        let (statement, end) = prepared.map_err(|error| located(error, &tokens))?;
+        let (statement, end) = prepared.map_err(|error| located(self.of_code_index(error), &tokens))?;
         let Some(statement) = statement else {
             return Err(Error::new(SqlState::SYNTAX, "there is no statement"));
         };
@@ -151,18 +151,43 @@ impl Engine {
     }
 
     /// The statement with conditions on indexes that code keeps as searches of their entries, if it has any.
-    fn with_code_indexes(&self, session: &mut Session, sql: &str) -> Result<Option<String>> {
+    pub(super) fn with_code_indexes(&self, session: &mut Session, sql: &str) -> Result<Option<String>> {
         let has_any = |table: &Rc<Table>| !table.code_indexes.is_empty();
         let asks_for_place = sql.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b".pos"));
         if !asks_for_place && !self.stage.tables.borrow().values().any(has_any) {
             return Ok(None);
         }
-        let tables = self.stage.tables.borrow().clone();
+        let mut tables = self.stage.tables.borrow().clone();
+        for (name, view) in self.choices(&tokens(sql)?)? {
+            tables.entry(name).or_insert(view.table);
+        }
         let coded = with_code_indexes(sql, &tables)?;
         if let Some(sql) = &coded {
             self.declare_named(session, &tokens(sql)?)?;
         }
         Ok(coded)
+    }
+
+    /// The error, with what to do, if it is about a function that stands for an index which code keeps.
+    fn of_code_index(&self, error: Error) -> Error {
+        let Some(name) = error.message().strip_prefix("no such function: ") else { return error };
+        let tables = self.stage.tables.borrow();
+        let with_index = |table: &Rc<Table>| {
+            let index =
+                table.code_indexes.iter().find(|index| index.function.eq_ignore_ascii_case(name))?.clone();
+            Some((Rc::clone(table), index))
+        };
+        let Some((table, index)) = tables.values().find_map(with_index) else { return error };
+        let key = table.primary_key();
+        let key: Vec<&str> = key.iter().map(|at| &table.columns[*at].name[..]).collect();
+        let what = format!(
+            "{}: it stands for index {} in a WHERE or ON, of {} or of a view that chooses rows of it and shows {}",
+            error.message(),
+            index.name,
+            table.name,
+            key.join(", ")
+        );
+        Error::new(error.state(), what)
     }
 
     /// The statement with the columns of indexes on expressions, and of partial ones, if it can use any.
@@ -350,7 +375,8 @@ pub(super) fn names_of(tokens: &[Token<'_>], at: usize) -> Vec<String> {
 
 /// The error, with the place of the name that it ends in, if SQLite has told none.
 fn located(error: Error, tokens: &[Token<'_>]) -> Error {
-    let name = error.message().rsplit(": ").next().unwrap_or("");
+    let said = error.message().strip_prefix("no such function: ").and_then(|rest| rest.split(':').next());
+    let name = said.or_else(|| error.message().rsplit(": ").next()).unwrap_or("");
     let is_it = |token: &&Token<'_>| token.name().is_some_and(|other| other.eq_ignore_ascii_case(name));
     match tokens.iter().find(is_it).map(|token| token.at) {
         Some(at) if error.position().is_none() => error.at(at),

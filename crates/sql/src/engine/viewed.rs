@@ -38,7 +38,11 @@ impl Engine {
         if views.is_empty() {
             return Ok(plain);
         }
-        let Some(viewed) = with_views(&plain.text, &views)? else { return Ok(plain) };
+        // NB: what is in the place of a view has the view's name, and none of its indexes.
+        let coded = self.with_code_indexes(session, &plain.text)?;
+        let Some(viewed) = with_views(coded.as_ref().unwrap_or(&plain.text), &views)? else {
+            return Ok(plain);
+        };
         documents.extend(viewed.names.into_iter().map(|(table, name)| (table, vec![name])));
         match self.make(session, &plain.text, &viewed.sql, &documents) {
             Ok(found) if found.columns.len() == plain.columns.len() => Ok(Prepared {
@@ -69,7 +73,7 @@ impl Engine {
     }
 
     /// The views among these names that are choices of rows, with those that they lie over.
-    fn choices(&self, named: &[Token<'_>]) -> Result<HashMap<String, Choice>> {
+    pub(super) fn choices(&self, named: &[Token<'_>]) -> Result<HashMap<String, Choice>> {
         let mut found = HashMap::new();
         for token in named.iter().filter(|token| token.kind != Kind::Text) {
             if let Some(name) = token.name() {

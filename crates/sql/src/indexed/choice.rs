@@ -14,7 +14,7 @@ use super::{is_any, pure};
 use crate::elements::segment;
 use crate::error::Result;
 use crate::rewrite::outermost;
-use crate::schema::{Computed, Table};
+use crate::schema::{Computed, Key, Table};
 use crate::token::{fold, is_keyword, quote, tokens as cut, Kind, Token};
 
 /// What makes a view more than a choice, wherever it stands in its text.
@@ -253,11 +253,17 @@ impl<'a> Text<'a> {
             }
             columns.iter_mut().zip(names).for_each(|((name, _), said)| *name = Some(said.clone()));
         }
+        // Where the view shows the key of the table's rows, it has the indexes that code keeps of them.
+        let shown = |key: &usize| columns.iter().position(|(_, column)| *column == Some(*key));
+        let key: Vec<usize> = table.primary_key().iter().map_while(shown).collect();
+        let has_key = !key.is_empty() && key.len() == table.primary_key().len();
+        let code_indexes = if has_key { table.code_indexes.clone() } else { Vec::new() };
         let mut made = Table {
             name: body.name.clone(),
             columns: Vec::new(),
             indexes: Vec::new(),
-            code_indexes: Vec::new(),
+            key: Key::Columns(key),
+            code_indexes,
             ..(*table).clone()
         };
         for (name, column) in columns {

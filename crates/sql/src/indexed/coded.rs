@@ -23,7 +23,7 @@ use super::scope::{Scoped, ENDS, ENDS_OF_ON};
 use super::{is_any, Edit, Part, Text};
 use crate::error::{Error, Result, SqlState};
 use crate::schema::{CodeIndex, Table};
-use crate::token::{fold, quote, tokens as cut, without_parentheses, Kind};
+use crate::token::{fold, quote, tokens as cut, without_parentheses, Kind, Token};
 
 /// How many conditions of a statement may be on such indexes.
 const CONDITIONS: usize = 256;
@@ -44,6 +44,22 @@ pub(crate) fn with_code_indexes(sql: &str, tables: &HashMap<String, Rc<Table>>) 
     }
     let what = format!("a statement has {CONDITIONS} conditions on indexes kept by code at most");
     Err(Error::new(SqlState::LIMIT, what))
+}
+
+/// The text of a definition as SQLite reads it before it is known what its names are: `users.relindx()`, which is none of its
+/// calls, without the table.
+///
+/// # Errors
+/// `SYNTAX`, for a text that has no tokens.
+pub(crate) fn without_owners(sql: &str) -> Result<String> {
+    let tokens = cut(sql)?;
+    let is_owned = |all: &&[Token<'_>]| {
+        let is_name = |token: &Token<'_>| matches!(token.kind, Kind::Word | Kind::Name);
+        let signs = [(1, "."), (3, "("), (4, ")")];
+        is_name(&all[0]) && is_name(&all[2]) && signs.iter().all(|(at, sign)| all[*at].is_sign(sign))
+    };
+    let owners = tokens.windows(5).filter(is_owned);
+    Ok(super::applied(sql, owners.map(|all| (all[0].at..all[1].end(), String::new())).collect()))
 }
 
 /// A call that stands for the values of an index, the tokens from the first to the one behind it.

@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 pub(crate) use self::choice::{Choice, Source};
-pub(crate) use self::coded::with_code_indexes;
+pub(crate) use self::coded::{with_code_indexes, without_owners};
 use self::implied::{compares, is_plain, not_null};
 use self::scope::{Scoped, ENDS};
 pub(crate) use self::viewed::with_views;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::scratch::Scratch;
-use perilune_sql::{Result, SqlState, Value};
+use perilune_sql::{Access, Nowhere, Permit, Result, SqlState, Terms, Value};
 
 /// A connection whose functions `made` and `gone` note how they are called.
 fn with_functions(s: &Scratch) -> Result<Rc<RefCell<Vec<String>>>> {
@@ -81,8 +81,130 @@ fn entries_are_rows_that_conditions_search() -> Result<()> {
     s.run("UPDATE users SET id = 9 WHERE id = 1")?;
     assert_eq!(s.rows("SELECT key FROM visits WHERE value = 20"), "9", "they follow its key");
     assert!(s.rows("INSERT INTO visits VALUES (1, 77)").starts_with("23503: FOREIGN KEY constraint failed"));
-    assert_eq!(s.rows("SELECT relindx() FROM users"), "42883: no such function: relindx");
+    assert_eq!(
+        s.rows("SELECT relindx() FROM users"),
+        "42883: no such function: relindx: it stands for index visits in a WHERE or ON, of users or of a view that chooses \
+         rows of it and shows id"
+    );
     assert!(s.database.verify().expect("a look").is_sound());
+    Ok(())
+}
+
+/// In the text of a view such a condition was no function, and so it was in a condition on a view.
+#[test]
+fn views_have_them_in_their_text_and_in_conditions_on_them() -> Result<()> {
+    let mut s = Scratch::new("coded-views");
+    let _calls = with_functions(&s)?;
+    s.run(
+        "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT, value INT);
+        INSERT INTO users VALUES (1, 'ada', 10), (2, 'bob', 20), (3, 'cy', 30), (4, 'di', NULL);
+        CREATE INDEX visits ON users(relindx()) LONG made gone;
+        INSERT INTO visits VALUES (10, 1), (20, 1), (10, 2), (30, 3);
+        CREATE INDEX low ON users(lower(name));
+        CREATE VIEW ten AS SELECT id, name FROM users WHERE relindx() = 10;
+        CREATE VIEW few(k, called) AS SELECT id, name FROM users u WHERE value > 5;
+        CREATE VIEW some AS SELECT called, k AS value FROM few WHERE called <> 'cy';
+        CREATE VIEW names AS SELECT name FROM users;
+        CREATE VIEW pairs AS SELECT u.id AS a, w.id AS b FROM users u JOIN users w ON u.relindx() = 30 AND w.relindx() = 20;
+        CREATE UNIQUE INDEX by_name ON users(name);
+        CREATE VIEW placed AS SELECT id, by_name.pos() AS place FROM users;
+        CREATE VIEW counts AS SELECT count(*) AS n FROM users WHERE relindx() IS NOT NULL",
+    )?;
+    for (sql, wanted) in [
+        ("SELECT name FROM ten ORDER BY id", "ada bob"),
+        ("SELECT name FROM ten WHERE id = 2", "bob"),
+        ("SELECT * FROM pairs", "3|1"),
+        ("SELECT n FROM counts", "3"),
+        ("SELECT id FROM placed WHERE place > 2 ORDER BY place", "3 4"),
+        ("SELECT k FROM few WHERE relindx() = 10 ORDER BY k", "1 2"),
+        ("SELECT k FROM few WHERE NOT relindx() = 10 ORDER BY k", "3"),
+        ("SELECT k FROM few f WHERE f.relindx() BETWEEN 15 AND 30 AND called < 'b'", "1"),
+        ("SELECT k FROM few WHERE relindx() = 10 AND lower(called) = 'bob'", "2"),
+        ("SELECT called FROM some WHERE relindx() > 10", "ada"),
+        ("SELECT called FROM some WHERE relindx() = value * 10", "ada"),
+        ("SELECT u.id, f.k FROM users u JOIN few f ON f.relindx() = 30 AND u.relindx() = 20", "1|3"),
+        ("SELECT k FROM few WHERE k IN (SELECT k FROM few WHERE relindx() = 30)", "3"),
+    ] {
+        assert_eq!(s.rows(sql), wanted, "{sql}");
+    }
+    let with = s.sql.query(
+        &mut s.session,
+        "SELECT k FROM few WHERE lower(called) = ? AND relindx() = ?",
+        &["ada".into(), 20.into()],
+    )?;
+    assert_eq!(with.first(), Some(&Value::Integer(1)));
+    for sql in ["SELECT name FROM ten", "SELECT k FROM few WHERE relindx() = 10"] {
+        let plan = s.rows(&format!("EXPLAIN QUERY PLAN {sql}"));
+        assert!(plan.contains("visits VIRTUAL TABLE INDEX 0:= PRIMARY KEY"), "{plan}");
+        assert!(plan.contains(" VIRTUAL TABLE INDEX 0:= "), "{plan}");
+    }
+    for sql in ["SELECT * FROM names WHERE relindx() = 10", "SELECT * FROM pairs WHERE relindx() = 10"] {
+        let told = s.rows(sql);
+        assert!(told.contains("of users or of a view that chooses rows of it and shows id"), "{sql}: {told}");
+    }
+    // They come and go with the index, and with what their table becomes.
+    s.run("INSERT INTO visits VALUES (10, 4); DELETE FROM visits WHERE key = 2")?;
+    assert_eq!(s.rows("SELECT name FROM ten ORDER BY id"), "ada di");
+    s.run("DROP INDEX visits")?;
+    for sql in ["SELECT name FROM ten", "SELECT k FROM few WHERE relindx() = 10"] {
+        assert_eq!(s.rows(sql), "42883: no such function: relindx", "{sql}");
+    }
+    s.run("CREATE INDEX visits ON users(relindx()) LONG made gone; INSERT INTO visits VALUES (10, 3)")?;
+    assert_eq!(s.rows("SELECT name FROM ten"), "cy");
+    assert_eq!(s.rows("SELECT k FROM few WHERE relindx() = 10"), "3");
+    Ok(())
+}
+
+/// Who may read a view alone sees what it shows, and asks no entries of the table's index.
+#[test]
+fn a_view_lends_no_right_to_an_index() -> Result<()> {
+    let mut s = Scratch::new("coded-rights");
+    let _calls = with_functions(&s)?;
+    s.run(
+        "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT);
+        CREATE INDEX visits ON users(relindx()) LONG made gone; CREATE INDEX low ON users(lower(name));
+        CREATE VIEW ten AS SELECT id, name FROM users WHERE relindx() = 10;
+        CREATE VIEW few AS SELECT id, name FROM users WHERE name > ''",
+    )?;
+    let allowed = |names: &'static [&'static str]| -> Terms {
+        let permit: Rc<Permit> =
+            Rc::new(move |table, access| access == Access::Reads && names.contains(&table));
+        Terms { permit: Some(permit), ..Terms::default() }
+    };
+    let mut may = |names: &'static [&'static str], sql: &str| {
+        s.sql.run_under(&mut s.session, sql, &[], &allowed(names), &mut Nowhere).is_ok()
+    };
+    assert!(may(&["ten", "few"], "SELECT name FROM ten") && may(&["ten", "few"], "SELECT name FROM few"));
+    for sql in [
+        "SELECT id FROM few WHERE relindx() = 10",
+        "SELECT id FROM few WHERE relindx() = 10 AND lower(name) = 'a'",
+    ] {
+        assert!(!may(&["ten", "few"], sql), "{sql}");
+        assert!(may(&["few", "users"], sql), "{sql}");
+    }
+    Ok(())
+}
+
+/// What triggers do they do by statements, which have such conditions as others.
+#[test]
+fn triggers_have_them_in_their_statements() -> Result<()> {
+    let mut s = Scratch::new("coded-triggers");
+    let _calls = with_functions(&s)?;
+    s.run(
+        "CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT);
+        INSERT INTO users VALUES (1, 'ada'), (2, 'bob'), (3, 'cy');
+        CREATE INDEX visits ON users(relindx()) LONG made gone;
+        INSERT INTO visits VALUES (10, 1), (20, 1), (10, 2), (30, 3);
+        CREATE VIEW seen AS SELECT id, name FROM users;
+        CREATE TABLE gone_ones(at INT);
+        CREATE TRIGGER t AFTER INSERT ON gone_ones BEGIN UPDATE users SET name = name || '!' WHERE relindx() = NEW.at; END;
+        CREATE TRIGGER v INSTEAD OF UPDATE ON seen BEGIN
+            UPDATE users SET name = NEW.name WHERE relindx() = NEW.id * 10 OR id = -1; END;
+        INSERT INTO gone_ones VALUES (20)",
+    )?;
+    assert_eq!(s.rows("SELECT name FROM users ORDER BY id"), "ada! bob cy");
+    s.run("UPDATE seen SET name = 'x' WHERE relindx() = 30")?;
+    assert_eq!(s.rows("SELECT name FROM users ORDER BY id"), "ada! bob x");
     Ok(())
 }
 
