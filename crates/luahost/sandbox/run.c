@@ -63,6 +63,17 @@ static int has_lists(const sandbox_run *run)
     return !run->function && !run->positional && !run->loading;
 }
 
+void write_reply_of(sandbox *S, lua_State *L, int index)
+{
+    S->offer->format->write_result(S, L, index);
+    /* The host makes a copy, and that is the script's too. */
+    if (S->out.length > SCRATCH_KEPT) {
+        lua_settop(L, 0);
+        count_in_or_raise(S, L, S->out.length);
+        count_out(S, S->out.length);
+    }
+}
+
 /* Runs in protected mode: the function, with what it is given; its first result becomes the reply. */
 static int body(lua_State *L)
 {
@@ -90,15 +101,8 @@ static int body(lua_State *L)
         arguments = (int)run->argument_count;
     }
     lua_call(L, arguments, 1);
-    if (!run->loading) {
-        S->offer->format->write_result(S, L, lua_gettop(L));
-        /* The host makes a copy, and that is the script's too. */
-        if (S->out.length > SCRATCH_KEPT) {
-            lua_settop(L, 0);
-            count_in_or_raise(S, L, S->out.length);
-            count_out(S, S->out.length);
-        }
-    }
+    if (!run->loading)
+        write_reply_of(S, L, lua_gettop(L));
     return 0;
 }
 
@@ -112,16 +116,17 @@ static int describe(lua_State *L)
     return 0;
 }
 
-static void begin(sandbox *S, const sandbox_run *run)
+void begin_run(sandbox *S, const sandbox_run *run)
 {
+    shrink(S, &S->out);
     S->run = run;
     S->ending = 0;
     S->raised = NULL;
     S->line = 0;
-    S->out.length = 0;
     reset_json(S);
     seed_random(S, run->seed);
-    S->offer->format->begin(S);
+    if (S->offer->format->begin != NULL)
+        S->offer->format->begin(S);
     begin_stoppable(S, run->number);
 }
 
@@ -141,45 +146,51 @@ static void shrink_all(sandbox *S)
     settle(S);
 }
 
-int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
+int end_run(sandbox *S, int failed, text *reply)
 {
     lua_State *L = S->L;
-    lua_settop(L, 0);
-    shrink(S, &S->out);
-    begin(S, run);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, S->handler);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, S->body);
-    int failed = lua_pcall(L, 0, 0, 1);
     finish(S);
-    if (has_lists(run))
-        take_lists(S, run->reference);
-    S->offer->format->end(S);
+    if (has_lists(S->run))
+        take_lists(S, S->run->reference);
+    if (S->offer->format->end != NULL)
+        S->offer->format->end(S);
     int outcome = RUN_REPLIED;
     if (S->ending)
         outcome = RUN_ENDED;
     else if (failed != 0 && is_stopped(S))
         outcome = RUN_STOPPED;
     S->current = 0;
+    int described = 1;
     if (outcome == RUN_REPLIED && failed != 0) {
-        int described = 0;
+        described = 0;
         if (failed != LUA_ERRMEM) {
             lua_rawgeti(L, LUA_REGISTRYINDEX, S->describe);
             lua_insert(L, -2);
             described = lua_pcall(L, 1, 0, 0) == 0;
         }
-        if (!described) {
-            S->run = NULL;
-            lua_settop(L, 0);
-            lua_gc(L, LUA_GCCOLLECT, 0);
-            *reply = S->offer->format->no_memory;
-            shrink_all(S);
-            return RUN_REPLIED;
-        }
     }
     S->run = NULL;
     *reply = (text){S->out.bytes, S->out.length};
-    lua_settop(L, 0);
+    if (!described) {
+        lua_settop(L, 0);
+        lua_gc(L, LUA_GCCOLLECT, 0);
+        *reply = S->offer->format->no_memory;
+    }
+    if (failed != 0)
+        lua_settop(L, 0);
     shrink_all(S);
+    return outcome;
+}
+
+int sandbox_do(sandbox *S, const sandbox_run *run, text *reply)
+{
+    lua_State *L = S->L;
+    lua_settop(L, 0);
+    begin_run(S, run);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->handler);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->body);
+    int outcome = end_run(S, lua_pcall(L, 0, 0, 1), reply);
+    lua_settop(L, 0);
     return outcome;
 }
 

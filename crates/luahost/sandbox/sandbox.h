@@ -23,7 +23,6 @@
 #include <lua.h>
 #include <lualib.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,6 +81,19 @@ typedef struct sandbox_run {
     size_t argument_count;
 } sandbox_run;
 
+/* What a value is that a function is called with (call.h), or answers; VALUE_BYTES: the reply tells it, in the form of values.c. */
+enum { VALUE_NOTHING = 0, VALUE_TRUTH = 1, VALUE_NUMBER = 2, VALUE_TEXT = 3, VALUE_BYTES = 4 };
+
+typedef union payload {
+    double number; /* of a truth value 0 or 1 */
+    text bytes;
+} payload;
+
+typedef struct value {
+    int kind;
+    payload what;
+} value;
+
 typedef struct sandbox sandbox;
 
 /* A function that the host answers: its number is its place. */
@@ -101,7 +113,7 @@ typedef struct library {
 
 /* How what a script returns, and the error that ends it, become bytes for the host. */
 typedef struct format {
-    /* A run begins; it has ended. NB: outside of protected mode: nothing may be allocated. */
+    /* A run begins; it has ended; or NULL. NB: outside of protected mode: nothing may be allocated. */
     void (*begin)(sandbox *S);
     void (*end)(sandbox *S);
     /* Appends the value at `index` to S->out. */
@@ -187,6 +199,8 @@ struct sandbox {
     size_t answered; /* bytes of the answer that is there, and of what the host keeps: they are among those used */
     size_t kept;
     const sandbox_run *run;
+    const value *given; /* what the function is called with */
+    size_t given_count;
     int ending;          /* the host has asked for the script's end */
     const void *raised;  /* the text of the error that raise_plain() raised last */
     int line;            /* where the error was */
@@ -201,9 +215,9 @@ struct sandbox {
     uint64_t random;      /* of math.random */
     uint64_t modules_run; /* the run that the loaded modules belong to */
     int nodes; /* the number of the library of nodes, if there is one */
-    /* References in the registry: what scripts see as _G, what is behind it, functions of run.c, the metatable of
+    /* References in the registry: what scripts see as _G, what is behind it, functions of run.c and call.c, the metatable of
      * globals that may be set, modules by their names, what runs functions of programs (or LUA_NOREF). */
-    int proxy, globals, handler, body, describe, compile, open_globals, modules, shipped;
+    int proxy, globals, handler, body, describe, compile, call, write, open_globals, modules, shipped;
     int names[NAMES];     /* references too */
     int traits_function, literals; /* and these: the functions that script_globals.lua and literals.lua return */
     shared_list lists[LISTS];
@@ -212,9 +226,8 @@ struct sandbox {
     const char *stack;    /* where the C stack was when the run began */
     struct sandbox *outer; /* whose run asked the host for what this one does, on the same thread */
     /* By other threads: */
-    pthread_mutex_t mutex;
-    pthread_t thread;
-    uint64_t running;            /* number of the run on `thread`; under the mutex */
+    _Atomic int thread;          /* of the run, as the kernel numbers them */
+    _Atomic uint64_t running;    /* number of the run on it, or 0 */
     _Atomic uint64_t stop;       /* number of the run that is to stop */
     uint64_t current;            /* number of the run; the script's thread only */
 };

@@ -212,6 +212,29 @@ void hand_globals(sandbox *S, lua_State *L)
     lua_pop(L, 1);
 }
 
+int has_plain_globals(const sandbox *S, int reference)
+{
+    return (size_t)reference < S->traits_room && S->traits[reference].reach != UNKNOWN;
+}
+
+void hand_plain_globals(sandbox *S, lua_State *L, int reference)
+{
+    if (has_plain_globals(S, reference))
+        return;
+    int function = lua_gettop(L);
+    script_traits *traits = traits_of(S, L, reference);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->traits_function);
+    lua_pushvalue(L, function);
+    lua_call(L, 1, 3);
+    traits->reach = BY_PROXY;
+    if (lua_istable(L, function + 1) && lua_tointeger(L, function + 2) == UNUSED && lua_tointeger(L, function + 3) == UNUSED) {
+        lua_settop(L, function + 1);
+        lua_setfenv(L, function);
+        traits->reach = DIRECT;
+    }
+    lua_settop(L, function);
+}
+
 /* NB: both have their places before either is set to nothing, and no global is added later, so that they keep them. */
 void place_lists(sandbox *S)
 {

@@ -7,6 +7,11 @@
 void open_script_globals(sandbox *S, int globals);
 /* Gives the script at the top its globals for the run. */
 void hand_globals(sandbox *S, lua_State *L);
+/* Gives the function at the top, whose reference it is, globals that are its own, if it has not got them yet and may have
+ * them: it is given no lists. */
+void hand_plain_globals(sandbox *S, lua_State *L, int reference);
+/* Whether that was done. */
+int has_plain_globals(const sandbox *S, int reference);
 /* Pushes the keys and the other arguments. */
 void push_lists(lua_State *L, const sandbox_run *run);
 /* Makes places for the lists in the globals; the names are there, and all other globals. */

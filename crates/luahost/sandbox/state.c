@@ -3,12 +3,14 @@
  */
 #include "state.h"
 
+#include "call.h"
 #include "script_globals.h"
 #include "memory.h"
 #include "run.h"
 #include "environment.h"
 #include "stop.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 static int open_globals(lua_State *L)
@@ -16,6 +18,7 @@ static int open_globals(lua_State *L)
     sandbox *S = sandbox_of(L);
     open_environment(S);
     open_runs(S);
+    open_calls(S);
     static const char *const names[NAMES] = {[NAME_KEYS] = "KEYS", [NAME_ARGV] = "ARGV"};
     for (size_t i = 0; i < NAMES; i++) {
         lua_pushstring(L, names[i]);
@@ -49,7 +52,6 @@ sandbox *sandbox_new(size_t limit, pool *pool, const offer *offer)
         return NULL;
     }
     S->L = L;
-    pthread_mutex_init(&S->mutex, NULL);
     lua_pushcfunction(L, open_globals);
     if (lua_pcall(L, 0, 0, 0) != 0) {
         sandbox_free(S);
@@ -62,7 +64,6 @@ void sandbox_free(sandbox *S)
 {
     lua_close(S->L);
     lua_close(S->owner);
-    pthread_mutex_destroy(&S->mutex);
     free(S->out.bytes);
     free(S->scratch.bytes);
     free(S->words.bytes);

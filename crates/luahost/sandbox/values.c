@@ -248,10 +248,5 @@ static void write_failure(sandbox *S, lua_State *L)
     put_bytes(S, L, &S->out, 'e', any_message(L, 1));
 }
 
-static void nothing(sandbox *S)
-{
-    (void)S;
-}
-
 const format values_format = {
-    nothing, nothing, write_result, write_failure, {NO_MEMORY_VALUE, sizeof NO_MEMORY_VALUE - 1}};
+    NULL, NULL, write_result, write_failure, {NO_MEMORY_VALUE, sizeof NO_MEMORY_VALUE - 1}};

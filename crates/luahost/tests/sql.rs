@@ -1,5 +1,8 @@
 //! Functions of SQL in Lua: where they stand in statements, what they ask for, what ends them, who sees them.
 
+#[path = "sql/calls.rs"]
+mod calls;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -14,13 +14,14 @@
 //! - What a function asks for its caller's user may do, and no more.
 
 use std::fmt;
+use std::rc::Rc;
 use std::time::Instant;
 
 use perilune::{Node, Session};
 
 use crate::answer::{Outcome, Rows};
 use crate::error::Result;
-use crate::value::Value;
+use crate::value::{Value, ValueRef};
 
 /// What a function is called with, and what it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,12 +114,19 @@ pub trait Interpreter {
         Ok(None)
     }
 
-    /// Calls a function with as many arguments as it has parameters.
+    /// Calls a function with as many arguments as it has parameters, and hands on what it answers, which is copied there. The
+    /// function is shared, so that who runs it knows by the pointer alone that it has it compiled: it is called for each row.
     ///
     /// # Errors
     /// `FUNCTION` for what it has raised; `CANCELLED` and `MEMORY` beyond its limits; what [`Asks`] has answered, if that is to
-    /// have the transaction run again.
-    fn call(&self, function: &Function, arguments: &[Value], asks: &mut dyn Asks) -> Result<Value>;
+    /// have the transaction run again. Then nothing is handed on.
+    fn call(
+        &self,
+        function: &Rc<Function>,
+        arguments: &[ValueRef<'_>],
+        asks: &mut dyn Asks,
+        answer: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Result<()>;
 
     /// Calls an aggregate for a group, of whose rows the values stand one behind the other; a row without values is a NULL.
     ///

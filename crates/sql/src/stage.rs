@@ -20,7 +20,7 @@ use crate::rewrite::Upsert;
 use crate::schema::Table;
 use crate::terms::Access;
 use crate::used::{seconds_now, stamp_of, Notes};
-use crate::value::Value;
+use crate::value::{Value, ValueRef};
 
 /// Tells the time, in seconds since 1970.
 pub(crate) type Clock = dyn Fn() -> i64;
@@ -33,8 +33,14 @@ pub(crate) trait Host {
     /// Runs a piece of the user's statement inside it, which may do no more than the user may.
     fn run_for_user(&self, session: &mut Session, sql: &str, parameters: &[Value]) -> Result<()>;
 
-    /// Calls a function of the schema.
-    fn call(&self, session: &mut Session, function: &Function, arguments: &[Value]) -> Result<Value>;
+    /// Calls a function of the schema, and hands on what it answers.
+    fn call(
+        &self,
+        session: &mut Session,
+        function: &Rc<Function>,
+        arguments: &[ValueRef<'_>],
+        answer: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Result<()>;
 
     /// Calls a function of the program's.
     fn call_own(&self, session: &mut Session, run: &OwnFunction, arguments: &[Value]) -> Result<Value>;

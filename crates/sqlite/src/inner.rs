@@ -82,6 +82,7 @@ impl<H> Inner<H> {
     ///
     /// # Safety
     /// It is called by C in the call of [`Inner::lend`] or [`Inner::alone`] that is innermost, on the same thread.
+    #[inline]
     pub(crate) unsafe fn callback<R>(
         &self,
         body: impl FnOnce(Option<&mut H>) -> Result<R, Failure>,
@@ -102,6 +103,7 @@ impl<H> Inner<H> {
     ///
     /// # Safety
     /// As [`Inner::callback`].
+    #[inline]
     pub(crate) unsafe fn hosted<R>(
         &self,
         body: impl FnOnce(&mut H) -> Result<R, Failure>,

@@ -31,6 +31,7 @@ pub enum ValueRef<'a> {
 ///
 /// # Safety
 /// `value` is a value that SQLite lends, unchanged for `'a`.
+#[inline]
 pub(crate) unsafe fn read<'a>(value: *mut ffi::sqlite3_value) -> ValueRef<'a> {
     // SAFETY: the caller's; reading by the value's own type changes nothing in it.
     unsafe {

@@ -172,6 +172,7 @@ pub(crate) const ROOMS: &[Room] = &[
         unsafety: Unsafety::Named(&[
             "crates/luahost/src/interrupt.rs",
             "crates/luahost/src/registration.rs",
+            "crates/luahost/src/sandbox/calling.rs",
             "crates/luahost/src/sandbox/edge.rs",
             "crates/luahost/src/sandbox/offer.rs",
         ]),
@@ -527,6 +528,7 @@ pub(crate) const C_ORDERS: &[COrder] = &[
             "script_globals",
             "environment",
             "run",
+            "call",
             "state",
         ],
     },

@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! - The functions in C that touch the Lua state are called with `&mut Sandbox` in the callers' hands;
-//!   `sandbox_stop`, which is not among them, locks.
+//!   `sandbox_stop`, which is not among them, touches atomic words.
 //! - No Lua error and no panic crosses a frame of the other side: C runs Lua protected and leaves our functions
 //!   before it raises; ours catch panics.
 #![allow(unsafe_code)]
@@ -18,6 +18,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicUsize;
 
 use super::offer::{Offer, RawOffer};
+use super::texts::Texts;
 use super::{Answers, Code, Form, Outcome, Pool, Question, Run, ANSWER_KEPT};
 
 /// Bytes as the sandbox takes them: `struct text` of sandbox.h.
@@ -37,64 +38,16 @@ impl<'a> From<&'a [u8]> for Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    const EMPTY: Text<'static> = Text { bytes: c"".as_ptr(), length: 0, lives: PhantomData };
+    pub(super) const EMPTY: Text<'static> = Text { bytes: c"".as_ptr(), length: 0, lives: PhantomData };
 
     /// # Safety
     /// The bytes are there, unchanged, for `'a`.
-    unsafe fn bytes(self) -> &'a [u8] {
+    pub(super) unsafe fn bytes(self) -> &'a [u8] {
         if self.length == 0 {
             return &[];
         }
         // SAFETY: C made it of a string's pointer and length; that they last is the caller's promise.
         unsafe { std::slice::from_raw_parts(self.bytes.cast(), self.length) }
-    }
-}
-
-/// Arguments of a question.
-#[derive(Clone, Copy, Debug)]
-pub struct Texts<'a> {
-    bytes: &'a [u8],
-    spans: &'a [[usize; 2]],
-}
-
-impl<'a> Texts<'a> {
-    /// How many arguments there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
-
-    /// The one at `index`.
-    #[inline]
-    #[must_use]
-    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
-        self.spans.get(index).map(|&[start, end]| &self.bytes[start..end])
-    }
-
-    /// All of them.
-    #[inline]
-    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> + 'a {
-        self.spans.iter().map(move |&[start, end]| &self.bytes[start..end])
-    }
-
-    /// The bytes that all of them lie in.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// Where each begins and ends there.
-    #[inline]
-    #[must_use]
-    pub fn spans(&self) -> &'a [[usize; 2]] {
-        self.spans
     }
 }
 
@@ -136,7 +89,7 @@ type Ask = unsafe extern "C" fn(
 
 /// `sandbox_run` of sandbox.h.
 #[repr(C)]
-struct RawRun<'a> {
+pub(super) struct RawRun<'a> {
     host: *mut c_void,
     ask: Ask,
     number: u64,
@@ -192,7 +145,9 @@ pub fn ticks() -> u64 {
 /// A state of C, and the pool that it takes its memory from.
 #[derive(Debug)]
 pub(super) struct Raw {
-    state: NonNull<State>,
+    pub(super) state: NonNull<State>,
+    /// Of the random numbers that its calls have.
+    pub(super) seed: u64,
     /// It is there as long as the state, which takes memory from it.
     _pool: Pool,
 }
@@ -200,7 +155,7 @@ pub(super) struct Raw {
 // SAFETY: a Lua state belongs to no thread; its users take turns, since all but `stop` is reached through
 // `&mut Sandbox`, of which there is one for a state.
 unsafe impl Send for Raw {}
-// SAFETY: shared references are only used for `stop`, which takes the state's mutex, and by `Sandbox`'s own
+// SAFETY: shared references are only used for `stop`, which touches atomic words of the state, and by `Sandbox`'s own
 // methods, which have it to themselves (see above).
 unsafe impl Sync for Raw {}
 
@@ -212,10 +167,24 @@ impl Drop for Raw {
 }
 
 /// The host of a run, and what came of its answers.
-struct Bridge<'h> {
+pub(super) struct Bridge<'h> {
     host: &'h mut dyn Answers,
     answer: &'h mut Vec<u8>,
     panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'h> Bridge<'h> {
+    /// A bridge to this host; `answer` is memory for what it answers.
+    pub(super) fn new(host: &'h mut dyn Answers, answer: &'h mut Vec<u8>) -> Bridge<'h> {
+        Bridge { host, answer, panic: None }
+    }
+
+    /// Goes on with the panic that the host has met, if it has.
+    pub(super) fn end(self) {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+    }
 }
 
 unsafe extern "C" fn ask_host(
@@ -273,7 +242,8 @@ impl Raw {
     pub(super) fn new(offer: &'static Offer, memory: usize, pool: &Pool) -> Option<Raw> {
         // SAFETY: it takes any number; the pool lives as long as the state, which keeps it, and the offer for ever.
         let state = NonNull::new(unsafe { sandbox_new(memory, &raw const *pool.0, &raw const offer.raw) });
-        state.map(|state| Raw { state, _pool: pool.clone() })
+        let seed = RandomState::new().hash_one(memory);
+        state.map(|state| Raw { state, seed, _pool: pool.clone() })
     }
 
     pub(super) fn limit(&self, memory: usize) {
@@ -292,7 +262,7 @@ impl Raw {
     }
 
     pub(super) fn stop(&self, number: u64) -> bool {
-        // SAFETY: the state lives; the function touches what its mutex protects and an atomic number.
+        // SAFETY: the state lives; the function touches atomic words of it.
         unsafe { sandbox_stop(self.state.as_ptr(), number) != 0 }
     }
 
@@ -325,36 +295,44 @@ impl Raw {
     pub(super) fn run(&self, run: &Run<'_>, host: &mut dyn Answers, answer: &mut Vec<u8>) -> Outcome<'_> {
         // Each run has numbers of its own: those of the last one may be what a `math.randomseed` chose.
         let seed = RandomState::new().hash_one(run.number) as u32;
-        let mut bridge = Bridge { host, answer, panic: None };
-        let raw = RawRun {
-            host: (&raw mut bridge).cast(),
-            ask: ask_host,
-            number: run.number,
-            reference: run.code.0,
-            function: c_int::from(run.form == Form::Function),
-            open: c_int::from(run.form == Form::Open),
-            positional: c_int::from(matches!(run.form, Form::Open | Form::Positional)),
-            loading: c_int::from(run.form == Form::Library),
-            variant: c_int::from(run.variant),
-            seed,
-            name: Text::from(run.name.as_bytes()),
-            keys: run.keys.as_ptr(),
-            key_count: run.keys.len(),
-            arguments: run.arguments.as_ptr(),
-            argument_count: run.arguments.len(),
-        };
+        let mut bridge = Bridge::new(host, answer);
+        let raw = raw_run(run, &mut bridge, seed);
         let mut reply = Text::EMPTY;
         // SAFETY: the state lives and is the caller's alone; all that `raw` points to outlives the call, and the bridge
         // is used by nobody else until it returns.
         let outcome = unsafe { sandbox_do(self.state.as_ptr(), &raw, &mut reply) };
-        if let Some(panic) = bridge.panic {
-            resume_unwind(panic);
-        }
+        bridge.end();
         match outcome {
             // SAFETY: C keeps the reply until the next call on this state, which needs `&mut Sandbox`.
-            0 => Outcome::Replied(unsafe { reply.bytes() }),
-            1 => Outcome::Ended,
+            REPLIED => Outcome::Replied(unsafe { reply.bytes() }),
+            ENDED => Outcome::Ended,
             _ => Outcome::Stopped,
         }
+    }
+}
+
+/// How runs end: RUN_... of run.h.
+pub(super) const REPLIED: c_int = 0;
+pub(super) const ENDED: c_int = 1;
+
+/// A run as C takes it; the bridge is lent to C for as long.
+#[inline]
+pub(super) fn raw_run<'a>(run: &Run<'a>, bridge: &mut Bridge<'_>, seed: u32) -> RawRun<'a> {
+    RawRun {
+        host: (&raw mut *bridge).cast(),
+        ask: ask_host,
+        number: run.number,
+        reference: run.code.0,
+        function: c_int::from(run.form == Form::Function),
+        open: c_int::from(run.form == Form::Open),
+        positional: c_int::from(matches!(run.form, Form::Open | Form::Positional)),
+        loading: c_int::from(run.form == Form::Library),
+        variant: c_int::from(run.variant),
+        seed,
+        name: Text::from(run.name.as_bytes()),
+        keys: run.keys.as_ptr(),
+        key_count: run.keys.len(),
+        arguments: run.arguments.as_ptr(),
+        argument_count: run.arguments.len(),
     }
 }

@@ -12,17 +12,20 @@
 //!
 //! The C sources are in `crates/luahost/sandbox`. Deliberately absent: commands, transactions, threads.
 
+mod calling;
 mod edge;
 mod offer;
+mod texts;
 mod values;
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-pub use self::edge::{ticks, Text, Texts};
+pub use self::edge::{ticks, Text};
 use self::edge::{Raw, RawPool};
 pub use self::offer::{Format, HostFunction, Library, Offer};
+pub use self::texts::Texts;
 pub use self::values::{Part, Parts, Value, Values};
 
 /// Bytes of stack that a thread needs for scripts: LuaJIT's own functions recurse as deep as a script asks
@@ -105,6 +108,19 @@ pub struct Run<'a> {
 pub enum Outcome<'s> {
     /// With a result or an error; the reply has it in the format that the host offers.
     Replied(&'s [u8]),
+    /// By its host's `Break`.
+    Ended,
+    /// By [`Stopper::stop`].
+    Stopped,
+}
+
+/// How a call with values has ended.
+#[derive(Clone, Debug)]
+pub enum Called<'s> {
+    /// With a value.
+    Value(Value<'s>),
+    /// With a table, a long text or an error: the reply, in the form of [`Values`].
+    Parts(Parts<'s>),
     /// By its host's `Break`.
     Ended,
     /// By [`Stopper::stop`].
@@ -222,5 +238,24 @@ impl Sandbox {
             self.answer = Vec::new();
         }
         outcome
+    }
+
+    /// Calls a compiled function with these values, instead of the run's arguments, as [`Form::Positional`] does; the host's
+    /// [`Format`] is one of values. What it answers lasts until the next call. An integer beyond 2^53 becomes the nearest double.
+    ///
+    /// # Panics
+    /// With a panic of `host`.
+    #[inline]
+    pub fn call<'v>(
+        &mut self,
+        run: &Run<'_>,
+        values: impl ExactSizeIterator<Item = Value<'v>>,
+        host: &mut dyn Answers,
+    ) -> Called<'_> {
+        let called = self.raw.call(run, values, host, &mut self.answer);
+        if self.answer.capacity() > ANSWER_KEPT {
+            self.answer = Vec::new();
+        }
+        called
     }
 }

@@ -16,6 +16,9 @@
 //!
 //! Deliberately absent: a tree of values in memory; who wants one builds it from the parts.
 
+/// Whole numbers up to here are integers.
+pub(super) const EXACT: u64 = 1 << 53;
+
 /// A value that is no table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {

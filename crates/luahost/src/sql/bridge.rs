@@ -26,36 +26,44 @@ pub(super) enum Feed<'a> {
     Change(&'a Change<'a>),
 }
 
-/// What answers a run.
+/// What answers a run. One is made for each row of a statement, so it holds no more than it is told.
 pub(super) struct Bridge<'a> {
     asks: &'a mut dyn Asks,
     around: &'a dyn Surroundings,
-    is_deterministic: bool,
+    function: &'a Function,
     feed: Feed<'a>,
+    kept: Option<Box<Kept>>,
+}
+
+/// What is kept of a run that asks for more than statements.
+#[derive(Default)]
+struct Kept {
     graphs: Graphs,
-    /// How many values a row has that the function gives.
-    width: usize,
-    /// Rows that it has given, and their bytes.
-    pub(super) given: Vec<Vec<Value>>,
+    /// Rows that the function has given, and their bytes.
+    given: Vec<Vec<Value>>,
     bytes: usize,
     /// Why it was ended.
-    pub(super) failure: Option<Error>,
+    failure: Option<Error>,
 }
 
 impl<'a> Bridge<'a> {
     pub(super) fn new(
         asks: &'a mut dyn Asks,
         around: &'a dyn Surroundings,
-        function: &Function,
+        function: &'a Function,
         feed: Feed<'a>,
     ) -> Bridge<'a> {
-        let width = match &function.shape {
-            Shape::Rows(columns) => columns.len(),
-            Shape::Value | Shape::Aggregate | Shape::Change => 0,
-        };
-        let is_deterministic = function.is_deterministic;
-        let (graphs, given) = (Graphs::default(), Vec::new());
-        Bridge { asks, around, is_deterministic, feed, graphs, width, given, bytes: 0, failure: None }
+        Bridge { asks, around, function, feed, kept: None }
+    }
+
+    /// The rows that the function has given.
+    pub(super) fn given(self) -> Vec<Vec<Value>> {
+        self.kept.map(|kept| kept.given).unwrap_or_default()
+    }
+
+    /// Why it was ended.
+    pub(super) fn failure(&mut self) -> Option<Error> {
+        self.kept.as_mut()?.failure.take()
     }
 
     /// Runs a statement.
@@ -101,17 +109,19 @@ impl<'a> Bridge<'a> {
     /// Does something with a graph, in the statement's transaction and with its user's rights.
     fn graph(&mut self, question: &Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
         let start = answer.len();
-        let outcome = match self.graphs.wanted(question) {
-            Ok(wanted) => match self.around.refuses(&wanted.root) {
+        let Bridge { asks, around, kept, .. } = self;
+        let Kept { graphs, bytes, .. } = &mut **kept.get_or_insert_default();
+        let outcome = match graphs.wanted(question) {
+            Ok(wanted) => match around.refuses(&wanted.root) {
                 Some(why) => Err(Failure::Refused(why.into())),
-                None => match self.asks.graph(&wanted.root, wanted.writes) {
+                None => match asks.graph(&wanted.root, wanted.writes) {
                     Ok(session) => {
                         // What it writes stands in memory until the commit, so it counts as the function's.
                         let before = session.pending_bytes();
                         session.limit_pending(before + question.keeps);
-                        let outcome = self.graphs.answer(session, question, answer);
+                        let outcome = graphs.answer(session, question, answer);
                         session.limit_pending(usize::MAX);
-                        self.bytes += session.pending_bytes().saturating_sub(before);
+                        *bytes += session.pending_bytes().saturating_sub(before);
                         outcome
                     }
                     Err(error) => {
@@ -127,14 +137,19 @@ impl<'a> Bridge<'a> {
     /// Keeps a row.
     fn give(&mut self, question: &Question<'_>) {
         let mut row = values(question, 0);
-        row.resize(self.width, Value::Null);
+        let width = match &self.function.shape {
+            Shape::Rows(columns) => columns.len(),
+            Shape::Value | Shape::Aggregate | Shape::Change => 0,
+        };
+        row.resize(width, Value::Null);
         let long = |value: &Value| match value {
             Value::Text(bytes) | Value::Blob(bytes) => bytes.len(),
             _ => 0,
         };
-        self.bytes += size_of::<Vec<Value>>() + row.len() * size_of::<Value>();
-        self.bytes += row.iter().map(long).sum::<usize>();
-        self.given.push(row);
+        let kept = self.kept.get_or_insert_default();
+        kept.bytes += size_of::<Vec<Value>>() + row.len() * size_of::<Value>();
+        kept.bytes += row.iter().map(long).sum::<usize>();
+        kept.given.push(row);
     }
 }
 
@@ -150,7 +165,7 @@ impl Answers for Bridge<'_> {
                 self.give(&question);
                 Ok(())
             }
-            _ if self.is_deterministic => {
+            _ if self.function.is_deterministic => {
                 // What it is given decides alone what it answers: the planner relies on it.
                 let what = b"a DETERMINISTIC function asks for nothing: neither SQL nor nodes nor commands";
                 Values::new(answer).error(what);
@@ -163,7 +178,7 @@ impl Answers for Bridge<'_> {
         match done {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.failure = Some(error);
+                self.kept.get_or_insert_default().failure = Some(error);
                 ControlFlow::Break(())
             }
         }
@@ -177,6 +192,6 @@ impl Answers for Bridge<'_> {
     }
 
     fn kept(&self) -> usize {
-        self.bytes
+        self.kept.as_ref().map_or(0, |kept| kept.bytes)
     }
 }

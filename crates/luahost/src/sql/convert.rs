@@ -4,9 +4,7 @@
 //! - A number of Lua that is whole, and not beyond 2^53, is an INTEGER of SQL; another one is a REAL.
 //! - A table becomes JSON: a list if it has the keys 1, 2, ... n and no others, else an object.
 
-use std::borrow::Cow;
-
-use perilune_sql::{real_text, Change, Outcome, Rows, Value};
+use perilune_sql::{real_text, Change, Outcome, Rows, Value, ValueRef};
 
 use crate::sandbox::{Part, Parts, Question, Value as Given, Values};
 
@@ -16,18 +14,31 @@ const EXACT: u64 = 1 << 53;
 /// How deep tables may stand in a result.
 const DEPTH: usize = 100;
 
-/// An argument as a string, and what it becomes of that: `n` nil, `i` a number, `s` itself.
-pub(super) fn argument(value: &Value) -> (u8, Cow<'_, [u8]>) {
+/// An argument; what has to be a string of digits stands in `digits`, which [`digits`] has filled for the same arguments.
+#[inline]
+pub(super) fn argument<'a>(value: &ValueRef<'a>, digits: &mut impl Iterator<Item = &'a String>) -> Given<'a> {
     match value {
-        Value::Null => (b'n', Cow::Borrowed(b"")),
-        Value::Integer(integer) => {
-            let kind = if integer.unsigned_abs() <= EXACT { b'i' } else { b's' };
-            (kind, Cow::Owned(integer.to_string().into_bytes()))
-        }
-        Value::Real(real) if real.is_finite() => (b'i', Cow::Owned(format!("{real:e}").into_bytes())),
-        Value::Real(real) => (b'i', Cow::Borrowed(if *real > 0.0 { b"1e999" } else { b"-1e999" })),
-        Value::Text(bytes) | Value::Blob(bytes) => (b's', Cow::Borrowed(bytes)),
+        ValueRef::Null => Given::Nothing,
+        ValueRef::Integer(integer) if integer.unsigned_abs() <= EXACT => Given::Integer(*integer),
+        ValueRef::Integer(_) => digits.next().map_or(Given::Nothing, |text| Given::Text(text.as_bytes())),
+        // No function is given -0, which Lua would show with its sign.
+        ValueRef::Real(real) => Given::Double(real + 0.0),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Given::Text(bytes),
     }
+}
+
+/// The digits of those integers among arguments that no number of Lua holds.
+#[inline]
+pub(super) fn digits(arguments: &[ValueRef<'_>]) -> Vec<String> {
+    let mut digits = Vec::new();
+    for argument in arguments {
+        if let ValueRef::Integer(integer) = argument {
+            if integer.unsigned_abs() > EXACT {
+                digits.push(integer.to_string());
+            }
+        }
+    }
+    digits
 }
 
 /// The statement and its parameters that a question has.
@@ -41,7 +52,7 @@ pub(super) fn parameters(question: &Question<'_>) -> Option<(String, Vec<Value>)
 /// The values that a question has from one on.
 pub(super) fn values(question: &Question<'_>, from: usize) -> Vec<Value> {
     let given = |at: usize| Given::of(question.arguments.get(at).unwrap_or_default());
-    (from..question.arguments.len()).map(|at| of(given(at))).collect()
+    (from..question.arguments.len()).map(|at| Value::of(of(given(at)))).collect()
 }
 
 /// Tells a function a value.
@@ -55,14 +66,16 @@ pub(super) fn tell(value: &Value, values: &mut Values<'_>) {
     }
 }
 
-fn of(given: Given<'_>) -> Value {
+/// What a value of Lua is to SQL.
+#[inline]
+pub(super) fn of(given: Given<'_>) -> ValueRef<'_> {
     match given {
-        Given::Nothing => Value::Null,
-        Given::Truth(truth) => Value::Integer(truth.into()),
-        Given::Integer(integer) => Value::Integer(integer),
-        Given::Double(double) => Value::Real(double),
-        Given::Text(bytes) if std::str::from_utf8(bytes).is_ok() => Value::Text(bytes.to_vec()),
-        Given::Text(bytes) => Value::Blob(bytes.to_vec()),
+        Given::Nothing => ValueRef::Null,
+        Given::Truth(truth) => ValueRef::Integer(truth.into()),
+        Given::Integer(integer) => ValueRef::Integer(integer),
+        Given::Double(double) => ValueRef::Real(double),
+        Given::Text(bytes) if std::str::from_utf8(bytes).is_ok() => ValueRef::Text(bytes),
+        Given::Text(bytes) => ValueRef::Blob(bytes),
     }
 }
 
@@ -88,13 +101,16 @@ pub(super) fn tell_change(change: &Change<'_>, values: &mut Values<'_>) {
 ///
 /// # Errors
 /// What it has raised, or what is no row of the table.
-pub(super) fn changes(reply: &[u8], change: &Change<'_>) -> Result<Option<Vec<(usize, Value)>>, String> {
-    let mut parts = Parts::new(reply);
+pub(super) fn changes(
+    part: Part<'_>,
+    mut parts: Parts<'_>,
+    change: &Change<'_>,
+) -> Result<Option<Vec<(usize, Value)>>, String> {
     let mut row = vec![Value::Null; change.columns.len()];
-    match parts.next() {
-        Some(Part::Error(text)) => return Err(String::from_utf8_lossy(text).into_owned()),
-        Some(Part::Value(Given::Truth(false))) => return Ok(None),
-        Some(Part::Table(count)) => {
+    match part {
+        Part::Error(text) => return Err(String::from_utf8_lossy(text).into_owned()),
+        Part::Value(Given::Truth(false)) => return Ok(None),
+        Part::Table(count) => {
             for _ in 0..count {
                 let key = match next(&mut parts)? {
                     Part::Value(Given::Text(key)) => key,
@@ -105,14 +121,14 @@ pub(super) fn changes(reply: &[u8], change: &Change<'_>) -> Result<Option<Vec<(u
                     return Err(format!("there is no column {}", String::from_utf8_lossy(key)));
                 };
                 row[at] = match next(&mut parts)? {
-                    Part::Value(value) => of(value),
+                    Part::Value(value) => Value::of(of(value)),
                     table => json_of(table, &mut parts)?,
                 };
             }
         }
-        Some(Part::List(0)) => {}
-        Some(Part::List(_)) => return Err("a row has names of columns as its keys".to_owned()),
-        None | Some(Part::Value(_)) => return Ok(Some(Vec::new())),
+        Part::List(0) => {}
+        Part::List(_) => return Err("a row has names of columns as its keys".to_owned()),
+        Part::Value(_) => return Ok(Some(Vec::new())),
     }
     let is_changed =
         |(at, value): &(usize, Value)| change.new.is_none_or(|before| !is_same(&before[*at], value));
@@ -148,17 +164,20 @@ pub(super) fn tell_rows(rows: &Rows, outcome: Outcome, values: &mut Values<'_>) 
     }
 }
 
-/// The value that a function has returned.
+/// What `read` makes of the value that a function has returned: its first part, and those behind that.
 ///
 /// # Errors
 /// What it has raised.
-pub(super) fn result(reply: &[u8]) -> Result<Value, String> {
-    let mut parts = Parts::new(reply);
-    match parts.next() {
-        None => Ok(Value::Null),
-        Some(Part::Error(text)) => Err(String::from_utf8_lossy(text).into_owned()),
-        Some(Part::Value(value)) => Ok(of(value)),
-        Some(table) => json_of(table, &mut parts),
+#[inline]
+pub(super) fn result<R>(
+    part: Part<'_>,
+    mut parts: Parts<'_>,
+    read: impl FnOnce(ValueRef<'_>) -> R,
+) -> Result<R, String> {
+    match part {
+        Part::Value(value) => Ok(read(of(value))),
+        Part::Error(text) => Err(String::from_utf8_lossy(text).into_owned()),
+        table => json_of(table, &mut parts).map(|json| read(json.as_ref())),
     }
 }
 
@@ -239,6 +258,12 @@ fn write_string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    fn value_of(bytes: &[u8]) -> Result<Value, String> {
+        let mut parts = Parts::new(bytes);
+        let part = parts.next().expect("a part");
+        result(part, parts, Value::of)
+    }
+
     #[test]
     fn what_a_function_returns_becomes_a_value() {
         let mut bytes = Vec::new();
@@ -250,18 +275,27 @@ mod tests {
         values.double(0.5);
         values.text(b"b");
         values.truth(true);
-        assert_eq!(result(&bytes), Ok(Value::Text(br#"{"a\"":[1,0.5],"b":true}"#.to_vec())));
+        assert_eq!(value_of(&bytes), Ok(Value::Text(br#"{"a\"":[1,0.5],"b":true}"#.to_vec())));
         let mut bytes = Vec::new();
         Values::new(&mut bytes).error(b"f:1: no");
-        assert_eq!(result(&bytes), Err("f:1: no".to_owned()));
-        assert_eq!(result(b""), Ok(Value::Null));
+        assert_eq!(value_of(&bytes), Err("f:1: no".to_owned()));
+        assert_eq!(value_of(b"n"), Ok(Value::Null));
     }
 
     #[test]
     fn arguments_are_numbers_where_they_are_exact() {
-        assert_eq!(argument(&Value::Integer(1 << 53)), (b'i', b"9007199254740992"[..].into()));
-        assert_eq!(argument(&Value::Integer(i64::MAX)).0, b's');
-        assert_eq!(argument(&Value::Real(0.1)), (b'i', b"1e-1"[..].into()));
-        assert_eq!(argument(&Value::Null).0, b'n');
+        let all = [1 << 53, i64::MAX, (1 << 53) + 1].map(ValueRef::Integer);
+        let digits = digits(&all);
+        let mut digits = digits.iter();
+        let given = all.map(|value| argument(&value, &mut digits));
+        assert_eq!(given[0], Given::Integer(1 << 53));
+        assert_eq!(given[1], Given::Text(b"9223372036854775807"));
+        assert_eq!(given[2], Given::Text(b"9007199254740993"));
+        let mut none = [].iter();
+        assert_eq!(argument(&ValueRef::Real(0.1), &mut none), Given::Double(0.1));
+        assert!(
+            matches!(argument(&ValueRef::Real(-0.0), &mut none), Given::Double(zero) if zero.is_sign_positive())
+        );
+        assert_eq!(argument(&ValueRef::Null, &mut none), Given::Nothing);
     }
 }

@@ -22,18 +22,19 @@ mod watchdog;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use perilune_sql::{Asks, Change, Error, Function, Interpreter, Result, Shape, SqlState, Value};
+use perilune_sql::{Asks, Change, Error, Function, Interpreter, Result, Shape, SqlState, Value, ValueRef};
 
 use self::bridge::{Bridge, Feed};
-use self::convert::{argument, changes, result};
+use self::convert::{argument, changes, digits, result};
 use self::source::source;
 use self::surroundings::Nodes;
 pub use self::surroundings::{library, Surroundings};
 use self::watchdog::Watched;
-use crate::sandbox::{Code, Form, Outcome, Pool, Run, Sandbox, Text};
+use crate::sandbox::{Called, Code, Form, Part, Parts, Pool, Run, Sandbox};
 
 /// What functions may take.
 #[derive(Clone, Debug)]
@@ -107,7 +108,9 @@ pub struct LuaFunctions {
     limits: Limits,
     around: Box<dyn Surroundings>,
     clock: StatementClock,
-    free: RefCell<Vec<State>>,
+    /// Each call takes one out and puts it back.
+    #[allow(clippy::vec_box, reason = "what is moved for each row is a pointer")]
+    free: RefCell<Vec<Box<State>>>,
 }
 
 impl LuaFunctions {
@@ -124,29 +127,35 @@ impl LuaFunctions {
     }
 
     /// Runs a function: what `read` makes of its reply, and the rows that it has given.
+    #[inline]
     fn run<T>(
         &self,
-        function: &Function,
-        arguments: &[Value],
+        called: Named<'_>,
+        arguments: &[ValueRef<'_>],
         feed: Feed<'_>,
         asks: &mut dyn Asks,
-        read: impl FnOnce(&[u8]) -> std::result::Result<T, String>,
+        read: impl FnOnce(Part<'_>, Parts<'_>) -> std::result::Result<T, String>,
     ) -> Result<(T, Vec<Vec<Value>>)> {
+        let function = called.function();
         let limit = self.limits.time.map_or(u64::MAX, watchdog::micros);
         let Some(turn) = self.clock.begin(asks.statement(), limit) else {
             let what = "the functions of the statement take too long: let them do less, or raise the limit";
-            return Err(Error::new(SqlState::CANCELLED, format!("{}: {what}", called(function))));
+            return Err(Error::new(SqlState::CANCELLED, format!("{}: {what}", title(function))));
         };
         let until = asks.until().map_or(turn.until, |until| watchdog::at(until).min(turn.until));
         let mut bridge = Bridge::new(asks, &*self.around, function, feed);
-        let value = self.with_state(|state| state.call(function, arguments, &mut bridge, until, read))?;
-        Ok((value, bridge.given))
+        let value = self.with_state(|state| {
+            let code = state.code(called)?;
+            state.call(function, code, arguments, &mut bridge, until, read)
+        })?;
+        Ok((value, bridge.given()))
     }
 
     /// Lends a sandbox to `body`.
+    #[inline]
     fn with_state<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let free = self.free.borrow_mut().pop();
-        let made = || State::new(&*self.around, &self.limits);
+        let made = || State::new(&*self.around, &self.limits).map(Box::new);
         let mut state =
             free.or_else(made).ok_or_else(|| Error::new(SqlState::MEMORY, "no memory for a function"))?;
         let done = body(&mut state);
@@ -165,25 +174,31 @@ impl fmt::Debug for LuaFunctions {
 
 impl Interpreter for LuaFunctions {
     fn check(&self, function: &Function) -> Result<()> {
-        let signature = match function.shape {
-            Shape::Aggregate | Shape::Change => Vec::new(),
-            Shape::Value | Shape::Rows(_) => vec![b's'; function.parameters.len()],
-        };
-        self.with_state(|state| state.code(function, &signature).map(drop))
+        self.with_state(|state| state.code(Named::Lent(function)).map(drop))
     }
 
-    fn call(&self, function: &Function, arguments: &[Value], asks: &mut dyn Asks) -> Result<Value> {
-        self.run(function, arguments, Feed::Nothing, asks, result).map(|(value, _)| value)
+    fn call(
+        &self,
+        function: &Rc<Function>,
+        arguments: &[ValueRef<'_>],
+        asks: &mut dyn Asks,
+        answer: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Result<()> {
+        let read = |part: Part<'_>, parts: Parts<'_>| result(part, parts, answer);
+        self.run(Named::Shared(function), arguments, Feed::Nothing, asks, read).map(drop)
     }
 
     fn fold(&self, function: &Function, rows: &[Value], asks: &mut dyn Asks) -> Result<Value> {
         let width = function.parameters.len().max(1);
-        self.run(function, &[], Feed::Group(rows.chunks(width * BATCH)), asks, result).map(|(value, _)| value)
+        let feed = Feed::Group(rows.chunks(width * BATCH));
+        let read = |part: Part<'_>, parts: Parts<'_>| result(part, parts, Value::of);
+        self.run(Named::Lent(function), &[], feed, asks, read).map(|(value, _)| value)
     }
 
     fn rows(&self, function: &Function, arguments: &[Value], asks: &mut dyn Asks) -> Result<Vec<Vec<Value>>> {
-        self.run(function, arguments, Feed::Nothing, asks, |reply| result(reply).map(drop))
-            .map(|((), rows)| rows)
+        let arguments: Vec<_> = arguments.iter().map(Value::as_ref).collect();
+        let read = |part: Part<'_>, parts: Parts<'_>| result(part, parts, |_| ());
+        self.run(Named::Lent(function), &arguments, Feed::Nothing, asks, read).map(|((), rows)| rows)
     }
 
     fn change(
@@ -192,34 +207,48 @@ impl Interpreter for LuaFunctions {
         change: &Change<'_>,
         asks: &mut dyn Asks,
     ) -> Result<Option<Vec<(usize, Value)>>> {
-        self.run(function, &[], Feed::Change(change), asks, |reply| changes(reply, change))
-            .map(|(changes, _)| changes)
+        let read = |part: Part<'_>, parts: Parts<'_>| changes(part, parts, change);
+        self.run(Named::Lent(function), &[], Feed::Change(change), asks, read).map(|(changes, _)| changes)
     }
 }
 
 /// What errors call a function; a trigger's name says that it is one.
-fn called(function: &Function) -> String {
+fn title(function: &Function) -> String {
     match function.shape {
         Shape::Change => function.name.clone(),
         _ => format!("function {}", function.name),
     }
 }
 
-/// A function's text, compiled for the kinds of arguments that it has been called with.
-#[derive(Debug)]
-struct Compiled {
-    function: Function,
-    variants: HashMap<Vec<u8>, Code>,
+/// The function that is called: one that is shared is known by its pointer.
+#[derive(Clone, Copy)]
+enum Named<'a> {
+    Shared(&'a Rc<Function>),
+    Lent(&'a Function),
 }
+
+impl<'a> Named<'a> {
+    fn function(self) -> &'a Function {
+        match self {
+            Named::Shared(function) => function,
+            Named::Lent(function) => function,
+        }
+    }
+}
+
+/// Functions that a sandbox knows by their pointers.
+const RECENT: usize = 8;
 
 /// A sandbox with what it has compiled.
 #[derive(Debug)]
 struct State {
     sandbox: Sandbox,
     watched: Arc<Watched>,
-    compiled: HashMap<String, Compiled>,
+    compiled: HashMap<String, (Function, Code)>,
+    /// Those called last, of those compiled. They are held here, so that no other function has the place of one.
+    recent: Vec<(Rc<Function>, Code)>,
     /// What functions find besides `SQL`.
-    names: &'static str,
+    names: &'static [(&'static str, &'static str)],
     /// Texts that were compiled so far.
     count: usize,
     /// Runs so far, which number them.
@@ -230,43 +259,55 @@ impl State {
     fn new(around: &dyn Surroundings, limits: &Limits) -> Option<State> {
         let sandbox = Sandbox::new(around.offer(), &limits.pool, limits.memory)?;
         let watched = watchdog::watch(sandbox.stopper());
-        Some(State { sandbox, watched, compiled: HashMap::new(), names: around.names(), count: 0, runs: 0 })
+        let (compiled, recent, names) = (HashMap::new(), Vec::with_capacity(RECENT), around.names());
+        Some(State { sandbox, watched, compiled, recent, names, count: 0, runs: 0 })
     }
 
-    /// The function, for arguments of these kinds: `n` for nil, `i` for a number, `s` for a string.
-    fn code(&mut self, function: &Function, signature: &[u8]) -> Result<Code> {
-        let known = self.compiled.get(&function.name).filter(|known| known.function == *function);
-        if let Some(code) = known.and_then(|known| known.variants.get(signature)) {
+    /// What runs the function.
+    #[inline]
+    fn code(&mut self, named: Named<'_>) -> Result<Code> {
+        let Named::Shared(shared) = named else { return self.compiled(named.function()) };
+        if let Some((_, code)) = self.recent.iter().find(|(known, _)| Rc::ptr_eq(known, shared)) {
             return Ok(*code);
         }
-        if known.is_none() {
-            let old = self.compiled.remove(&function.name).map(|old| old.variants).unwrap_or_default();
-            old.into_values().for_each(|code| self.sandbox.forget(code));
+        let code = self.compiled(shared)?;
+        if self.recent.len() == RECENT {
+            self.recent.remove(0);
         }
-        let code = self
-            .sandbox
-            .compile(source(function, self.names, signature).as_bytes(), &format!("@{}", function.name));
-        let code =
-            code.map_err(|why| Error::new(SqlState::DEFINITION, format!("{}: {why}", called(function))))?;
-        self.count += 1;
-        let fresh = || Compiled { function: function.clone(), variants: HashMap::new() };
-        let compiled = self.compiled.entry(function.name.clone()).or_insert_with(fresh);
-        compiled.variants.insert(signature.to_vec(), code);
+        self.recent.push((Rc::clone(shared), code));
         Ok(code)
     }
 
+    /// What runs the function, which is compiled unless it is known by its name.
+    fn compiled(&mut self, function: &Function) -> Result<Code> {
+        match self.compiled.get(&function.name) {
+            Some((known, code)) if known == function => return Ok(*code),
+            Some((_, code)) => {
+                self.sandbox.forget(*code);
+                self.compiled.remove(&function.name);
+                self.recent.retain(|(known, _)| known.name != function.name);
+            }
+            None => {}
+        }
+        let text = source(function, self.names);
+        let code = self.sandbox.compile(text.as_bytes(), &format!("@{}", function.name));
+        let code =
+            code.map_err(|why| Error::new(SqlState::DEFINITION, format!("{}: {why}", title(function))))?;
+        self.count += 1;
+        self.compiled.insert(function.name.clone(), (function.clone(), code));
+        Ok(code)
+    }
+
+    #[inline]
     fn call<T>(
         &mut self,
         function: &Function,
-        arguments: &[Value],
+        code: Code,
+        arguments: &[ValueRef<'_>],
         bridge: &mut Bridge<'_>,
         until: u64,
-        read: impl FnOnce(&[u8]) -> std::result::Result<T, String>,
+        read: impl FnOnce(Part<'_>, Parts<'_>) -> std::result::Result<T, String>,
     ) -> Result<T> {
-        let given: Vec<_> = arguments.iter().map(argument).collect();
-        let signature: Vec<u8> = given.iter().map(|(kind, _)| *kind).collect();
-        let texts: Vec<Text<'_>> = given.iter().map(|(_, text)| Text::from(&text[..])).collect();
-        let code = self.code(function, &signature)?;
         self.runs += 1;
         let run = Run {
             code,
@@ -275,19 +316,27 @@ impl State {
             variant: 0,
             name: &function.name,
             keys: &[],
-            arguments: &texts,
+            arguments: &[],
         };
+        let digits = digits(arguments);
+        let mut digits = digits.iter();
+        let given = arguments.iter().map(|value| argument(value, &mut digits));
         self.watched.begin(self.runs, until);
-        let outcome = self.sandbox.run(&run, bridge);
+        let called = self.sandbox.call(&run, given, bridge);
         self.watched.end();
-        let fail = |state, what: &str| Err(Error::new(state, format!("{}: {what}", called(function))));
-        match outcome {
-            Outcome::Replied(reply) => read(reply).or_else(|why| fail(SqlState::FUNCTION, &why)),
-            Outcome::Ended => match bridge.failure.take() {
+        let fail = |state, what: &str| Err(Error::new(state, format!("{}: {what}", title(function))));
+        let read = |part, parts| read(part, parts).or_else(|why| fail(SqlState::FUNCTION, &why));
+        match called {
+            Called::Value(value) => read(Part::Value(value), Parts::new(&[])),
+            Called::Parts(mut parts) => match parts.next() {
+                Some(part) => read(part, parts),
+                None => fail(SqlState::INTERNAL, "it has answered nothing; this is a bug"),
+            },
+            Called::Ended => match bridge.failure() {
                 Some(failure) => Err(failure),
                 None => fail(SqlState::INTERNAL, "it was ended without a reason; this is a bug"),
             },
-            Outcome::Stopped => {
+            Called::Stopped => {
                 fail(SqlState::CANCELLED, "it takes too long: let it do less, or raise the limit")
             }
         }

@@ -62,21 +62,24 @@ return SQL('DELETE FROM ' .. entries(index) .. ' WHERE value = ? AND key = ?', v
 local function alchemyUpdateIndexByName(index, key, old, new) \
 alchemyDeleteIndexByName(index, key, old) return alchemySetIndexByName(index, key, new) end ";
 
-/// The chunk: parameters come as strings, and those that are numbers (`i` in the signature) or nil (`n`) become that.
-pub(super) fn source(function: &Function, names: &str, signature: &[u8]) -> String {
-    let mut source = format!("local SQL = sql.run {names}");
-    if function.body.contains("IndexByName") {
+/// The chunk, whose arguments are the parameters; names that the body does not have cost its calls nothing.
+pub(super) fn source(function: &Function, names: &[(&str, &str)]) -> String {
+    let mut source = String::new();
+    let is_named = |name: &str| function.body.contains(name);
+    let has_index_calls = is_named("IndexByName");
+    if has_index_calls || is_named("SQL") {
+        source += "local SQL = sql.run ";
+    }
+    for (_, statement) in names.iter().filter(|(name, _)| is_named(name)) {
+        source += statement;
+        source.push(' ');
+    }
+    if has_index_calls {
         source += INDEX_CALLS;
     }
-    if !signature.is_empty() {
+    let has_arguments = matches!(function.shape, Shape::Value | Shape::Rows(_));
+    if has_arguments && !function.parameters.is_empty() {
         source += &format!("local {} = ... ", function.parameters.join(", "));
-    }
-    for (name, kind) in function.parameters.iter().zip(signature) {
-        match kind {
-            b'i' => source += &format!("{name} = {name} + 0 "),
-            b'n' => source += &format!("{name} = nil "),
-            _ => {}
-        }
     }
     let body = &function.body;
     match &function.shape {
@@ -99,19 +102,22 @@ mod tests {
 
     #[test]
     fn a_function_begins_on_its_first_line() {
-        let function = Function {
+        let mut function = Function {
             is_of_host: false,
             name: "f".into(),
-            parameters: vec!["a".into(), "b".into(), "c".into()],
+            parameters: vec!["a".into(), "b".into()],
             shape: Shape::Value,
             is_deterministic: false,
             body: "return a".into(),
         };
-        let wanted = "local SQL = sql.run local a, b, c = ... a = a + 0 c = nil return a";
-        assert_eq!(source(&function, "", b"isn"), wanted);
+        let names = [("alchemy", "local alchemy = client")];
+        assert_eq!(source(&function, &names), "local a, b = ... return a");
         for shape in [Shape::Aggregate, Shape::Rows(vec!["x".into()])] {
-            let chunk = source(&Function { shape, ..function.clone() }, "", b"");
+            let chunk = source(&Function { shape, ..function.clone() }, &names);
             assert!(chunk.lines().next().is_some_and(|line| line.ends_with("return a")), "{chunk}");
         }
+        function.body = "return SQL(alchemy(a))".into();
+        let wanted = "local SQL = sql.run local alchemy = client local a, b = ... return SQL(alchemy(a))";
+        assert_eq!(source(&function, &names), wanted);
     }
 }

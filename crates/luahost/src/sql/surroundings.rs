@@ -57,9 +57,9 @@ pub trait Surroundings {
         None
     }
 
-    /// Names that functions find besides `SQL`: statements of Lua, on one line.
-    fn names(&self) -> &'static str {
-        ""
+    /// Names that functions find besides `SQL`, each with a statement of Lua on one line that makes it: for those that have it.
+    fn names(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
     }
 
     /// Answers a question to another library; what the function is to be told as an error is an answer, too.

@@ -6,9 +6,11 @@
 //!
 //! Invariants
 //! - A run is stopped by its number: the next one of the same sandbox is never meant.
-//! - Either the thread sees a call that has begun, or the call sees that the thread sleeps.
+//! - Either the thread sees a call that has begun, or the call sees that the thread sleeps. No fence in the call sees to it, which
+//!   would take longer than the rest of it: the thread looks once more a tick after it has said that it sleeps, by when the number
+//!   of a call that had looked before has long left its processor's store buffer.
 
-use std::sync::atomic::{fence, AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -36,7 +38,8 @@ impl Watched {
     pub(super) fn begin(&self, number: u64, until: u64) {
         self.until.store(until, Ordering::Relaxed);
         self.number.store(number, Ordering::Release);
-        fence(Ordering::SeqCst);
+        // Not sooner; a processor may have it so by some nanoseconds, see above.
+        compiler_fence(Ordering::SeqCst);
         if !WATCHDOG.is_awake.load(Ordering::Relaxed) && !WATCHDOG.is_awake.swap(true, Ordering::AcqRel) {
             if let Some(thread) = &WATCHDOG.thread {
                 thread.unpark();
@@ -110,6 +113,7 @@ fn watch_for_ever() {
         }
         WATCHDOG.is_awake.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        thread::sleep(TICK);
         if !stop_late_ones() {
             thread::park();
         }

@@ -232,11 +232,21 @@ impl Engine {
                 for count in self.arities(&function) {
                     let (stage, function) = (Rc::clone(&stage), Rc::clone(&function));
                     self.sqlite.add_function(&name, count, kind, move |session, arguments, output| {
-                        let values = values_of(arguments);
                         let host = stage.host().map_err(|error| stage.fail(error))?;
-                        let value = host.call(session, &function, &values);
-                        output.set(value.map_err(|error| stage.fail(error))?.as_ref());
-                        Ok(())
+                        let mut answer = |value: ValueRef<'_>| output.set(value);
+                        let at = |at: usize| arguments.at(at).get();
+                        // NB: few arguments take no memory, and are written where they are read.
+                        let done = match arguments.len() {
+                            0 => host.call(session, &function, &[], &mut answer),
+                            1 => host.call(session, &function, &[at(0)], &mut answer),
+                            2 => host.call(session, &function, &[at(0), at(1)], &mut answer),
+                            3 => host.call(session, &function, &[at(0), at(1), at(2)], &mut answer),
+                            many => {
+                                let given: Vec<_> = (0..many).map(at).collect();
+                                host.call(session, &function, &given, &mut answer)
+                            }
+                        };
+                        done.map_err(|error| stage.fail(error))
                     })?;
                 }
             }

@@ -419,9 +419,15 @@ impl Host for Engine {
         self.run_inside(session, sql, parameters, true).map(drop)
     }
 
-    fn call(&self, session: &mut Session, function: &Function, arguments: &[Value]) -> Result<Value> {
+    fn call(
+        &self,
+        session: &mut Session,
+        function: &Rc<Function>,
+        arguments: &[ValueRef<'_>],
+        answer: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Result<()> {
         self.needs_whole()?;
-        self.interpreter()?.call(function, arguments, &mut self.running(session))
+        self.interpreter()?.call(function, arguments, &mut self.running(session), answer)
     }
 
     fn call_own(&self, session: &mut Session, run: &OwnFunction, arguments: &[Value]) -> Result<Value> {

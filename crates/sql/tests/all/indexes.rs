@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use crate::scratch::Scratch;
 use perilune::{Node, Session};
-use perilune_sql::{Asks, Change, Connection, Error, Function, Interpreter, Result, SqlState, Value};
+use perilune_sql::{
+    Asks, Change, Connection, Error, Function, Interpreter, Result, SqlState, Value, ValueRef,
+};
 
 fn entries(session: &mut Session, index: &str) -> u64 {
     session.count_valued(&Node::new(&format!("^{index}")).expect("a name")).expect("a count")
@@ -249,13 +251,22 @@ impl Interpreter for Words {
         Ok(())
     }
 
-    fn call(&self, function: &Function, arguments: &[Value], asks: &mut dyn Asks) -> Result<Value> {
-        match (&function.body[..], arguments.first()) {
-            ("double", Some(Value::Integer(integer))) if *integer < 1000 => Ok(Value::Integer(integer * 2)),
-            ("double", Some(Value::Integer(_))) => Err(Error::new(SqlState::FUNCTION, "too large")),
-            ("ask", _) => asks.query("SELECT 1", &[]).map(|_| Value::Integer(1)),
-            _ => Ok(Value::Null),
-        }
+    fn call(
+        &self,
+        function: &Rc<Function>,
+        arguments: &[ValueRef<'_>],
+        asks: &mut dyn Asks,
+        answer: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Result<()> {
+        answer(match (&function.body[..], arguments.first()) {
+            ("double", Some(ValueRef::Integer(integer))) if *integer < 1000 => ValueRef::Integer(integer * 2),
+            ("double", Some(ValueRef::Integer(_))) => {
+                return Err(Error::new(SqlState::FUNCTION, "too large"))
+            }
+            ("ask", _) => asks.query("SELECT 1", &[]).map(|_| ValueRef::Integer(1))?,
+            _ => ValueRef::Null,
+        });
+        Ok(())
     }
 
     fn fold(&self, _: &Function, _: &[Value], _: &mut dyn Asks) -> Result<Value> {

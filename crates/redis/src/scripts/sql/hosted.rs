@@ -16,7 +16,9 @@ use perilune::Session;
 use perilune_luahost::sql::LuaFunctions;
 use perilune_resp::{Answer, ArgumentsBuf};
 use perilune_sql::alchemy::COMMANDS;
-use perilune_sql::{real_text, Asks, Change, Error, Function, Interpreter, Result, Shape, SqlState, Value};
+use perilune_sql::{
+    real_text, Asks, Change, Error, Function, Interpreter, Result, Shape, SqlState, Value, ValueRef,
+};
 
 use super::Lending;
 use crate::client::Client;
@@ -70,17 +72,25 @@ impl Interpreter for ServerFunctions {
         }))
     }
 
-    fn call(&self, function: &Function, arguments: &[Value], asks: &mut dyn Asks) -> Result<Value> {
+    fn call(
+        &self,
+        function: &Rc<Function>,
+        arguments: &[ValueRef<'_>],
+        asks: &mut dyn Asks,
+        answer: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Result<()> {
         if !function.is_of_host {
-            return self.lua.call(function, arguments, asks);
+            return self.lua.call(function, arguments, asks, answer);
         }
         if asks.is_read_only() && function.body != READS {
             let what = format!("{} may write: declare it with the flag no-writes", function.name);
             return Err(Error::new(SqlState::READ_ONLY, what));
         }
         let name = [b"LUAFUNC".to_vec(), function.name.clone().into_bytes()];
-        let words: ArgumentsBuf = name.into_iter().chain(arguments.iter().map(word)).collect();
-        value(self.lending.function(asks.session(), &words)?)
+        let words: ArgumentsBuf =
+            name.into_iter().chain(arguments.iter().map(|it| word(&Value::of(*it)))).collect();
+        answer(value(self.lending.function(asks.session(), &words)?)?.as_ref());
+        Ok(())
     }
 
     fn fold(&self, function: &Function, rows: &[Value], asks: &mut dyn Asks) -> Result<Value> {

@@ -210,8 +210,8 @@ impl Surroundings for Around {
         refusal_of(node)
     }
 
-    fn names(&self) -> &'static str {
-        "local alchemy = client "
+    fn names(&self) -> &'static [(&'static str, &'static str)] {
+        &[("alchemy", "local alchemy = client")]
     }
 
     fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()> {
