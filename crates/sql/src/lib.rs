@@ -42,6 +42,7 @@ mod token;
 mod value;
 
 mod decimal;
+mod wide;
 
 mod answer;
 mod function;

@@ -18,6 +18,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::limits::COMPONENT_BYTES;
 use crate::schema::{Collation, Column, Index, Key, Table};
 use crate::value::{Affinity, Value, ValueRef};
+use crate::wide;
 
 /// The values of a row, by column.
 pub(crate) type Row = Vec<Value>;
@@ -68,6 +69,7 @@ fn push_marked(key: &mut KeyBuf, mark: u8, bytes: &[u8]) -> Result<()> {
 fn folded(text: &[u8], collation: Collation) -> Cow<'_, [u8]> {
     match collation {
         Collation::Binary | Collation::Node => Cow::Borrowed(text),
+        Collation::Wide => wide::sorted(text),
         Collation::NoCase => Cow::Owned(text.to_ascii_lowercase()),
         Collation::RTrim => {
             let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);

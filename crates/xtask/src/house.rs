@@ -301,7 +301,7 @@ pub(crate) const ORDERS: &[Order] = &[
     ),
     order!("crates/sqlite/src/": "error" "value" "inner" "statement" "index" "table" "function" "connection"),
     order!("crates/sql/src/":
-        "limits" "error" "terms" "token" "value" "decimal" "answer" "function" "document" "rewrite" "alchemy" "schema"
+        "limits" "error" "terms" "token" "value" "decimal" "wide" "answer" "function" "document" "rewrite" "alchemy" "schema"
         "elements" "exact" "definition" "indexed" "row" "over" "ghost" "used" "stage" "computed" "conflict" "catalog" "plan" "scan" "write"
         "tables" "graphs" "engine" "define" "widen" "dump" "evict" "kept" "verify" "sizes" "show" "return_size" "connection"
         "own"

@@ -117,6 +117,34 @@ fn bulk_inserts_are_whole_and_duplicates_are_updated() {
     run(&mut client, &script);
 }
 
+/// The worked case 28 of the inventory, with numbers as AlchemyDB writes them.
+#[test]
+fn numbers_of_128_bits_need_no_quotes() {
+    let place = Place::new();
+    let (_ours, mut client) = start(&place);
+    let script = r#"
+        CREATE TABLE uUX "(pk INT, cu U128)"
+        CREATE UNIQUE INDEX ux ON uUX "(cu)"
+        INSERT INTO uUX VALUES "(111,888|9999)" "(333,222|777)" -> 2
+        SELECT "*" FROM uUX WHERE "cu=888|9999" -> [[111 888|9999]]
+        INSERT INTO uUX VALUES "(5,0222|777)" -> !CONSTRAINT 23505 ...
+        INSERT INTO uUX VALUES "(5,1|18446744073709551616)" -> !ERR 22003 ...
+        UPDATE uUX SET "cu = 1|2" WHERE "pk = 111" -> 1
+        SELECT pk FROM uUX WHERE "cu BETWEEN 0|9 AND 9|0" -> [[111]]
+        CREATE TABLE mci "(pk U128 PRIMARY KEY, fk U128, col U128)"
+        CREATE INDEX both_ ON mci "(fk, col)"
+        INSERT INTO mci VALUES "(0|1,333|44,55|777)" "(1|0,333|44,55|778)" "(0|2,333|44,55|777)" -> 3
+        SELECT pk FROM mci WHERE "fk=333|44 AND col=55|777 ORDER BY pk" -> [[0|1] [0|2]]
+        SELECT fk FROM mci WHERE "pk = 1|0" -> [[333|44]]
+        CREATE TABLE board "(userid INT PRIMARY KEY, score U128)"
+        CREATE UNIQUE INDEX i_bd ON board "(score)"
+        INSERT INTO board VALUES "(1,500|1)" "(2,100|2)" "(3,900|3)" "(4,500|2)"
+        SELECT "userid,i_bd.pos()" FROM board WHERE "score BETWEEN 0|0 AND 999|999" -> [[2 1] [1 2] [4 3] [3 4]]
+    "#;
+    run(&mut client, script);
+    assert!(shown(&client.call(words("DESC board"))).contains("U128"));
+}
+
 #[test]
 fn rules_of_words_are_those_of_sql() {
     let place = Place::new();

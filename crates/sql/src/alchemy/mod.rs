@@ -19,7 +19,7 @@ use std::borrow::Cow;
 pub use self::commands::{foreign, Foreign, COMMANDS};
 use crate::error::Result;
 use crate::rewrite::outermost;
-use crate::token::{tokens, Token};
+use crate::token::{tokens, Kind, Token};
 
 /// The statement in SQL's words.
 ///
@@ -33,6 +33,7 @@ pub fn in_sql(sql: &str) -> Result<Cow<'_, str>> {
     on_duplicate(&tokens, &mut edits);
     values(&tokens, &mut edits);
     concatenated(&tokens, &mut edits);
+    wide(&tokens, &mut edits);
     indexes::indexes(sql, &tokens, &mut edits);
     if edits.is_empty() {
         return Ok(Cow::Borrowed(sql));
@@ -129,6 +130,23 @@ fn concatenated(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
     }
 }
 
+/// Numbers of 128 bits, `888|9999`, which are texts: AlchemyDB has no operator of this sign.
+fn wide(tokens: &[Token<'_>], edits: &mut Vec<Edit<'_>>) {
+    let is_bar = |at: Option<usize>| at.and_then(|at| tokens.get(at)).is_some_and(|token| token.is_sign("|"));
+    let is_whole = |token: &Token<'_>| {
+        token.kind == Kind::Number && token.text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    for (at, three) in tokens.windows(3).enumerate() {
+        let [high, bar, low] = three else { continue };
+        let is_alone = !is_bar(at.checked_sub(1)) && !is_bar(Some(at + 3));
+        let is_one = high.end() == bar.at && bar.end() == low.at && is_alone;
+        if is_one && is_whole(high) && bar.is_sign("|") && is_whole(low) {
+            edits.push(insert(high.at, "'"));
+            edits.push(insert(low.end(), "'"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::in_sql;
@@ -148,6 +166,12 @@ mod tests {
                 "INSERT INTO t VALUES (1,2), (2,3) ON CONFLICT DO UPDATE SET n = n * (9)",
             ),
             ("CREATE TABLE t SELECT a FROM b", "CREATE TABLE t AS SELECT a FROM b"),
+            (
+                "INSERT INTO t VALUES (111,888|9999) (,0|1)",
+                "INSERT INTO t VALUES (111,'888|9999'), (NULL,'0|1')",
+            ),
+            ("SELECT pk FROM t WHERE cu = 888|9999", "SELECT pk FROM t WHERE cu = '888|9999'"),
+            ("SELECT 1|2|3, 1 | 2, a|1, 1.5|2, 1||2 FROM t", "SELECT 1|2|3, 1 | 2, a|1, 1.5|2, 1||2 FROM t"),
             ("UPDATE t SET a = a .. 'x'", "UPDATE t SET a = a || 'x'"),
             ("CREATE UNIQUE INDEX i ON t (lo.a, lo.b) LONG", "CREATE UNIQUE INDEX i ON t (lo.a, lo.b)"),
             ("CREATE INDEX i ON t (a) ORDER BY b", "CREATE INDEX i ON t (a, b)"),

@@ -29,6 +29,7 @@ use crate::indexed::without_owners;
 use crate::schema::{Column, Table};
 use crate::token::{fold, quote, tokens};
 use crate::value::node_order;
+use crate::wide;
 
 /// Runs a statement that defines something.
 pub(crate) fn run(engine: &Engine, session: &mut Session, sql: &str) -> Result<Outcome> {
@@ -175,6 +176,9 @@ fn check_table_and(session: &mut Session, table: &Table, behind: &str) -> Result
         if let Some(digits) = column.decimal {
             digits.check(&column.absent, &format!("{}.{}", table.name, column.name))?;
         }
+        if column.is_wide() {
+            wide::check(&column.absent, &format!("{}.{}", table.name, column.name))?;
+        }
     }
     let plain = table.plain_sql();
     let named = [Named { table, names: vec![fold(&table.name)] }];
@@ -187,6 +191,7 @@ fn check_table_and(session: &mut Session, table: &Table, behind: &str) -> Result
 fn check_definition(session: &mut Session, sql: &str) -> Result<()> {
     let scratch = Scratch::<()>::open()?;
     scratch.add_collation("NODE", node_order)?;
+    scratch.add_collation("U128", wide::order)?;
     let kind = FunctionKind { deterministic: true, direct_only: false };
     scratch.add_function(ELEMENT, -1, kind, |(), _, _| Ok(()))?;
     functions::lend(session, &scratch, sql)?;
@@ -248,11 +253,12 @@ fn write_table(session: &mut Session, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// The declared type that a column of a query keeps: as in SQLite, and DECIMAL with its digits.
+/// The declared type that a column of a query keeps: as in SQLite, DECIMAL with its digits, and U128.
 fn kept_type(declared: &str) -> &str {
     use crate::value::Affinity;
     match Affinity::of(declared) {
         _ if declared.is_empty() || Digits::of(declared).is_some_and(Digits::is_kept) => declared,
+        _ if wide::is_wide(declared) => "U128",
         Affinity::Integer => "INT",
         Affinity::Real => "REAL",
         Affinity::Numeric => "NUM",

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, SqlState};
 use crate::schema::{Check, Collation, Column, ForeignKey, Referential, Resolution, Table};
 use crate::token::{quote, tokens, Kind};
 use crate::value::{Affinity, Value};
+use crate::wide;
 
 /// The parts of a key: a column's name, and how its texts are compared.
 pub(super) type Parts = Vec<(String, Option<Collation>)>;
@@ -156,14 +157,19 @@ fn column(reader: &mut Reader<'_>, table: &mut TableText) -> Result<()> {
     }
     let declared = declared.join(" ");
     let is_document = ["json", "luatable"].iter().any(|word| declared.eq_ignore_ascii_case(word));
-    let affinity = if is_document { Affinity::Blob } else { Affinity::of(&declared) };
+    let is_wide = wide::is_wide(&declared);
+    let affinity = match is_document {
+        true => Affinity::Blob,
+        false if is_wide => Affinity::Text,
+        false => Affinity::of(&declared),
+    };
     let decimal = Digits::of(&declared).filter(|digits| digits.is_kept());
     let mut column = Column {
         name: name.clone(),
         decimal,
         affinity,
         declared,
-        collation: Collation::Binary,
+        collation: if is_wide { Collation::Wide } else { Collation::Binary },
         not_null: None,
         default: None,
         generated: None,
@@ -319,7 +325,8 @@ pub(super) fn collation(reader: &mut Reader<'_>) -> Result<Collation> {
     let place = reader.place();
     let name = reader.name()?;
     Collation::of(&name).ok_or_else(|| {
-        let what = format!("no such collation sequence: {name}; there are BINARY, NOCASE, RTRIM and NODE");
+        let what =
+            format!("no such collation sequence: {name}; there are BINARY, NOCASE, RTRIM, NODE and U128");
         Error::new(SqlState::DEFINITION, what).at(place)
     })
 }

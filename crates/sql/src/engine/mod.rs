@@ -110,6 +110,7 @@ impl Engine {
         sqlite.add_module(ROWS, RowHelpers(Rc::clone(&stage)))?;
         graphs::add(&sqlite, &stage)?;
         sqlite.add_collation("NODE", node_order)?;
+        sqlite.add_collation("U128", crate::wide::order)?;
         let raises = Rc::clone(&stage);
         sqlite.add_function(RAISE, -1, FunctionKind::default(), move |_, arguments, _| {
             let text = |at: usize| match (at < arguments.len()).then(|| arguments.at(at).get()) {

@@ -18,6 +18,7 @@ use crate::decimal::{self, Digits};
 use crate::function::Function;
 use crate::rewrite::Piece;
 use crate::value::{Affinity, Value};
+use crate::wide;
 
 /// How texts of a column are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) enum Collation {
     RTrim,
     /// As subscripts of nodes.
     Node,
+    /// As numbers of 128 bits.
+    Wide,
 }
 
 impl Collation {
@@ -39,12 +42,13 @@ impl Collation {
             Collation::NoCase => "NOCASE",
             Collation::RTrim => "RTRIM",
             Collation::Node => "NODE",
+            Collation::Wide => "U128",
         }
     }
 
     /// By its name.
     pub(crate) fn of(name: &str) -> Option<Collation> {
-        let all = [Collation::Binary, Collation::NoCase, Collation::RTrim, Collation::Node];
+        let all = [Collation::Binary, Collation::NoCase, Collation::RTrim, Collation::Node, Collation::Wide];
         all.into_iter().find(|collation| collation.name().eq_ignore_ascii_case(name))
     }
 }
@@ -93,8 +97,14 @@ impl Column {
     pub(crate) fn store(&self, value: Value) -> Value {
         match self.decimal {
             Some(_) => decimal::stored(value),
+            None if self.is_wide() => wide::stored(self.affinity.apply(value)),
             None => self.affinity.apply(value),
         }
+    }
+
+    /// Whether it is a U128.
+    pub(crate) fn is_wide(&self) -> bool {
+        wide::is_wide(&self.declared)
     }
 
     /// Whether the user has not made it.
@@ -377,6 +387,8 @@ fn declaration(column: &Column) -> String {
             Affinity::Text => "TEXT HIDDEN",
             Affinity::Blob => "BLOB HIDDEN",
         },
+        // Of a type that it does not know SQLite would make numbers.
+        _ if column.is_wide() => "U128 TEXT",
         _ => &declared,
     };
     format!("{} {declared}{collation}", crate::token::quote(&column.name))

@@ -18,6 +18,7 @@ use crate::row::Row;
 use crate::schema::{Index, Resolution, Table};
 use crate::token::tokens;
 use crate::value::Value;
+use crate::wide;
 
 impl Writer<'_> {
     /// What a column has that an INSERT does not name.
@@ -70,6 +71,9 @@ impl Writer<'_> {
             }
             if let Some(digits) = column.decimal {
                 digits.check(&row[at], &format!("{}.{}", self.table.name, column.name))?;
+            }
+            if column.is_wide() {
+                wide::check(&row[at], &format!("{}.{}", self.table.name, column.name))?;
             }
             if self.table.strict && !column.is_hidden() {
                 self.check_type(&row[at], &column.declared, &column.name)?;

@@ -21,3 +21,4 @@ mod statements;
 mod used;
 mod verified;
 mod views;
+mod wide;
