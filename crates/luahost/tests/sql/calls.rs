@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use perilune_luahost::sql::Limits;
+use perilune_sql::Value;
 
 use super::{on_a_large_stack, Place};
 
@@ -85,5 +86,30 @@ fn calls_with_numbers_end_in_time_and_memory() {
             assert!(told.contains("memory"), "{told}");
             assert_eq!(s.told("SELECT spin(1), grow(2), text(1, 'x')"), "1|2|x");
         }
+    });
+}
+
+/// SQLite, which had known `f` with one argument, refused that number when the program gave one for any number.
+#[test]
+fn a_function_of_the_program_stands_before_one_that_was_called() {
+    on_a_large_stack(|| {
+        let place = Place::new();
+        let mut s = place.open();
+        s.run("CREATE FUNCTION f(x) AS 'return x'");
+        for _ in 0..2 {
+            assert_eq!(s.told("SELECT f(1)"), "1");
+            let count = |arguments: &[Value]| Ok(Value::from(arguments.len() as i64 * 10));
+            s.sql.set_function("f", None, false, count).expect("a function");
+            assert_eq!(s.told("SELECT f(), f(1), f(1, 2)"), "0|10|20");
+            s.sql.set_function("f", Some(2), false, |_| Ok(Value::Null)).expect("another");
+            assert_eq!(s.told("SELECT f(1, 2)"), "NULL");
+            assert!(s.told("SELECT f(1)").contains("wrong number of arguments"));
+            s.sql.set_function("f", None, false, count).expect("the first again");
+            assert_eq!(s.told("SELECT f(1), f(1, 2)"), "10|20");
+            s.sql.remove_function("f").expect("taken back");
+        }
+        s.run("DROP FUNCTION f");
+        s.sql.set_function("f", None, false, |_| Ok(Value::from(7))).expect("a function");
+        assert_eq!(s.told("SELECT f(1)"), "7");
     });
 }

@@ -45,10 +45,10 @@ pub(crate) struct OwnKind {
 }
 
 /// A function of the program's that SQLite was told of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Own {
-    /// How many arguments it takes; -1: any number.
-    count: i32,
+    /// With how many arguments SQLite knows it; -1: any number.
+    counts: Vec<i32>,
     asks: bool,
 }
 
@@ -176,12 +176,7 @@ impl Engine {
             let what = "a statement runs: functions are given and taken back between statements";
             return Err(Error::new(SqlState::REFUSED, what));
         }
-        if let Some(function) = self.functions.borrow_mut().remove(&name) {
-            self.remove_function(&function)?;
-        }
-        if let Some(own) = self.own_functions.borrow_mut().remove(&name) {
-            self.sqlite.remove_function(&name, own.count)?;
-        }
+        self.forget_function(&name)?;
         // What was prepared may have meant another one.
         self.cache.borrow_mut().clear();
         let Some(run) = run else { return Ok(()) };
@@ -191,20 +186,39 @@ impl Engine {
         }
         let asks = kind.asks;
         let kind = FunctionKind { deterministic: kind.is_deterministic, direct_only: false };
-        let (stage, called) = (Rc::clone(&self.stage), name.clone());
-        self.sqlite.add_function(&name, count, kind, move |session, arguments, output| {
-            let host = stage.host().map_err(|error| stage.fail(error))?;
-            if stage.computes() {
-                let what = format!(
-                    "an index is on {called} of the schema, and the program has one of that name: take it back to write the table"
-                );
-                return Err(stage.fail(Error::new(SqlState::REFUSED, what)));
+        let run: Rc<OwnFunction> = run.into();
+        let counts = if count < 0 { self.any_count(&name) } else { vec![count] };
+        for count in &counts {
+            let (stage, called, run) = (Rc::clone(&self.stage), name.clone(), Rc::clone(&run));
+            self.sqlite.add_function(&name, *count, kind, move |session, arguments, output| {
+                let host = stage.host().map_err(|error| stage.fail(error))?;
+                if stage.computes() {
+                    let what = format!(
+                        "an index is on {called} of the schema, and the program has one of that name: take it back to write the table"
+                    );
+                    return Err(stage.fail(Error::new(SqlState::REFUSED, what)));
+                }
+                let value = host.call_own(session, &*run, &values_of(arguments));
+                output.set(value.map_err(|error| stage.fail(error))?.as_ref());
+                Ok(())
+            })?;
+        }
+        self.own_functions.borrow_mut().insert(name, Own { counts, asks });
+        Ok(())
+    }
+
+    /// Has SQLite forget the function of this name, of the schema or of the program's.
+    fn forget_function(&self, name: &str) -> Result<()> {
+        if let Some(function) = self.functions.borrow_mut().remove(name) {
+            self.remove_function(&function)?;
+        }
+        let Some(own) = self.own_functions.borrow_mut().remove(name) else { return Ok(()) };
+        for count in own.counts {
+            self.sqlite.remove_function(name, count)?;
+            if count >= 0 {
+                self.removed.borrow_mut().insert((name.to_owned(), count));
             }
-            let value = host.call_own(session, &*run, &values_of(arguments));
-            output.set(value.map_err(|error| stage.fail(error))?.as_ref());
-            Ok(())
-        })?;
-        self.own_functions.borrow_mut().insert(name, Own { count, asks });
+        }
         Ok(())
     }
 
@@ -272,14 +286,19 @@ impl Engine {
         Ok(())
     }
 
-    /// With how many arguments SQLite is to know a function; -1: any number. NB: a number that it has known and forgotten it
-    /// refuses until it is told that again.
+    /// With how many arguments SQLite is to know a function; -1: any number.
     fn arities(&self, function: &Function) -> Vec<i32> {
         if !function.is_of_host {
             return vec![function.parameters.len() as i32];
         }
+        self.any_count(&function.name)
+    }
+
+    /// What SQLite is told of a function that takes any number of arguments. NB: a number that it has known and forgotten it refuses
+    /// until it is told that again.
+    fn any_count(&self, name: &str) -> Vec<i32> {
         let removed = self.removed.borrow();
-        let before = removed.iter().filter(|(name, _)| *name == function.name).map(|(_, count)| *count);
+        let before = removed.iter().filter(|(known, _)| known == name).map(|(_, count)| *count);
         std::iter::once(-1).chain(before).collect()
     }
 
