@@ -29,7 +29,7 @@ use crate::image::layout::control;
 use crate::limits::{ATTEMPT_LEAST, HEIGHT_MAX, LEASE_WAIT};
 use crate::repair::{self, Patience};
 use crate::session::{lease_session, Limit, Seat, Whom};
-use crate::tree::{self, Fingers, Merge, Reader, Which};
+use crate::tree::{self, Beside, Fingers, Merge, Reader, Which};
 
 /// Rounds after which a reader that is overtaken again and again asks for exclusive mode for one try.
 const STARVED: u32 = 400;
@@ -149,7 +149,7 @@ impl Access {
     ) -> Result<()> {
         let stop = match stop {
             Stop::Copy => self.copy_path(key).err(),
-            Stop::Split => tree::split(&self.seat, which, key, 0, None).err(),
+            Stop::Split => tree::split(&self.seat, which, key, 0, Beside::Nothing).err(),
             stop => Some(stop),
         };
         match stop {

@@ -7,7 +7,7 @@ use crate::limits::{INLINE_MAX, RECORD_INLINE_MAX, RUN_ROOM, SINGLE_RECORD_MAX};
 use crate::log;
 use crate::repair::Patience;
 use crate::session::Counter;
-use crate::tree::{self, Action, Draft, Outcome, Progress, Which};
+use crate::tree::{self, Action, Beside, Draft, Outcome, Progress, Which};
 
 impl Access {
     /// Sets a value.
@@ -138,8 +138,9 @@ impl Access {
             let stop = match tree::write_run(&self.seat, &self.fingers, pairs, draft) {
                 Ok(Progress::Part) => {
                     let (before, key) = &draft.cut;
-                    let before = (!before.is_empty()).then_some(&before[..]);
-                    match tree::split(&self.seat, Which::Main, key, 0, before) {
+                    let beside =
+                        if before.is_empty() { Beside::Nothing } else { Beside::Before(&before[..]) };
+                    match tree::split(&self.seat, Which::Main, key, 0, beside) {
                         Ok(_) => continue,
                         Err(stop) => stop,
                     }

@@ -24,6 +24,7 @@ mod builder;
 mod check;
 mod edit;
 mod entries;
+mod parting;
 mod search;
 mod stem;
 
@@ -32,7 +33,7 @@ mod tests;
 
 pub(crate) use build::{
     compacted, empty_leaf, inner_bytes, inner_of, leaf_bytes, leaf_of, merged, new_root, separator_between,
-    split, store,
+    split, store, Split,
 };
 pub(crate) use check::check;
 pub(crate) use edit::{
@@ -40,6 +41,7 @@ pub(crate) use edit::{
     leaf_remove_range, leaf_replace, NoSave, Save,
 };
 pub(crate) use entries::copy_records;
+pub(crate) use parting::{parting, Ahead, Coming, Parting};
 pub(crate) use search::{
     contains, find, find_child, find_far, find_near, gap_near, is_key, leads, lines_near, next_is,
     place_near, prefetch_near, previous_is, Found, Lines,

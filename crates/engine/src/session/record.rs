@@ -18,6 +18,7 @@ use perilune_store::{Error, Result};
 use super::{patch, Seat};
 use crate::image::layout::Run;
 use crate::limits::{KEY_MAX, PAGE, RECORD_INLINE_MAX, RING};
+use crate::page::Coming;
 
 /// Bytes of a record's heading.
 pub(crate) const HEADING: usize = 32;
@@ -75,6 +76,12 @@ impl Op<'_> {
             Kind::Patch => &self.value[..patch::list_bytes(self.value).unwrap_or(0).min(self.value.len())],
             _ => self.value,
         }
+    }
+
+    /// What a leaf is to have room for, unless it removes many keys.
+    pub(crate) fn coming(&self) -> Option<Coming<'_>> {
+        let value = self.kind.sets().then(|| self.stored().len());
+        (self.kind != Kind::RemovePrefix).then_some(Coming { key: self.key, value })
     }
 
     #[inline]

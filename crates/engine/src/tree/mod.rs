@@ -49,7 +49,7 @@ pub(crate) use read::{
     Seek, Visit, Wanted,
 };
 pub(crate) use run::{write_run, Draft, Pairs, Progress};
-pub(crate) use structure::{copy_one, lower_root, merge, split, Copied, Halves, Merge};
+pub(crate) use structure::{copy_one, lower_root, merge, split, Beside, Copied, Halves, Merge};
 pub(crate) use write::{place_value, placed_runs, write, Action, Outcome};
 
 /// Which of the two trees of a file.

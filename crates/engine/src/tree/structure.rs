@@ -26,7 +26,7 @@ use super::{path, Seen, Step, Which};
 use crate::error::{Attempt, Stop};
 use crate::image::layout::{control, phase};
 use crate::limits::{PAGE, VOLATILE};
-use crate::page::{self, inner_count, NoSave, Save, INNER};
+use crate::page::{self, inner_count, Ahead, NoSave, Page, Save, INNER};
 use crate::session::{Counter, Epoch, PageUndo, Seat};
 
 /// Gives everything back and ends the step of a change that is not to be.
@@ -162,8 +162,19 @@ pub(crate) struct Halves {
     pub(crate) right: Seen,
 }
 
+/// What a leaf is to be split for, besides its key.
+#[derive(Clone, Copy)]
+pub(crate) enum Beside<'o, 'a> {
+    /// Nothing.
+    Nothing,
+    /// Another key of the leaf, before it, from which it is to be parted.
+    Before(&'o [u8]),
+    /// Operations in the order of their keys; the key is that of the one with this number.
+    Operations(usize, Ahead<'o, 'a>),
+}
+
 /// Splits the page of `level` on the path to `key`, or its parent if that is full: the halves are those of the page that
-/// has been split. `before`: see [`page::split`].
+/// has been split.
 ///
 /// # Errors
 /// `Copy`, `Restart`, `Busy`, `Lease`, `Fail`.
@@ -172,7 +183,7 @@ pub(crate) fn split(
     which: Which,
     key: &[u8],
     level: u8,
-    before: Option<&[u8]>,
+    beside: Beside<'_, '_>,
 ) -> Attempt<Halves> {
     seat.begin_structure();
     let steps = path(&seat.image, which, key, level)?;
@@ -184,8 +195,7 @@ pub(crate) fn split(
     let latched: Vec<Seen> = parent.iter().map(|step| step.at).chain([old]).collect();
     latch_all(seat, &latched)?;
     let page = seat.image.page(old.number);
-    let (index, _) = if level == 0 { (page::find(page, key).index, 0) } else { page::find_child(page, key) };
-    let Some(halves) = page::split(page, key, index, before) else {
+    let Some(halves) = divide(page, key, level, beside) else {
         abandon(seat, &latched);
         return Err(Stop::Restart);
     };
@@ -196,7 +206,7 @@ pub(crate) fn split(
             roomy = page::compacted(above, None).filter(|page| page::inner_room(page, &halves.separator));
             if roomy.is_none() {
                 abandon(seat, &latched);
-                return split(seat, which, key, level + 1, None);
+                return split(seat, which, key, level + 1, Beside::Nothing);
             }
         }
     }
@@ -229,6 +239,22 @@ pub(crate) fn split(
     Ok(halves)
 }
 
+/// The halves of a page that is latched.
+fn divide(page: &Page, key: &[u8], level: u8, beside: Beside<'_, '_>) -> Option<page::Split> {
+    if level > 0 {
+        return page::split(page, key, page::find_child(page, key).0, None);
+    }
+    let index = |key: &[u8]| page::find(page, key).index;
+    match beside {
+        Beside::Nothing => page::split(page, key, index(key), None),
+        Beside::Before(before) => page::split(page, key, index(key), Some(before)),
+        Beside::Operations(at, ahead) => {
+            let page::Parting { before, key } = page::parting(page, at, ahead)?;
+            page::split(page, &key, index(&key), before.as_deref())
+        }
+    }
+}
+
 /// What [`finish`] is about to make of a page that is held, of a change of versions from `least` on.
 fn to_be_released(seat: &Seat, number: u32, least: u64) -> Seen {
     let word = latch::load(seat.image.latch(number));
@@ -236,7 +262,7 @@ fn to_be_released(seat: &Seat, number: u32, least: u64) -> Seen {
 }
 
 /// Stores a new page's bytes into a fresh page.
-fn build_right(seat: &Seat, number: u32, built: &page::Page, generation: u32) {
+fn build_right(seat: &Seat, number: u32, built: &Page, generation: u32) {
     page::put_identity(built, number, generation);
     page::store(built, seat.image.page(number), &mut NoSave);
     seat.note_birth(number, generation);

@@ -18,7 +18,7 @@ use crate::page;
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::Counter;
-use crate::tree::{self, Descents, Pairs, Seen, Which};
+use crate::tree::{self, Beside, Descents, Pairs, Seen, Which};
 
 /// Why an attempt has failed, and at which operation.
 type Failed = (Stop, usize);
@@ -93,10 +93,9 @@ impl Access {
             held.release_unchanged();
             let stop = match stop {
                 Stop::Split => {
-                    // NB: parting two keys of a leaf makes sure of progress even in one without records.
-                    let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
-                    let before = beside.then(|| ops[at - 1].key);
-                    tree::split(&self.seat, Which::Main, ops[at].key, 0, before).err()
+                    let ahead = |at: usize| ops.get(at).and_then(Op::coming);
+                    let beside = Beside::Operations(at, &ahead);
+                    tree::split(&self.seat, Which::Main, ops[at].key, 0, beside).err()
                 }
                 stop => Some(stop),
             };

@@ -34,6 +34,8 @@ mod places;
 mod probed;
 mod reads;
 mod room;
+#[cfg(test)]
+mod room_tests;
 mod spread;
 #[cfg(test)]
 mod tests;

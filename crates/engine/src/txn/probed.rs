@@ -24,11 +24,11 @@ use crate::image::Image;
 use crate::limits::{
     FEW_PROBED_LEAVES, FEW_PROBES, INLINE_MAX, PROBED_LEAVES, PROBED_TRIES, PROBES, RECORD_INLINE_MAX,
 };
-use crate::page::{self, Found, RECORD_BIG};
+use crate::page::{self, Coming, Found, RECORD_BIG};
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
 use crate::session::Counter;
-use crate::tree::{self, Aim, Seen, Which};
+use crate::tree::{self, Aim, Beside, Seen, Which};
 
 /// Where a probe has led.
 #[derive(Clone, Copy)]
@@ -258,7 +258,7 @@ impl Access {
                 Ok(Outcome::Published(sparse)) => {
                     self.seat.count(Counter::Commits);
                     if let Some(at) = sparse {
-                        self.tidy(Which::Main, draft.write_at(at).0);
+                        self.tidy(Which::Main, draft.write_at(at).key);
                     }
                     return Ok(true);
                 }
@@ -308,8 +308,8 @@ impl Access {
         patience: &mut Patience,
     ) -> Result<()> {
         let first = probes.first().map_or(&[][..], |probe| probe.key);
-        let (key, leaf) = match stop {
-            Stop::Split => draft.write_at(at),
+        let key = match stop {
+            Stop::Split => draft.write_at(at).key,
             Stop::Copy => {
                 let copied = self.copy_met(probes, draft, at);
                 return copied.or_else(|stop| self.overcome(stop, Which::Main, first, patience));
@@ -319,10 +319,8 @@ impl Access {
                 return self.overcome(stop, Which::Main, key, patience);
             }
         };
-        // NB: parting two keys of a leaf makes sure of progress even in one without records.
-        let before = at.checked_sub(1).map(|before| draft.write_at(before));
-        let before = before.filter(|before| before.1 == leaf).map(|before| before.0);
-        match tree::split(&self.seat, Which::Main, key, 0, before) {
+        let ahead = |at: usize| (at < draft.writes.len()).then(|| draft.write_at(at));
+        match tree::split(&self.seat, Which::Main, key, 0, Beside::Operations(at, &ahead)) {
             Ok(_) => Ok(()),
             Err(stop) => self.overcome(stop, Which::Main, key, patience),
         }
@@ -450,11 +448,12 @@ impl Access {
 }
 
 impl ProbedDraft {
-    /// The key of a write, and the leaf where it belongs.
+    /// What a write asks of its leaf.
     #[cold]
-    fn write_at(&self, at: usize) -> (&[u8], u32) {
+    fn write_at(&self, at: usize) -> Coming<'_> {
         let start = at.checked_sub(1).map_or(0, |before| self.writes[before].value);
         let write = &self.writes[at];
-        (&self.bytes[start..write.key], write.leaf)
+        let value = write.kind.sets().then_some(write.value - write.key);
+        Coming { key: &self.bytes[start..write.key], value }
     }
 }

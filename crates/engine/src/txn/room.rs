@@ -16,7 +16,7 @@ use crate::page::{self, find, Page};
 use crate::repair::Patience;
 use crate::session::record::{Kind, Op};
 use crate::session::Epoch;
-use crate::tree::{self, Which};
+use crate::tree::{self, Beside, Which};
 
 /// What a look at one leaf has found of the operations that begin in it.
 enum Finding {
@@ -75,9 +75,9 @@ impl Access {
                 }
                 Ok(Finding::Foreign) => self.copy_path(key).err(),
                 Ok(Finding::Short(short)) => {
-                    // NB: parting the two keys makes sure of progress even in a leaf without records.
-                    let before = (short > at).then(|| ops[short - 1].key);
-                    tree::split(&self.seat, which, ops[short].key, 0, before).err()
+                    let of_tree = |op: &&Op<'_>| which_of(op) == which;
+                    let ahead = |at: usize| ops.get(at).filter(of_tree).and_then(Op::coming);
+                    tree::split(&self.seat, which, ops[short].key, 0, Beside::Operations(short, &ahead)).err()
                 }
                 Err(stop) => Some(stop),
             };

@@ -17,10 +17,10 @@ use super::{OneShot, Write, LOOKED_AT};
 use crate::access::Access;
 use crate::error::Stop;
 use crate::limits::{ONE_SHOT_SPLITS, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
-use crate::page;
+use crate::page::{self, Coming};
 use crate::session::record::{Kind, Op};
 use crate::session::{Counter, Seat};
-use crate::tree::{self, Copied, Halves, Seen, Which};
+use crate::tree::{self, Beside, Copied, Halves, Seen, Which};
 
 impl OneShot {
     /// Notes that a page was split, if it has been read: all that was read of it is true of its halves together. False: it
@@ -80,8 +80,8 @@ enum Refusal {
     Barred,
     /// A leaf belongs to an earlier generation.
     Foreign,
-    /// The leaf of write `at` has no room for it and those before it there; `beside`: there is one.
-    Short { at: usize, beside: bool },
+    /// The leaf of this write has no room for it and those before it there.
+    Short(usize),
 }
 
 /// What it means to a one-shot transaction that its epoch does not admit it.
@@ -163,7 +163,7 @@ impl Access {
                     self.seat.count(Counter::Commits);
                     return Ok(true);
                 }
-                Err(Refusal::Short { at, beside }) => self.split_for(one_shot, at, beside),
+                Err(Refusal::Short(at)) => self.split_for(one_shot, at),
                 Err(Refusal::Foreign) => self.copy_for(one_shot),
                 Err(refusal) => Err(refusal),
             };
@@ -219,8 +219,7 @@ impl Access {
             held.put(at, write.place.unwrap_or_else(|| page::find(self.seat.image.page(leaf), op.key)));
         }
         if let Some(at) = held.short_of_room(ops) {
-            let beside = at > 0 && held.leaf_of(at - 1) == held.leaf_of(at);
-            return Err(Refusal::Short { at, beside });
+            return Err(Refusal::Short(at));
         }
         let sparse = held.publish(ops, len, epoch).map_err(refusal_of)?;
         if let Some(at) = sparse {
@@ -229,17 +228,18 @@ impl Access {
         Ok(())
     }
 
-    /// Splits the leaf of write `at`, or a page above it that has no room for that; `beside`: the write before it belongs to
-    /// the same leaf.
+    /// Splits the leaf of write `at`, or a page above it that has no room for that.
     ///
     /// # Errors
     /// Somebody was in the way, or has changed the leaf.
     #[cold]
-    fn split_for(&self, one_shot: &mut OneShot, at: usize, beside: bool) -> std::result::Result<(), Refusal> {
-        // NB: parting two keys of a leaf makes sure of progress even in one without records.
-        let before = beside.then(|| one_shot.key(&one_shot.writes[at - 1]));
+    fn split_for(&self, one_shot: &mut OneShot, at: usize) -> std::result::Result<(), Refusal> {
+        let ahead = |at: usize| {
+            let write = one_shot.writes.get(at)?;
+            Some(Coming { key: one_shot.key(write), value: write.kind.sets().then_some(write.value.len()) })
+        };
         let key = one_shot.key(&one_shot.writes[at]);
-        match tree::split(&self.seat, Which::Main, key, 0, before) {
+        match tree::split(&self.seat, Which::Main, key, 0, Beside::Operations(at, &ahead)) {
             Ok(halves) if one_shot.follow(&halves) => Ok(()),
             _ => Err(Refusal::Changed),
         }
