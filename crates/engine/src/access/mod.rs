@@ -29,7 +29,7 @@ use crate::image::layout::control;
 use crate::limits::{ATTEMPT_LEAST, HEIGHT_MAX, LEASE_WAIT};
 use crate::repair::{self, Patience};
 use crate::session::{lease_session, Limit, Seat, Whom};
-use crate::tree::{self, Beside, Fingers, Merge, Reader, Which};
+use crate::tree::{self, Beside, Copied, Fingers, Merge, Reader, Which};
 
 /// Rounds after which a reader that is overtaken again and again asks for exclusive mode for one try.
 const STARVED: u32 = 400;
@@ -185,7 +185,14 @@ impl Access {
 
     /// Copies what of the path to `key` belongs to an earlier generation.
     pub(crate) fn copy_path(&self, key: &[u8]) -> Attempt<()> {
-        while tree::copy_one(&self.seat, key, 0)?.is_some() {}
+        self.copy_path_telling(key, |_| ())
+    }
+
+    /// As [`Access::copy_path`]; each page that is copied is told of.
+    pub(crate) fn copy_path_telling(&self, key: &[u8], mut tell: impl FnMut(Copied)) -> Attempt<()> {
+        while let Some(copied) = tree::copy_one(&self.seat, key, 0)? {
+            tell(copied);
+        }
         Ok(())
     }
 

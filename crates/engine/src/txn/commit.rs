@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use perilune_shm::latch;
 use perilune_store::{Durability, Error, Result};
 
+use super::bare::BareReads;
 use super::overlay::Overlay;
 use super::Transaction;
 use crate::access::Access;
@@ -181,7 +182,7 @@ impl Access {
                     // NB: for all of them at once. Else each costs an attempt at all operations once more.
                     ops.iter()
                         .filter(|op| op.kind == Kind::RemovePrefix)
-                        .try_for_each(|op| self.copy_range(op))?;
+                        .try_for_each(|op| self.copy_range(op, &mut txn.reads.bare))?;
                 }
                 (Stop::Split | Stop::Copy, Some(op)) => {
                     // What comes before it in the same leaf needs its room as well.
@@ -189,7 +190,7 @@ impl Access {
                         ops[*before].kind != Kind::RemovePrefix && held.of_op[*before] == held.of_op[op]
                     };
                     let first = (0..op).rev().take_while(same).last().unwrap_or(op);
-                    self.make_ready(overlay, ops, first, &mut patience)?;
+                    self.make_ready(overlay, ops, first, &mut txn.reads.bare, &mut patience)?;
                 }
                 (stop, at) => {
                     let op = &ops[at.unwrap_or(0)];
@@ -380,12 +381,12 @@ impl Access {
     }
 
     /// Copies all leaves of an earlier generation that a removal meets. No latch is held.
-    fn copy_range(&self, op: &Op<'_>) -> Result<()> {
+    fn copy_range(&self, op: &Op<'_>, bare: &mut BareReads) -> Result<()> {
         let end = removal_end(op.key);
         let mut at = op.key.to_vec();
         let mut patience = Patience::new();
         loop {
-            match self.copy_path(&at) {
+            match self.copy_path_telling(&at, |copied| bare.follow_copy(copied)) {
                 Ok(()) => {}
                 Err(stop) => {
                     self.overcome(stop, Which::Main, &at, &mut patience)?;

@@ -13,6 +13,7 @@
 //! What if we are killed? Before the record is published: nothing has happened. After: repair applies
 //! the whole record again. The lease of the dead is taken by whoever waits for it.
 
+mod bare;
 mod commit;
 mod conditional;
 mod count;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use perilune_store::Span;
+use perilune_store::{Error, Span};
 
-use super::OneShot;
+use super::{OneShot, Transaction};
 use crate::access::Access;
 use crate::image::layout::{session, SESSIONS_AT, SESSION_BYTES};
 use crate::image::Image;
@@ -181,4 +181,49 @@ fn counts_survive_splits_beside_them() {
     let counted: u64 = counters.clone().map(|(_, value)| number(Some(value.clone()))).sum();
     assert_eq!((counted, all.len() - counters.count()), (done, done as usize));
     assert!(done > ROUNDS / 2, "{done}: hardly any was one_shot");
+}
+
+/// A whole transaction that goes on from a one-shot one copies and splits the leaves that were read there, and knows nothing but
+/// their words. That was once a conflict with itself: the body ran again.
+#[test]
+fn a_whole_transaction_follows_the_leaves_that_it_splits_and_copies() {
+    for is_old in [false, true] {
+        let image = scratch(4_000);
+        let (access, other) = (access(&image, 1), access(&image, 2));
+        let mut model = grown(&access, 400);
+        let control = image.control(crate::image::layout::control::GEN);
+        for round in 0..20_usize {
+            let mut one_shot = begun();
+            let key = |number: usize| format!("k{number:04}").into_bytes();
+            let near = round * 191 % 3_900;
+            for number in [near, near + 3, near + 50] {
+                assert_eq!(get(&access, &mut one_shot, &key(number)), model.get(&key(number)).cloned());
+            }
+            one_shot.write(&key(near + 3), Some(&[1; 10])).unwrap();
+            let mut txn = Transaction::new();
+            access.hand_over(&mut one_shot, &mut txn).unwrap();
+            assert!(access.txn_get(&mut txn, Which::Main, &key(near + 7), &mut Vec::new()).is_ok());
+            for part in 0..150 {
+                let new = [&key(near)[..], format!("-{part:03}").as_bytes()].concat();
+                txn.set(Which::Main, &new, &[part as u8; 60]);
+                model.insert(new, vec![part as u8; 60]);
+            }
+            model.insert(key(near + 3), vec![1; 10]);
+            if is_old {
+                control.fetch_add(1, Relaxed);
+            }
+            let is_disturbed = round % 5 == 4;
+            if is_disturbed {
+                other.set(Which::Main, &key(near + 50), b"theirs").unwrap();
+                assert!(matches!(access.commit(&mut txn, None), Err(Error::Conflict)), "{round}");
+                model = content(&other);
+                continue;
+            }
+            let before = (splits(&access), count_of(&access, Counter::Copies));
+            access.commit(&mut txn, None).unwrap();
+            let (split, copied) = (splits(&access) - before.0, count_of(&access, Counter::Copies) - before.1);
+            assert!(split > 0 && (copied > 0) == is_old, "{round}: {split}, {copied}");
+            assert!(content(&access) == model, "{round}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use std::ops::Range;
 use perilune_shm::latch::{self, LatchWord};
 use perilune_store::{Entries, Error, Origin, Result, Scan, Span};
 
+use super::bare::{same, BareReads};
 use super::spread::Numbered;
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
@@ -83,9 +84,9 @@ pub(crate) struct Reads {
     keys: Vec<u8>,
     /// Where the heads of all sessions stood before the last good pass.
     heads: Heads,
-    /// So many leaves, the first, were read by a one-shot transaction: nobody knows what was asked there, so a change of one
+    /// Those of a one-shot transaction that goes on as this one: nobody knows what was asked there, so that others change one
     /// is a conflict.
-    bare: usize,
+    pub(super) bare: BareReads,
 }
 
 /// Where the heads of all sessions stood: as long as none has moved, nothing was published.
@@ -171,27 +172,18 @@ impl Reads {
         self.touches.clear();
         self.keys.clear();
         self.heads.clear();
-        self.bare = 0;
+        self.bare.clear();
     }
 
     /// Notes the leaves of a one-shot transaction that goes on as this one, which has read nothing yet.
     pub(super) fn rest_on_leaves(&mut self, leaves: impl Iterator<Item = Seen>) {
         debug_assert!(self.queries.is_empty() && self.leaves.is_empty());
-        for leaf in leaves {
-            // NB: all are as they were met, so one that was met twice has one word.
-            if self.find(leaf.number).is_none() {
-                if !self.index.is_empty() {
-                    self.index.insert(u64::from(leaf.number), self.leaves.len());
-                }
-                self.leaves.push(leaf);
-            }
-        }
-        self.bare = self.leaves.len();
+        self.bare.note(leaves);
     }
 
     /// Number of leaves read.
     pub(crate) fn leaf_count(&self) -> usize {
-        self.leaves.len()
+        self.leaves.len() + self.bare.len()
     }
 
     /// About how many bytes it takes.
@@ -200,6 +192,7 @@ impl Reads {
             + self.queries.capacity() * size_of::<Query>()
             + self.touches.capacity() * size_of::<usize>()
             + self.keys.capacity()
+            + self.bare.bytes()
     }
 
     /// Gives back what only adding to it needs.
@@ -213,7 +206,7 @@ impl Reads {
 
     /// Whether any leaf no longer has its word; `me` as in [`Reads::pass`].
     pub(super) fn has_changed(&self, access: &Access, me: u16) -> bool {
-        (0..self.leaves.len()).any(|at| !self.holds(access, at, me))
+        !self.bare.hold(access, me) || (0..self.leaves.len()).any(|at| !self.holds(access, at, me))
     }
 
     /// As [`Reads::pass`], for what is kept for long: each query that is asked again adds to what is noted.
@@ -342,7 +335,7 @@ impl Reads {
                     self.touches.push(at);
                 }
                 None => {
-                    due |= !self.leaves.is_empty();
+                    due |= self.leaf_count() > 0;
                     if !self.index.is_empty() {
                         self.index.insert(u64::from(seen.number), self.leaves.len());
                     }
@@ -363,7 +356,7 @@ impl Reads {
     pub(crate) fn follow(&mut self, access: &Access) -> Result<()> {
         let image = &access.seat.image;
         let high = usize::from(sessions_ever(image));
-        if high >= self.leaves.len() {
+        if high >= self.leaf_count() {
             return self.pass(access, 0);
         }
         if self.heads.are_same(image) {
@@ -381,9 +374,11 @@ impl Reads {
         for _ in 0..1000 {
             let changed: Vec<usize> =
                 (0..self.leaves.len()).filter(|at| !self.holds(access, *at, me)).collect();
-            if changed.is_empty() {
+            let are_bare_same = self.bare.hold(access, me);
+            if changed.is_empty() && are_bare_same {
                 return Ok(());
             }
+            self.bare.wait(access, me, SPINS_HOLDING)?;
             self.ask_again(access, &changed, me)?;
         }
         Err(Error::Conflict)
@@ -399,31 +394,11 @@ impl Reads {
         same(now, seen.word)
     }
 
-    /// Waits for whoever has latched a leaf of which only its word is known.
-    ///
-    /// # Errors
-    /// `Conflict`: it has another word.
-    fn await_bare(&self, access: &Access, leaf: Seen, me: u16) -> Result<()> {
-        let mut patience = Patience::new();
-        loop {
-            let now = latch::load(access.seat.image.latch(leaf.number));
-            if !same(now, leaf.word) || me != 0 && patience.rounds() >= SPINS_HOLDING {
-                return Err(Error::Conflict);
-            }
-            if !now.locked() || me != 0 && now.is_locked_by(me) {
-                return Ok(());
-            }
-            patience.wait_for_stop(&access.seat, Stop::Busy(leaf.number))?;
-        }
-    }
-
     /// Asks all queries again that rest on changed leaves.
     fn ask_again(&mut self, access: &Access, changed: &[usize], me: u16) -> Result<()> {
         let mut again: Vec<(usize, Vec<Seen>)> = Vec::new();
         let mut is_changed = vec![false; self.leaves.len()];
         changed.iter().for_each(|at| is_changed[*at] = true);
-        let bare = changed.iter().filter(|at| **at < self.bare);
-        bare.into_iter().try_for_each(|at| self.await_bare(access, self.leaves[*at], me))?;
         for (at, query) in self.queries.iter().enumerate() {
             if !self.touches[query.leaves.clone()].iter().any(|leaf| is_changed[*leaf]) {
                 continue;
@@ -436,7 +411,7 @@ impl Reads {
             again.push((at, visited));
         }
         // NB: a leaf that no query rests on any more keeps its newest word and does no harm.
-        for at in changed.iter().filter(|at| **at >= self.bare) {
+        for at in changed {
             let number = self.leaves[*at].number;
             self.leaves[*at].word = latch::load(access.seat.image.latch(number));
         }
@@ -444,7 +419,7 @@ impl Reads {
         // was told need not hold under the later one, so the next pass must see the leaf as changed.
         let mut met: Numbered<LatchWord> = Numbered::default();
         for seen in again.iter().flat_map(|(_, visited)| visited) {
-            if let Some(leaf) = self.find(seen.number).filter(|leaf| *leaf >= self.bare) {
+            if let Some(leaf) = self.find(seen.number) {
                 let word = met.entry(leaf as u64).or_insert(seen.word);
                 if seen.word.version() < word.version() {
                     *word = seen.word;
@@ -459,11 +434,6 @@ impl Reads {
         }
         Ok(())
     }
-}
-
-/// Whether two words name the same content, whoever holds the latch.
-fn same(one: LatchWord, other: LatchWord) -> bool {
-    one.version() == other.version() && one.state() == other.state()
 }
 
 /// Asks the trees, without an overlay. Answers the digest and the leaves it rests on.

@@ -8,10 +8,11 @@
 
 use perilune_store::Result;
 
+use super::bare::BareReads;
 use super::commit::{which_of, Held, Target};
 use super::overlay::Overlay;
 use crate::access::Access;
-use crate::error::Attempt;
+use crate::error::{Attempt, Stop};
 use crate::page::{self, find, Page};
 use crate::repair::Patience;
 use crate::session::record::{Kind, Op};
@@ -50,7 +51,8 @@ impl Access {
         None
     }
 
-    /// Makes leaves ready for the operations from `first` on. No latch is held, before and after.
+    /// Makes leaves ready for the operations from `first` on. No latch is held, before and after. `bare` follows what becomes of
+    /// leaves.
     ///
     /// # Errors
     /// Of copying and splitting: `DatabaseFull`, and whatever ends writing.
@@ -59,6 +61,7 @@ impl Access {
         overlay: &Overlay,
         ops: &[Op<'_>],
         first: usize,
+        bare: &mut BareReads,
         patience: &mut Patience,
     ) -> Result<()> {
         let mut at = first;
@@ -71,15 +74,21 @@ impl Access {
             let stop = match self.look(overlay, ops, at) {
                 Ok(Finding::Ready(next)) => {
                     at = next;
-                    continue;
+                    None
                 }
-                Ok(Finding::Foreign) => self.copy_path(key).err(),
+                Ok(Finding::Foreign) => Some(Stop::Copy),
                 Ok(Finding::Short(short)) => {
                     let of_tree = |op: &&Op<'_>| which_of(op) == which;
                     let ahead = |at: usize| ops.get(at).filter(of_tree).and_then(Op::coming);
-                    tree::split(&self.seat, which, ops[short].key, 0, Beside::Operations(short, &ahead)).err()
+                    tree::split(&self.seat, which, ops[short].key, 0, Beside::Operations(short, &ahead))
+                        .map(|halves| bare.follow(&halves))
+                        .err()
                 }
                 Err(stop) => Some(stop),
+            };
+            let stop = match stop {
+                Some(Stop::Copy) => self.copy_path_telling(key, |copied| bare.follow_copy(copied)).err(),
+                stop => stop,
             };
             if let Some(stop) = stop {
                 self.overcome(stop, which, key, patience)?;
