@@ -119,8 +119,10 @@ pub(crate) const READ_LEAVES_MAX: usize = if cfg!(feature = "tiny") { 16 } else 
 pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
 /// Leaves that a one-shot transaction reads at most, and nodes that it writes.
 pub(crate) const ONE_SHOT_LEAVES: usize = READ_LEAVES_MAX;
-/// See [`ONE_SHOT_LEAVES`].
-pub(crate) const ONE_SHOT_WRITES: usize = 16;
+/// See [`ONE_SHOT_LEAVES`]. They are in up to [`HELD`] leaves, and one record.
+pub(crate) const ONE_SHOT_WRITES: usize = 1024;
+/// As [`ONE_SHOT_WRITES`], for most transactions, which should not pay for the memory of many.
+pub(crate) const ONE_SHOT_FEW: usize = 16;
 /// Pages that are split at most to make room for a one-shot transaction.
 pub(crate) const ONE_SHOT_SPLITS: usize = 8;
 /// Leaves whose records a one-shot transaction counts at most: some million keys.

@@ -29,7 +29,7 @@ use crate::eviction;
 use crate::failure;
 use crate::handler::{Handler, Run};
 use crate::keyspace::Keys;
-use crate::limits::LONG_BYTES;
+use crate::limits::{ATTEMPTED_ARGUMENTS, LONG_BYTES};
 use crate::monitoring;
 use crate::notify;
 use crate::patience::Patience;
@@ -291,7 +291,8 @@ impl Context<'_> {
         // A key that is missed may be an event, and that a message.
         let posts = command.is(POSTS) || self.effects.notify & notify::MISSED != 0;
         let options = TransactionOptions { read_only: !writes && !posts, ..TransactionOptions::default() };
-        let plan = Plan { one_shot: is_plain, whole: Some(options) };
+        let is_brief = is_plain && arguments.len() <= ATTEMPTED_ARGUMENTS;
+        let plan = Plan { one_shot: is_brief, whole: Some(options) };
         let ended = self.transact(&plan, replies, |context, replies, _| {
             let mut keys = Keys::new(context.session, context.effects, database, now, writes).with(patience);
             Ok(handler(&mut keys, arguments, replies)?)

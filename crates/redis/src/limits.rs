@@ -27,6 +27,8 @@ pub(crate) const SHORT_BYTES: usize = 2_000;
 
 /// Times that a command is tried as a one-shot transaction while others are at the same nodes.
 pub(crate) const ATTEMPTS: usize = 8;
+/// Arguments of a command that is tried as a one-shot transaction: more write more nodes than that may.
+pub(crate) const ATTEMPTED_ARGUMENTS: usize = 2_100;
 /// Elements that a command walks over in an event loop at most, and its arguments: with more it runs aside.
 pub(crate) const ELEMENTS_IN_LOOP: i64 = 4_096;
 pub(crate) const ARGUMENTS_IN_LOOP: usize = 4_096;

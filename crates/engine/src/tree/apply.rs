@@ -78,6 +78,15 @@ pub(crate) fn apply_found(seat: &Seat, number: u32, found: Found, op: &Op<'_>, g
     settle(seat, op, generation);
 }
 
+/// Applies a setting or removal of one value, whose place is known, in the step of a leaf of which all is saved. No long
+/// value comes or goes.
+#[inline]
+pub(crate) fn change_saved(page: &Page, found: Found, op: &Op<'_>) {
+    if op.kind.sets() || found.equal {
+        change(page, &mut NoSave, found, op);
+    }
+}
+
 /// Changes a leaf by a setting or removal of one value, whose place there is `found`.
 #[inline]
 pub(super) fn change(page: &Page, save: &mut impl Save, found: Found, op: &Op<'_>) {

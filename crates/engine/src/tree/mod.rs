@@ -37,7 +37,7 @@ use crate::page::{
 };
 use crate::proof;
 
-pub(crate) use apply::{apply, apply_found, apply_removal_to, apply_to, own_runs, removal_end};
+pub(crate) use apply::{apply, apply_found, apply_removal_to, apply_to, change_saved, own_runs, removal_end};
 pub(crate) use count::count;
 pub(crate) use entries::{copy_entries, entries, index_after, side_of, Read};
 pub(crate) use estimate::estimate;

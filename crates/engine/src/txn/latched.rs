@@ -13,11 +13,15 @@ use perilune_shm::latch::{self, LatchWord, State};
 use perilune_shm::platform;
 
 use crate::error::{Attempt, Stop};
-use crate::limits::LATCH_PAUSES;
-use crate::page::{self, find, Found};
+use crate::image::layout::phase;
+use crate::limits::{LATCH_PAUSES, PAGE};
+use crate::page::{self, find, Found, Save};
 use crate::session::record::{Kind, Op};
-use crate::session::{Epoch, Seat};
+use crate::session::{Epoch, PageUndo, Seat};
 use crate::tree::{self, Seen, Which};
+
+/// From so many operations of one leaf on that move others there all of it is saved once, and not what each of them changes.
+const TOGETHER: usize = 8;
 
 /// Leaves met and latched so far, and for each of up to `N` operations its leaf and its place there.
 pub(super) struct Latched<'a, const N: usize> {
@@ -45,8 +49,15 @@ impl<'a, const N: usize> Latched<'a, N> {
         &self.leaves[..self.latched]
     }
 
+    /// Whether a leaf is latched; mostly it is the last one.
+    #[inline]
     pub(super) fn has(&self, leaf: u32) -> bool {
-        self.all().contains(&leaf)
+        self.all().last() == Some(&leaf) || self.all().contains(&leaf)
+    }
+
+    /// How many leaves are latched.
+    pub(super) fn count(&self) -> usize {
+        self.latched
     }
 
     /// The leaf of operation `at`.
@@ -212,20 +223,11 @@ impl<'a, const N: usize> Latched<'a, N> {
             }
             epoch = self.epoch()?;
         }
-        // How far those applied to a leaf have moved what lies behind them there.
-        let (mut last, mut moved) = (0, 0);
-        for (at, op) in ops.iter().enumerate() {
-            let (leaf, found) = (self.of_op[at], self.places[at]);
-            if leaf != last {
-                (last, moved) = (leaf, 0);
-            }
-            let place = Found { index: found.index.wrapping_add_signed(moved), ..found };
-            debug_assert_eq!(place, find(seat.image.page(leaf), op.key));
-            tree::apply_found(seat, leaf, place, op, epoch.generation, &[]);
-            moved += match op.kind {
-                Kind::Set => isize::from(!found.equal),
-                _ => -isize::from(found.equal),
-            };
+        let mut at = 0;
+        while at < ops.len() {
+            let beside = self.of_op[at..ops.len()].iter().take_while(|leaf| **leaf == self.of_op[at]).count();
+            self.apply_to_leaf(at, &ops[at..at + beside], epoch.generation);
+            at += beside;
         }
         seat.set_applied();
         let sparse = ops
@@ -239,5 +241,64 @@ impl<'a, const N: usize> Latched<'a, N> {
         seat.forget_latches(self.latched);
         seat.notify_each(ops.iter().map(|op| op.key));
         Ok(sparse)
+    }
+
+    /// Applies operations of one leaf, the first of which is operation `first`; the record is published.
+    #[inline]
+    fn apply_to_leaf(&self, first: usize, ops: &[Op<'_>], generation: u32) {
+        let (seat, leaf) = (self.seat, self.of_op[first]);
+        let page = seat.image.page(leaf);
+        let places = &self.places[first..first + ops.len()];
+        if self.append_to_leaf(leaf, places, ops) {
+            return;
+        }
+        let is_long =
+            |found: &Found| found.equal && page::value_place(page, found.index).2 & page::RECORD_BIG != 0;
+        let moving = places.iter().zip(ops).filter(|(found, op)| found.equal != op.kind.sets()).count();
+        let as_one = moving >= TOGETHER && !places.iter().any(is_long);
+        if as_one {
+            // What if we are killed? As in the step of one operation: all of the page is put back, and applied again.
+            seat.begin_step();
+            PageUndo { seat, number: leaf }.save(0, PAGE);
+        }
+        // How far those applied have moved what lies behind them.
+        let mut moved = 0;
+        for (op, found) in ops.iter().zip(places) {
+            let place = Found { index: found.index.wrapping_add_signed(moved), ..*found };
+            debug_assert_eq!(place, find(page, op.key));
+            if as_one {
+                tree::change_saved(page, place, op);
+            } else {
+                tree::apply_found(seat, leaf, place, op, generation, &[]);
+            }
+            moved += match op.kind {
+                Kind::Set => isize::from(!found.equal),
+                _ => -isize::from(found.equal),
+            };
+        }
+        if as_one {
+            seat.set_phase(phase::NONE);
+        }
+    }
+
+    /// Applies operations that all set new values behind what is in a leaf, in one step; false: they do something else, or
+    /// there is no room without moving others.
+    #[inline]
+    fn append_to_leaf(&self, leaf: u32, places: &[Found], ops: &[Op<'_>]) -> bool {
+        let (seat, page) = (self.seat, self.seat.image.page(leaf));
+        let slots = page::leaf_count(page);
+        if ops.len() < TOGETHER || places.iter().any(|found| found.equal || found.index != slots) {
+            return false;
+        }
+        let need: usize = ops.iter().map(|op| page::need(page, op.key, op.value.len()) + 8).sum();
+        if need > page::leaf_gap(page) || ops.iter().any(|op| op.kind != Kind::Set || op.big) {
+            return false;
+        }
+        // What if we are killed? Its head is put back, and what was written behind it means nothing; then all is applied again.
+        seat.begin_step();
+        let save = &mut PageUndo { seat, number: leaf };
+        page::leaf_append(page, save, ops.iter().map(|op| (op.key, op.value)));
+        seat.set_phase(phase::NONE);
+        true
     }
 }

@@ -183,6 +183,52 @@ fn counts_survive_splits_beside_them() {
     assert!(done > ROUNDS / 2, "{done}: hardly any was one_shot");
 }
 
+/// As many as one record of the tiny engine has room for.
+const FEW_OF_TINY: usize = 80;
+
+/// Ends one that only writes, which nobody disturbs.
+fn write_all(access: &Access, writes: &[(Vec<u8>, Option<Vec<u8>>)]) -> bool {
+    let mut one_shot = begun();
+    for (key, value) in writes {
+        match value {
+            Some(value) => one_shot.write(key, Some(value)).unwrap(),
+            None => drop(one_shot.remove(access, key).unwrap()),
+        }
+    }
+    one_shot.end();
+    let done = access.end_one_shot(&mut one_shot, true).unwrap();
+    assert!(!one_shot.was_disturbed(), "nobody is there");
+    done
+}
+
+/// Many writes in one place, where all leaves are full or of an earlier generation: room is found for them, page by page. They
+/// were once refused as if somebody had been in the way, since a page cannot be split before it is copied; and as if they were
+/// in too many leaves, since what came before a full leaf was parted from it few by few.
+#[test]
+fn many_writes_find_room_in_whatever_generation() {
+    let image = scratch(4_000);
+    let access = access(&image, 1);
+    let mut model = Model::new();
+    for round in 0..12_usize {
+        image.control(crate::image::layout::control::GEN).store(round as u64 / 2 + 1, Relaxed);
+        let count = [17, 100, 600][round % 3];
+        let count = if cfg!(feature = "tiny") { count.min(FEW_OF_TINY) } else { count };
+        let write = |step: usize| {
+            // Behind all others, before all others, and among them.
+            let number = match round % 4 {
+                0 => 50_000 + round * 1_000 + step,
+                1 => 50_000 - round * 1_000 - step,
+                _ => step * 7_919 % 100_003,
+            };
+            (format!("k{number:06}").into_bytes(), Some(vec![round as u8; 30 + step % 50]))
+        };
+        let writes: Vec<_> = (0..count).map(write).collect();
+        assert!(write_all(&access, &writes), "nobody is in its way: {round}, {count}");
+        model.extend(writes.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        assert!(content(&access) == model, "{round}");
+    }
+}
+
 /// A whole transaction that goes on from a one-shot one copies and splits the leaves that were read there, and knows nothing but
 /// their words. That was once a conflict with itself: the body ran again.
 #[test]
@@ -226,4 +272,65 @@ fn a_whole_transaction_follows_the_leaves_that_it_splits_and_copies() {
             assert!(content(&access) == model, "{round}");
         }
     }
+}
+
+/// One-shot transactions of up to 1,024 writes beside a model: values that come, change and go, some of them read before, at
+/// places that lie together and apart; checkpoints between two of them, and while one is open.
+#[test]
+fn many_writes_beside_a_model() {
+    let mut state = 7_u64;
+    let mut below = |end: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as usize % end
+    };
+    let image = scratch(6_000);
+    let access = access(&image, 1);
+    let control = image.control(crate::image::layout::control::GEN);
+    let (mut model, mut refused) = (Model::new(), 0);
+    for round in 0..400_usize {
+        let most = if cfg!(feature = "tiny") { FEW_OF_TINY } else { 1_024 };
+        let count = 1 + [below(16), below(100), below(most)][round % 3].min(most - 1);
+        let (start, step, longest) = (below(3_000), [1, 1, 3, 40][below(4)], [20, 60, 90][below(3)]);
+        let (mut changed, mut one_shot) = (model.clone(), begun());
+        for at in 0..count {
+            let number = match step {
+                40 => below(4_000),
+                _ if round % 2 == 0 => start + at * step,
+                _ => start + count * step - at * step,
+            };
+            // Not all of one length, so that some keys begin others.
+            let key = [format!("k{number:05}").as_bytes(), &b"longer"[..below(3) * 3]].concat();
+            if below(4) == 0 {
+                let mut value = Vec::new();
+                // NB: an error is that the tiny engine reads fewer leaves: it has failed, and its end says so.
+                let Ok(found) = one_shot.get(&access, &key, &mut value) else { break };
+                assert_eq!(found.then_some(value), changed.get(&key).cloned(), "{round}");
+            }
+            if below(3) == 0 {
+                let Ok(was_there) = one_shot.remove(&access, &key) else { break };
+                assert_eq!(was_there, changed.remove(&key).is_some(), "{round}");
+            } else {
+                let value = vec![round as u8; below(longest)];
+                one_shot.write(&key, Some(&value)).unwrap();
+                changed.insert(key, value);
+            }
+            if below(2_000) == 0 {
+                control.fetch_add(1, Relaxed);
+            }
+        }
+        one_shot.end();
+        let is_written = access.end_one_shot(&mut one_shot, true).unwrap();
+        assert!(!one_shot.was_disturbed() && !one_shot.was_kept_out(), "nobody is there: {round}");
+        if is_written {
+            model = changed;
+        } else {
+            // In more leaves than are latched together.
+            assert!(count > 16, "{round}: {count}");
+            refused += 1;
+        }
+        assert!(content(&access) == model, "{round}");
+        control.fetch_add(u64::from(below(8) == 0), Relaxed);
+    }
+    let most = if cfg!(feature = "tiny") { 200 } else { 40 };
+    assert!(refused < most, "{refused}: hardly any was one_shot");
 }

@@ -1,6 +1,6 @@
 //! How full leaves are after many keys have come to them at once.
 
-use super::Transaction;
+use super::{OneShot, Transaction};
 use crate::access::Access;
 use crate::limits::PAGE;
 use crate::page;
@@ -39,6 +39,14 @@ fn whole(access: &Access, keys: &[Vec<u8>]) -> bool {
     access.commit(&mut txn, None).unwrap().is_some()
 }
 
+fn one_shot(access: &Access, keys: &[Vec<u8>]) -> bool {
+    let mut one_shot = OneShot::default();
+    one_shot.begin();
+    let is_noted = keys.iter().all(|key| one_shot.write(key, Some(&[1; 50])).is_ok());
+    one_shot.end();
+    is_noted && access.end_one_shot(&mut one_shot, true).unwrap()
+}
+
 fn on_condition(access: &Access, keys: &[Vec<u8>]) -> bool {
     let pairs: Vec<_> = keys.iter().map(|key| (&key[..], &[1; 50][..])).collect();
     access.set_all_unless_parents(&pairs).unwrap()
@@ -58,7 +66,7 @@ fn many_writes_leave_no_sparse_leaves() {
         ("in several groups", |round, step| 500_000 + step % 5 * 200 + 20 + round * 9 + step / 5),
         ("before each group", |round, step| 500_000 + step % 5 * 200 - 1 - round - step / 5),
     ];
-    let ways: [(&str, Way); 2] = [("whole", whole), ("on a condition", on_condition)];
+    let ways: [(&str, Way); 3] = [("whole", whole), ("one-shot", one_shot), ("on a condition", on_condition)];
     for (name, place) in places {
         for (kind, way) in ways {
             for count in [17, 40, 64, 80, 300] {
@@ -72,7 +80,8 @@ fn many_writes_leave_no_sparse_leaves() {
                     keys.dedup();
                     way(&access, &keys)
                 });
-                assert!(is_done || kind == "on a condition", "{name}, {count}, {kind}");
+                let may_fail = kind == "on a condition" || cfg!(feature = "tiny") && count > 80;
+                assert!(is_done || may_fail, "{name}, {count}, {kind}");
                 let (used, leaves) = used(&access);
                 assert!(used >= 50, "{name}, {count}, {kind}: {used} % of {leaves} leaves");
             }

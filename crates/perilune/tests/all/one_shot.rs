@@ -27,7 +27,7 @@ fn attempts_are_whole_or_nothing() -> Result<()> {
         &|session| session.set(&b, "x".repeat(100_000)),
         &|session| session.delete_tree(&b),
         &|session| session.transaction(|session| session.set(&b, 3)),
-        &|session| (0..1_000).try_for_each(|number| session.set(&node!("^c", number)?, 1)),
+        &|session| (0..1_100).try_for_each(|number| session.set(&node!("^c", number)?, 1)),
     ];
     for body in beyond {
         let outcome = session.attempt(|session| {
@@ -245,6 +245,73 @@ fn attempts_write_where_they_have_read() -> Result<()> {
     Ok(())
 }
 
+/// Up to 1,024 nodes are written by a one-shot transaction, in whatever order they come: new ones behind all others, which
+/// fill leaf after leaf, and among others; such that are there with shorter and longer values; some that are removed.
+#[test]
+fn attempts_write_many() -> Result<()> {
+    let scratch = Scratch::new();
+    let mut session = scratch.session();
+    let (list, mut model, mut snapshots) = (node!("^t")?, std::collections::BTreeMap::new(), Vec::new());
+    let expect = |session: &mut Session, model: &std::collections::BTreeMap<i64, String>| -> Result<()> {
+        let all = session.get_tree(&list)?;
+        let all = all.into_iter().map(|(node, value)| (node.to_string(), value));
+        let known = model.iter();
+        let known =
+            known.map(|(number, text)| (format!("^t({number})"), Value::String(text.clone().into_bytes())));
+        assert!(all.eq(known), "of {} nodes some are not what was written", model.len());
+        Ok(())
+    };
+    let mut random = 11_u64;
+    let mut below = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % bound
+    };
+    for round in 0..120_i64 {
+        let count = [17, 64, 65, 100, 400, 1_024][below(6) as usize];
+        let plan: Vec<(i64, Option<String>)> = (0..count)
+            .map(|step| {
+                let number = match round % 3 {
+                    0 => round * 2_000 + step,
+                    1 => (round - 1) * 2_000 + 1_000 - step,
+                    _ => below(1_500) as i64 + below(round as u64) as i64 * 2_000,
+                };
+                let value = "x".repeat(below(80) as usize);
+                (number, Some(value).filter(|_| round % 3 < 2 || below(4) > 0))
+            })
+            .collect();
+        let done = session.attempt(|session| {
+            for (number, value) in &plan {
+                match value {
+                    Some(value) => session.set(&list.child(*number)?, value)?,
+                    None => _ = session.delete_value(&list.child(*number)?)?,
+                }
+            }
+            let (number, value) = &plan[plan.len() / 2];
+            let last = plan.iter().rev().find(|(other, _)| other == number).map_or(value, |(_, value)| value);
+            assert_eq!(session.get_str(&list.child(*number)?)?, last.as_deref(), "{round}");
+            Ok(())
+        })?;
+        // Those that are far from each other may be in more leaves than one such transaction writes to.
+        assert!(done.is_some() || round % 3 == 2 && count > 64, "{round}: {count}");
+        if done.is_some() {
+            for (number, value) in plan {
+                match value {
+                    Some(value) => _ = model.insert(number, value),
+                    None => _ = model.remove(&number),
+                }
+            }
+        }
+        expect(&mut session, &model)?;
+        // What is written while a snapshot is open goes to copies of its leaves.
+        if round % 9 == 0 {
+            snapshots.push((scratch.database.snapshot()?, model.clone()));
+        } else if round % 9 == 7 {
+            snapshots.drain(..).try_for_each(|(mut snapshot, then)| expect(&mut snapshot, &then))?;
+        }
+    }
+    Ok(())
+}
+
 /// What a one-shot transaction has read is no longer one state: it is told when it asks, before it goes on.
 #[test]
 fn attempts_learn_before_their_end_that_they_fail() -> Result<()> {
@@ -277,9 +344,16 @@ fn a_transaction_goes_on_as_a_whole_one_without_running_again() -> Result<()> {
     let mut session = scratch.session();
     let (a, b, tree) = (node!("^a")?, node!("^b")?, node!("^tree")?);
     type Body<'b> = &'b dyn Fn(&mut Session) -> Result<()>;
-    let beyond: [(&str, Body<'_>); 9] = [
+    let beyond: [(&str, Body<'_>); 12] = [
         // The leaf that was read is split by the commit.
-        ("many writes", &|t| (0..1_100).try_for_each(|number| t.set(&node!("^c", number)?, number))),
+        ("many new nodes", &|t| (0..1_100).try_for_each(|number| t.set(&node!("^c", number)?, number))),
+        ("many writes", &|t| (0..1_100).try_for_each(|number| t.set(&node!("^far", number)?, number))),
+        ("writes of many bytes", &|t| {
+            (0..200).try_for_each(|number| t.set(&node!("^long", number)?, "y".repeat(1_000)))
+        }),
+        ("writes in many leaves", &|t| {
+            (0..100).try_for_each(|number| t.set(&node!("^far", number * 500)?, number * 500))
+        }),
         ("a long value", &|t| t.set(&node!("^c")?, "x".repeat(100_000))),
         ("a removed tree", &|t| t.delete_tree(&tree)),
         ("a level", &|t| t.transaction(|t| t.set(&node!("^c")?, 1))),
@@ -297,6 +371,8 @@ fn a_transaction_goes_on_as_a_whole_one_without_running_again() -> Result<()> {
         ("a piece", &|t| t.set_piece(&node!("^text")?, 1, "piece").map(drop)),
     ];
     session.set(&node!("^text")?, "a text of some length")?;
+    (0..50_000).try_for_each(|number| session.set(&node!("^far", number)?, number))?;
+    (0..200).try_for_each(|number| session.set(&node!("^long", number)?, "x".repeat(1_000)))?;
     for (name, body) in beyond {
         for number in 0..8 {
             session.set(&tree.child(number)?, number)?;

@@ -161,6 +161,101 @@ fn by_hand(session: &mut perilune::Session) -> perilune::Result<()> {
     Ok(())
 }
 
+/// The words of a command that writes `count` elements, those from `first` on.
+fn many(name: &str, first: usize, count: usize) -> Vec<String> {
+    let key = if name == "mset" { None } else { Some(format!("of {name}")) };
+    let elements = (first..first + count).flat_map(|number| {
+        // Their order is not that of the tree.
+        let element = format!("e{}", number * 7_919 % 10_007);
+        match name {
+            "hset" | "mset" => vec![element, format!("value {number}")],
+            "zadd" => vec![(number % 100).to_string(), element],
+            _ => vec![element],
+        }
+    });
+    [name.to_owned()].into_iter().chain(key).chain(elements).collect()
+}
+
+/// What a command of many elements writes: as one-shot transactions up to some thousand, as whole ones beyond; new ones,
+/// then half of them again, in keys that grow over many leaves.
+#[test]
+fn many_elements_of_one_command_are_written() -> perilune::Result<()> {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let mut client = Client::connect(&ours.socket);
+    let mut session = ours.database.session()?;
+    for (name, is_list) in
+        [("hset", false), ("sadd", false), ("zadd", false), ("mset", false), ("rpush", true), ("lpush", true)]
+    {
+        let (mut end, mut length) = (0, 0);
+        for count in [17, 100, 700, 1_024, 1_100, 3_000] {
+            for (first, new) in [(end, count), (end + count / 2, count / 2)] {
+                let reply = client.call(many(name, first, count));
+                length += if is_list { count } else { new };
+                let expected = match name {
+                    "mset" => Answer::Simple(b"OK".to_vec()),
+                    _ => Answer::Integer(if is_list { length } else { new } as i64),
+                };
+                assert_eq!(reply, expected, "{name} of {count} from {first}");
+            }
+            end += count + count / 2;
+        }
+        let (read, found) = match name {
+            "hset" => ("hget|of hset|e7919", "value 1"),
+            "sadd" => ("sismember|of sadd|e7919", "1"),
+            "zadd" => ("zscore|of zadd|e7919", "1"),
+            "mset" => ("get|e7919", "value 1"),
+            "rpush" => ("lindex|of rpush|1", "e7919"),
+            _ => ("lindex|of lpush|-2", "e7919"),
+        };
+        let answer = client.call(read.split('|'));
+        let is_it = answer == bulk(found) || answer == Answer::Integer(1) && name == "sadd";
+        assert!(is_it, "{read}: {answer:?}");
+        if name != "mset" {
+            let root = node!("^redis", 0, format!("of {name}"))?;
+            let children = Cursor::subtree(&root).skip(&mut session, u64::MAX)?;
+            let counts = u64::from(!is_list);
+            let each = if name == "zadd" { 2 } else { 1 };
+            assert_eq!(children, counts + each * length as u64, "{name}");
+        }
+    }
+    Ok(())
+}
+
+/// Others see all elements of a command or none, though it writes many in several leaves.
+#[test]
+fn many_elements_of_one_command_appear_at_once() {
+    let place = Place::new();
+    let ours = Ours::start(&place, settings());
+    let second = ours.beside(&place);
+    let mut writer = Client::connect(&ours.socket);
+    let fields = |round: usize| {
+        let pairs =
+            (0..400).flat_map(move |field| [format!("field {field:04}"), format!("of round {round:05}")]);
+        ["hset", "h"].map(str::to_owned).into_iter().chain(pairs).collect::<Vec<_>>()
+    };
+    writer.call(fields(0));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut reader = Client::connect(&second.socket);
+            let mut rounds = std::collections::BTreeSet::new();
+            while !is_over.load(std::sync::atomic::Ordering::SeqCst) || rounds.len() < 2 {
+                let Answer::Array(values) = reader.line("hvals h") else { panic!("HVALS answers an array") };
+                assert!(
+                    values.len() == 400 && values.iter().all(|value| *value == values[0]),
+                    "halves of two states"
+                );
+                rounds.insert(format!("{:?}", values[0]));
+            }
+        });
+        for round in 1..300 {
+            assert_eq!(writer.call(fields(round)), Answer::Integer(0));
+        }
+        is_over.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+}
+
 /// Clients of two servers add elements to the same keys and take them away: what is counted is what is there.
 #[test]
 fn elements_are_counted_whoever_adds_them() -> perilune::Result<()> {

@@ -13,11 +13,12 @@ use perilune_store::{Error, Result};
 
 use super::super::latched::Latched;
 use super::super::Transaction;
-use super::{OneShot, Write, LOOKED_AT};
+use super::writes::Write;
+use super::{OneShot, LOOKED_AT};
 use crate::access::Access;
 use crate::error::Stop;
-use crate::limits::{ONE_SHOT_SPLITS, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
-use crate::page::{self, Coming};
+use crate::limits::{HELD, ONE_SHOT_FEW, ONE_SHOT_SPLITS, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
+use crate::page;
 use crate::session::record::{Kind, Op};
 use crate::session::{Counter, Seat};
 use crate::tree::{self, Beside, Copied, Halves, Seen, Which};
@@ -25,13 +26,13 @@ use crate::tree::{self, Beside, Copied, Halves, Seen, Which};
 impl OneShot {
     /// Notes that a page was split, if it has been read: all that was read of it is true of its halves together. False: it
     /// was no longer what was read.
-    fn follow(&mut self, halves: &Halves) -> bool {
+    pub(super) fn follow(&mut self, halves: &Halves) -> bool {
         if let Some(index) = self.leaves.find(halves.old.number) {
             if !self.leaves.split(index, halves) {
                 return false;
             }
             // Places are those in the old page.
-            let moved = self.writes.iter_mut().filter(|write| write.near == index);
+            let moved = self.writes.all_mut().iter_mut().filter(|write| write.near == index);
             moved.for_each(|write| write.place = None);
         }
         let mut counted = self.counted.iter_mut().filter(|seen| seen.number == halves.old.number);
@@ -57,7 +58,7 @@ impl OneShot {
     }
 
     /// Whether all that was read is still there.
-    fn holds(&self, seat: &Seat, held: &Held) -> bool {
+    fn holds<const N: usize>(&self, seat: &Seat, held: &Latched<'_, N>) -> bool {
         let is_same = |seen: &Seen| {
             let word = seat.image.latch(seen.number);
             if held.has(seen.number) {
@@ -71,7 +72,7 @@ impl OneShot {
 }
 
 /// Why a one-shot transaction was not published.
-enum Refusal {
+pub(super) enum Refusal {
     /// Somebody was faster, or is in the way.
     Changed,
     /// Others keep writers out, which ends: a one-shot transaction does not wait for it.
@@ -93,9 +94,6 @@ fn refusal_of(stop: Stop) -> Refusal {
     }
 }
 
-/// The leaves of its writes.
-type Held<'a> = Latched<'a, ONE_SHOT_WRITES>;
-
 impl Access {
     /// Has `txn`, which has neither read nor written yet, go on from a one-shot transaction, which ends.
     ///
@@ -108,10 +106,11 @@ impl Access {
             return Err(Error::Conflict);
         }
         txn.reads.rest_on_leaves(one_shot.leaves.all().iter().chain(&one_shot.counted).copied());
-        for write in &one_shot.writes {
-            let key = one_shot.key(write);
+        let writes = &one_shot.writes;
+        for write in writes.all() {
+            let key = writes.key(write);
             match write.kind {
-                Kind::Set => txn.set(Which::Main, key, &one_shot.bytes[write.value.clone()]),
+                Kind::Set => txn.set(Which::Main, key, writes.value(write)),
                 _ => txn.remove(Which::Main, key),
             }
         }
@@ -131,7 +130,7 @@ impl Access {
 
     /// Whether all that was read is still there; no leaf is latched.
     pub(super) fn is_one_state(&self, one_shot: &mut OneShot) -> bool {
-        let holds = one_shot.holds(&self.seat, &Held::new(&self.seat));
+        let holds = one_shot.holds(&self.seat, &Latched::<0>::new(&self.seat));
         one_shot.met |= !holds;
         holds
     }
@@ -148,22 +147,38 @@ impl Access {
         if !keep || one_shot.writes.is_empty() {
             return Ok(self.is_one_state(one_shot));
         }
-        one_shot.sort_writes();
-        if one_shot.record_bytes() >= RECORD_INLINE_MAX {
+        one_shot.writes.sort();
+        if one_shot.writes.record_bytes() >= RECORD_INLINE_MAX {
             return Ok(false);
         }
         self.make_room(RECORD_INLINE_MAX)?;
         let _operation = self.operation();
+        // NB: to prepare what many writes need takes longer than the rest of a small transaction.
+        let count = one_shot.writes.len();
+        if count <= ONE_SHOT_FEW {
+            self.end_with::<ONE_SHOT_FEW>(one_shot)
+        } else if count <= HELD {
+            self.end_with::<HELD>(one_shot)
+        } else {
+            self.end_with::<ONE_SHOT_WRITES>(one_shot)
+        }
+    }
+
+    /// Ends it with its writes, which are up to `N`, in the order of their keys, and fit one record.
+    fn end_with<const N: usize>(&self, one_shot: &mut OneShot) -> Result<bool> {
         let mut was_cut = false;
         for _ in 0..=ONE_SHOT_SPLITS {
-            let published = self.publish_one_shot(one_shot);
+            let published = self.find_room(one_shot).and_then(|()| self.publish_one_shot::<N>(one_shot));
             was_cut = matches!(published, Err(Refusal::Foreign));
             let overcome = match published {
                 Ok(()) => {
                     self.seat.count(Counter::Commits);
                     return Ok(true);
                 }
-                Err(Refusal::Short(at)) => self.split_for(one_shot, at),
+                Err(Refusal::Short(at)) => match self.split_for(one_shot, at) {
+                    Err(Refusal::Foreign) => self.copy_for(one_shot),
+                    split => split,
+                },
                 Err(Refusal::Foreign) => self.copy_for(one_shot),
                 Err(refusal) => Err(refusal),
             };
@@ -179,33 +194,40 @@ impl Access {
     }
 
     /// Latches, checks, publishes, applies, releases.
-    fn publish_one_shot(&self, one_shot: &OneShot) -> std::result::Result<(), Refusal> {
-        let OneShot { writes, bytes, .. } = one_shot;
-        let nothing: &[u8] = &[];
-        let mut ops = [Op { kind: Kind::Remove, volatile: false, big: false, key: nothing, value: nothing };
-            ONE_SHOT_WRITES];
-        for (op, write) in ops.iter_mut().zip(writes) {
-            let (key, value) = (&bytes[write.key.clone()], &bytes[write.value.clone()]);
-            *op = Op { kind: write.kind, key, value, ..*op };
-        }
-        let ops = &ops[..writes.len()];
-        let mut held = Held::new(&self.seat);
+    fn publish_one_shot<const N: usize>(&self, one_shot: &OneShot) -> std::result::Result<(), Refusal> {
+        let writes = &one_shot.writes;
+        let (few, many);
+        let ops = if let Some(first) = writes.all().first().filter(|_| writes.len() <= ONE_SHOT_FEW) {
+            let mut ops = [writes.op(first); ONE_SHOT_FEW];
+            ops.iter_mut().zip(writes.all()).for_each(|(op, write)| *op = writes.op(write));
+            few = ops;
+            &few[..writes.len()]
+        } else {
+            many = writes.all().iter().map(|write| writes.op(write)).collect::<Vec<_>>();
+            &many
+        };
+        let mut held = Latched::<N>::new(&self.seat);
         self.publish_ops(one_shot, ops, &mut held).inspect_err(|_| held.release_unchanged())
     }
 
     /// Latches, checks and publishes these operations, and applies them; after a refusal latches are still held.
-    fn publish_ops(
+    fn publish_ops<const N: usize>(
         &self,
         one_shot: &OneShot,
         ops: &[Op<'_>],
-        held: &mut Held<'_>,
+        held: &mut Latched<'_, N>,
     ) -> std::result::Result<(), Refusal> {
         // NB: what needs no latch is done before the first, for which others wait from then on.
         let len = self.seat.write_ops(ops);
         for (at, op) in ops.iter().enumerate() {
-            let leaf = self.leaf_for(one_shot, &one_shot.writes[at], op.key).ok_or(Refusal::Changed)?;
-            if !held.has(leaf.number) && !held.try_latch(leaf) {
-                return Err(Refusal::Changed);
+            let leaf = self.leaf_for(one_shot, &one_shot.writes.all()[at], op.key).ok_or(Refusal::Changed)?;
+            if !held.has(leaf.number) {
+                if held.count() == HELD {
+                    return Err(Refusal::Barred);
+                }
+                if !held.try_latch(leaf) {
+                    return Err(Refusal::Changed);
+                }
             }
             held.assign(at, leaf.number);
         }
@@ -214,7 +236,7 @@ impl Access {
         if !one_shot.holds(&self.seat, held) {
             return Err(Refusal::Changed);
         }
-        for (at, (op, write)) in ops.iter().zip(&one_shot.writes).enumerate() {
+        for (at, (op, write)) in ops.iter().zip(one_shot.writes.all()).enumerate() {
             let leaf = held.leaf_of(at);
             held.put(at, write.place.unwrap_or_else(|| page::find(self.seat.image.page(leaf), op.key)));
         }
@@ -231,16 +253,19 @@ impl Access {
     /// Splits the leaf of write `at`, or a page above it that has no room for that.
     ///
     /// # Errors
-    /// Somebody was in the way, or has changed the leaf.
+    /// Somebody was in the way, or has changed the leaf; a page belongs to an earlier generation.
     #[cold]
-    fn split_for(&self, one_shot: &mut OneShot, at: usize) -> std::result::Result<(), Refusal> {
-        let ahead = |at: usize| {
-            let write = one_shot.writes.get(at)?;
-            Some(Coming { key: one_shot.key(write), value: write.kind.sets().then_some(write.value.len()) })
-        };
-        let key = one_shot.key(&one_shot.writes[at]);
+    pub(super) fn split_for(&self, one_shot: &mut OneShot, at: usize) -> std::result::Result<(), Refusal> {
+        if one_shot.leaves.is_full() {
+            // A whole transaction can follow the halves of a leaf that was read.
+            return Err(Refusal::Barred);
+        }
+        let writes = &one_shot.writes;
+        let ahead = |at: usize| writes.coming(at);
+        let key = writes.key(&writes.all()[at]);
         match tree::split(&self.seat, Which::Main, key, 0, Beside::Operations(at, &ahead)) {
             Ok(halves) if one_shot.follow(&halves) => Ok(()),
+            Err(Stop::Copy) => Err(Refusal::Foreign),
             _ => Err(Refusal::Changed),
         }
     }
@@ -253,7 +278,7 @@ impl Access {
     fn copy_for(&self, one_shot: &mut OneShot) -> std::result::Result<(), Refusal> {
         for at in 0..one_shot.writes.len() {
             loop {
-                match tree::copy_one(&self.seat, one_shot.key(&one_shot.writes[at]), 0) {
+                match tree::copy_one(&self.seat, one_shot.writes.key(&one_shot.writes.all()[at]), 0) {
                     Ok(Some(copied)) if one_shot.follow_copy(copied) => {}
                     Ok(None) => break,
                     // A checkpoint has come meanwhile: the next try to publish meets older pages again.
@@ -268,7 +293,7 @@ impl Access {
     }
 
     /// The leaf where `key` belongs: one that was read, as a rule the one before the write.
-    fn leaf_for(&self, one_shot: &OneShot, write: &Write, key: &[u8]) -> Option<Seen> {
+    pub(super) fn leaf_for(&self, one_shot: &OneShot, write: &Write, key: &[u8]) -> Option<Seen> {
         // What a page that was read says is true of it if it is latched under the word it was read with.
         let covers = |seen: &&Seen| page::contains(self.seat.image.page(seen.number), key);
         let near = one_shot.leaves.all().get(write.near).filter(|seen| write.place.is_some() || covers(seen));

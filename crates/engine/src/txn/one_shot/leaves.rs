@@ -50,6 +50,12 @@ impl Leaves {
         &self.leaves
     }
 
+    /// Whether there is no room for another one.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.leaves.len() >= ONE_SHOT_LEAVES
+    }
+
     /// The index of the leaf that was read last.
     #[inline]
     pub(super) fn last(&self) -> usize {
@@ -86,7 +92,7 @@ impl Leaves {
                     Noted::Changed
                 }
             }
-            None if self.leaves.len() < ONE_SHOT_LEAVES => {
+            None if !self.is_full() => {
                 self.last = self.leaves.len();
                 self.push(leaf);
                 Noted::New
@@ -109,7 +115,7 @@ impl Leaves {
     /// Puts the halves of a leaf in its place; false if it is not what was read, or there is no room.
     pub(super) fn split(&mut self, index: usize, halves: &Halves) -> bool {
         let Halves { old, left, right } = *halves;
-        if self.leaves.len() >= ONE_SHOT_LEAVES || !self.replace(index, old, left) {
+        if self.is_full() || !self.replace(index, old, left) {
             return false;
         }
         self.push(right);

@@ -19,8 +19,10 @@
 
 mod ending;
 mod leaves;
+mod room;
 mod unless_parent;
 mod update;
+mod writes;
 
 use std::ops::Range;
 
@@ -34,23 +36,14 @@ use crate::access::Access;
 use crate::error::Stop;
 use crate::limits::{INLINE_MAX, ONE_SHOT_COUNTED, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
 use crate::page::Found;
-use crate::session::record::{op_bytes, Kind, HEADING};
+use crate::session::record::Kind;
 use crate::session::sessions_ever;
 use crate::tree::{self, Neighbour, Read, Seek, Seen, Visit, Wanted, Which};
 use leaves::{Leaves, Noted};
+use writes::{Write, Writes};
 
 /// Leaves that are looked at for a key whose place no read has told.
 const LOOKED_AT: usize = 12;
-
-struct Write {
-    kind: Kind,
-    key: Range<usize>,
-    value: Range<usize>,
-    /// The leaf that was read last before it, by its index: what is written has mostly been looked for.
-    near: usize,
-    /// Where the key stands in that leaf, if a read has told.
-    place: Option<Found>,
-}
 
 /// What a one-shot transaction has read and wants written. Its memory is kept for the next.
 #[derive(Default)]
@@ -73,8 +66,7 @@ pub(crate) struct OneShot {
     /// The leaf and the place in it that the last question has found, and whether no other leaf was looked at.
     answer: Option<(usize, Found, bool)>,
     places: Places,
-    writes: Vec<Write>,
-    bytes: Vec<u8>,
+    writes: Writes,
 }
 
 impl Visit for OneShot {
@@ -136,7 +128,6 @@ impl OneShot {
         self.counted.clear();
         self.places.clear();
         self.writes.clear();
-        self.bytes.clear();
     }
 
     /// Begins one of which all that is read is one state at each moment.
@@ -152,7 +143,7 @@ impl OneShot {
 
     /// Whether all that it writes is removals.
     pub(crate) fn is_removing(&self) -> bool {
-        self.writes.iter().all(|write| write.kind == Kind::Remove)
+        self.writes.all().iter().all(|write| write.kind == Kind::Remove)
     }
 
     pub(crate) fn end(&mut self) {
@@ -191,20 +182,6 @@ impl OneShot {
         Err(Error::Conflict)
     }
 
-    fn key(&self, write: &Write) -> &[u8] {
-        &self.bytes[write.key.clone()]
-    }
-
-    /// Its own writes in `from..end`.
-    fn written_within<'a>(&'a self, from: &'a [u8], end: &'a [u8]) -> impl Iterator<Item = &'a Write> {
-        let lies = move |key: &[u8]| from <= key && (end.is_empty() || key < end);
-        self.writes.iter().filter(move |write| lies(self.key(write)))
-    }
-
-    fn written(&self, key: &[u8]) -> Option<usize> {
-        self.writes.iter().position(|write| self.key(write) == key)
-    }
-
     #[inline]
     fn checked<T>(&mut self, access: &Access, answer: T) -> Result<T> {
         if self.failed {
@@ -233,10 +210,10 @@ impl OneShot {
     /// As [`Access::get`]; its own writes are seen.
     #[inline]
     pub(crate) fn get(&mut self, access: &Access, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        if let Some(own) = self.written(key) {
-            let own = &self.writes[own];
+        if let Ok(own) = self.writes.find(key) {
+            let own = &self.writes.all()[own];
             out.clear();
-            out.extend_from_slice(&self.bytes[own.value.clone()]);
+            out.extend_from_slice(self.writes.value(own));
             return Ok(own.kind == Kind::Set);
         }
         if let Some((leaf, place)) = self.places.place_of(key) {
@@ -267,9 +244,9 @@ impl OneShot {
         pieces: &[Range<usize>],
         out: &mut Vec<u8>,
     ) -> Result<Option<usize>> {
-        if let Some(own) = self.written(key) {
-            let own = &self.writes[own];
-            let value = &self.bytes[own.value.clone()];
+        if let Ok(own) = self.writes.find(key) {
+            let own = &self.writes.all()[own];
+            let value = self.writes.value(own);
             perilune_store::copy_pieces(value, pieces, out);
             return Ok((own.kind == Kind::Set).then_some(value.len()));
         }
@@ -311,7 +288,7 @@ impl OneShot {
         let Seek { from, side, bound } = seek;
         let (low, high) = if side == Neighbour::Previous { (bound, from) } else { (from, bound) };
         let blind = |own: &Write| side == Neighbour::Previous || own.kind != Kind::Set;
-        if !self.writes.is_empty() && self.written_within(low, high).any(blind) {
+        if !self.writes.is_empty() && self.writes.within(low, high).any(blind) {
             return self.fail();
         }
         self.answer = None;
@@ -325,16 +302,16 @@ impl OneShot {
         if side == Neighbour::Previous || self.writes.is_empty() {
             return Ok(found);
         }
-        let behind = |own: &&Write| side == Neighbour::AtOrNext || self.key(own) != from;
-        let own = self
-            .written_within(low, high)
-            .filter(behind)
-            .min_by(|one, other| self.key(one).cmp(self.key(other)));
-        let Some(own) = own.filter(|own| !found || self.key(own) <= key.as_slice()) else { return Ok(found) };
+        let writes = &self.writes;
+        let behind = |own: &&Write| side == Neighbour::AtOrNext || writes.key(own) != from;
+        let own = writes.within(low, high).find(behind);
+        let Some(own) = own.filter(|own| !found || writes.key(own) <= key.as_slice()) else {
+            return Ok(found);
+        };
         key.clear();
-        key.extend_from_slice(self.key(own));
+        key.extend_from_slice(writes.key(own));
         if let Some(mut value) = value {
-            value.put(&self.bytes[own.value.clone()]);
+            value.put(writes.value(own));
         }
         Ok(true)
     }
@@ -343,7 +320,7 @@ impl OneShot {
     pub(crate) fn entries(&mut self, access: &Access, scan: &Scan<'_>, out: &mut Entries) -> Result<Read> {
         if !self.writes.is_empty() {
             let (low, high) = span_of(scan);
-            if self.written_within(&low, &high).next().is_some() {
+            if self.writes.within(&low, &high).next().is_some() {
                 return Ok(Read::Single);
             }
         }
@@ -355,10 +332,9 @@ impl OneShot {
     /// As [`Access::count`]; its own writes are seen.
     pub(crate) fn count(&mut self, access: &Access, span: &Span<'_>, key: &mut Vec<u8>) -> Result<u64> {
         let own = |one_shot: &OneShot, low: &[u8], high: &[u8]| {
-            let order = |one: &&Write, other: &&Write| one_shot.key(one).cmp(one_shot.key(other));
-            let within = one_shot.written_within(low, high);
-            let first = if span.backwards { within.max_by(order) } else { within.min_by(order) }?;
-            Some((one_shot.key(first).to_vec(), first.kind == Kind::Set))
+            let mut within = one_shot.writes.within(low, high);
+            let first = if span.backwards { within.next_back() } else { within.next() }?;
+            Some((one_shot.writes.key(first).to_vec(), first.kind == Kind::Set))
         };
         count_around(self, span, key, own, |one_shot, span, key| {
             let mut counted = Counted { leaves: &mut one_shot.counted, failed: &mut one_shot.failed };
@@ -373,42 +349,31 @@ impl OneShot {
     #[inline]
     pub(crate) fn write(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         let long = value.is_some_and(|value| value.len() > INLINE_MAX);
-        if long || self.bytes.len() > RECORD_INLINE_MAX {
+        if long || self.writes.bytes() > RECORD_INLINE_MAX {
             return self.fail();
         }
         let kind = if value.is_some() { Kind::Set } else { Kind::Remove };
-        let bytes = value.unwrap_or(&[]);
-        if let Some(own) = self.written(key) {
-            let own = &mut self.writes[own];
+        let value = value.unwrap_or(&[]);
+        match self.writes.find(key) {
             // NB: what it has removed was there: that was read, and the leaf is looked at again. So either kind may follow it.
-            own.kind = kind;
-            if own.value.len() == bytes.len() {
-                self.bytes[own.value.clone()].copy_from_slice(bytes);
-            } else {
-                own.value = self.bytes.len()..self.bytes.len() + bytes.len();
-                self.bytes.extend_from_slice(bytes);
+            Ok(own) => self.writes.change(own, kind, value),
+            Err(_) if self.writes.len() >= ONE_SHOT_WRITES => return self.fail(),
+            Err(order) => {
+                let known = self.places.place_of(key);
+                let (near, found) =
+                    known.map_or((self.leaves.last(), None), |(leaf, found)| (leaf, Some(found)));
+                self.writes.add(order, kind, [key, value], near, found);
             }
-            return Ok(());
         }
-        if self.writes.len() >= ONE_SHOT_WRITES {
-            return self.fail();
-        }
-        let known = self.places.place_of(key);
-        let (near, place) = known.map_or((self.leaves.last(), None), |(leaf, place)| (leaf, Some(place)));
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        let middle = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        let (key, value) = (start..middle, middle..self.bytes.len());
-        self.writes.push(Write { kind, key, value, near, place });
         Ok(())
     }
 
     /// Removes a value; true when there was one.
     pub(crate) fn remove(&mut self, access: &Access, key: &[u8]) -> Result<bool> {
-        let own = self.written(key);
-        if let Some(own) = own.filter(|own| self.writes[*own].kind == Kind::Remove) {
-            self.leaves.set_last(self.writes[own].near);
+        let own = self.writes.find(key).ok();
+        let removed = own.map(|own| &self.writes.all()[own]).filter(|own| own.kind == Kind::Remove);
+        if let Some(removed) = removed {
+            self.leaves.set_last(removed.near);
             return self.checked(access, false);
         }
         let there = match self.places.place_of(key) {
@@ -424,22 +389,10 @@ impl OneShot {
         };
         match own {
             // What was not there before it was set here is as it was.
-            Some(own) if !there => drop(self.writes.swap_remove(own)),
+            Some(own) if !there => self.writes.take(own),
             _ if there => self.write(key, None)?,
             _ => {}
         }
         self.checked(access, there || own.is_some())
-    }
-
-    /// Brings the writes into the order of keys.
-    fn sort_writes(&mut self) {
-        let OneShot { writes, bytes, .. } = self;
-        writes.sort_unstable_by(|one, other| bytes[one.key.clone()].cmp(&bytes[other.key.clone()]));
-    }
-
-    /// Bytes of the record of its writes.
-    fn record_bytes(&self) -> usize {
-        let bytes = |write: &Write| op_bytes(write.key.len(), write.value.len());
-        HEADING + self.writes.iter().map(bytes).sum::<usize>()
     }
 }

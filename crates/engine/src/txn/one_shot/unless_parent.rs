@@ -28,9 +28,9 @@ impl OneShot {
         if value.len() > INLINE_MAX {
             return Ok(false);
         }
-        let has_value = match self.written(key) {
-            Some(own) => self.writes[own].kind == Kind::Set,
-            None => self.places.place_of(key).is_some_and(|(_, place)| place.equal),
+        let has_value = match self.writes.find(key) {
+            Ok(own) => self.writes.all()[own].kind == Kind::Set,
+            Err(_) => self.places.place_of(key).is_some_and(|(_, place)| place.equal),
         };
         let alone = has_value
             || !self.neighbour(

@@ -263,6 +263,16 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "one-shot-many",
+        build: |setup| {
+            leaves(setup, MAIN, 3)?;
+            // More than most write, beside each other and behind all others; leaves are split, each as one step changed.
+            let beside = (0..20).map(|index| write(MAIN, 101 + index, PAGE_BYTES / 16));
+            let behind = (0..20).map(|index| write(MAIN, 901 + index, 20));
+            Ok(one_shot(beside.chain(behind).collect(), setup, has_split))
+        },
+    },
+    Case {
         name: "transaction-mixed",
         build: |setup| {
             leaves(setup, MAIN, 3)?;
