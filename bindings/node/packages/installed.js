@@ -1,6 +1,6 @@
 'use strict';
 /*
- * What is installed works: installed.js DATABASE, with NODE_PATH as a user sets it.
+ * What is installed works: installed.js DATABASE, from a directory whose node_modules has it.
  */
 const assert = require('node:assert');
 const perilune = require('perilune');
