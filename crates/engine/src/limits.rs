@@ -121,8 +121,8 @@ pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
 pub(crate) const ONE_SHOT_LEAVES: usize = READ_LEAVES_MAX;
 /// See [`ONE_SHOT_LEAVES`]. They are in up to [`HELD`] leaves, and one record.
 pub(crate) const ONE_SHOT_WRITES: usize = 1024;
-/// As [`ONE_SHOT_WRITES`], for most transactions, which should not pay for the memory of many.
-pub(crate) const ONE_SHOT_FEW: usize = 16;
+/// Nodes that a small one-shot transaction writes: most are, and should not pay for the memory of large ones.
+pub(crate) const ONE_SHOT_SMALL: usize = 16;
 /// Pages that are split at most to make room for a one-shot transaction.
 pub(crate) const ONE_SHOT_SPLITS: usize = 8;
 /// Leaves whose records a one-shot transaction counts at most: some million keys.

@@ -71,7 +71,7 @@ extern "C" {
 }
 
 /// Arguments that a call takes no memory for.
-const FEW: usize = 8;
+const UNALLOCATED: usize = 8;
 
 /// A number of 32 bits for one of 64: neighbours have nothing in common (splitmix64).
 fn mixed(number: u64) -> u32 {
@@ -90,23 +90,23 @@ impl Raw {
         host: &mut dyn Answers,
         answer: &mut Vec<u8>,
     ) -> Called<'_> {
-        let mut few = [const { MaybeUninit::<RawValue<'v>>::uninit() }; FEW];
-        let many: Vec<RawValue<'v>>;
-        let (given, count) = if values.len() <= FEW {
+        let mut inline = [const { MaybeUninit::<RawValue<'v>>::uninit() }; UNALLOCATED];
+        let listed: Vec<RawValue<'v>>;
+        let (given, count) = if values.len() <= UNALLOCATED {
             let mut count = 0;
-            for (place, value) in few.iter_mut().zip(values) {
+            for (place, value) in inline.iter_mut().zip(values) {
                 place.write(RawValue::from(value));
                 count += 1;
             }
-            (few.as_ptr().cast::<RawValue<'v>>(), count)
+            (inline.as_ptr().cast::<RawValue<'v>>(), count)
         } else {
-            many = values.map(RawValue::from).collect();
-            (many.as_ptr(), many.len())
+            listed = values.map(RawValue::from).collect();
+            (listed.as_ptr(), listed.len())
         };
         let mut bridge = Bridge::new(host, answer);
         let raw = raw_run(run, &mut bridge, mixed(self.seed.wrapping_add(run.number)));
         let mut value = RawValue::from(Value::Nothing);
-        // SAFETY: as in `run`; the values, of which as many as C is told were written, outlive the call as well.
+        // SAFETY: as in `run`; the values, of which as listed as C is told were written, outlive the call as well.
         let outcome = unsafe { sandbox_call(self.state.as_ptr(), &raw, given, count, &mut value) };
         bridge.end();
         // SAFETY: what was written last is what the kind says, by C or above. C keeps bytes that it has answered until the

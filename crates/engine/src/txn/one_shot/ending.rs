@@ -17,7 +17,7 @@ use super::writes::Write;
 use super::{OneShot, LOOKED_AT};
 use crate::access::Access;
 use crate::error::Stop;
-use crate::limits::{HELD, ONE_SHOT_FEW, ONE_SHOT_SPLITS, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
+use crate::limits::{HELD, ONE_SHOT_SMALL, ONE_SHOT_SPLITS, ONE_SHOT_WRITES, RECORD_INLINE_MAX};
 use crate::page;
 use crate::session::record::{Kind, Op};
 use crate::session::{Counter, Seat};
@@ -155,8 +155,8 @@ impl Access {
         let _operation = self.operation();
         // NB: to prepare what many writes need takes longer than the rest of a small transaction.
         let count = one_shot.writes.len();
-        if count <= ONE_SHOT_FEW {
-            self.end_with::<ONE_SHOT_FEW>(one_shot)
+        if count <= ONE_SHOT_SMALL {
+            self.end_with::<ONE_SHOT_SMALL>(one_shot)
         } else if count <= HELD {
             self.end_with::<HELD>(one_shot)
         } else {
@@ -197,8 +197,8 @@ impl Access {
     fn publish_one_shot<const N: usize>(&self, one_shot: &OneShot) -> std::result::Result<(), Refusal> {
         let writes = &one_shot.writes;
         let (few, many);
-        let ops = if let Some(first) = writes.all().first().filter(|_| writes.len() <= ONE_SHOT_FEW) {
-            let mut ops = [writes.op(first); ONE_SHOT_FEW];
+        let ops = if let Some(first) = writes.all().first().filter(|_| writes.len() <= ONE_SHOT_SMALL) {
+            let mut ops = [writes.op(first); ONE_SHOT_SMALL];
             ops.iter_mut().zip(writes.all()).for_each(|(op, write)| *op = writes.op(write));
             few = ops;
             &few[..writes.len()]

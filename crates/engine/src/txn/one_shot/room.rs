@@ -9,7 +9,7 @@
 use super::ending::Refusal;
 use super::OneShot;
 use crate::access::Access;
-use crate::limits::{ONE_SHOT_FEW, ONE_SHOT_SPLITS};
+use crate::limits::{ONE_SHOT_SMALL, ONE_SHOT_SPLITS};
 use crate::page;
 use crate::session::record::Kind;
 
@@ -20,7 +20,7 @@ impl Access {
     /// Somebody was in the way, or has changed a leaf; one belongs to an earlier generation.
     pub(super) fn find_room(&self, one_shot: &mut OneShot) -> Result<(), Refusal> {
         let count = one_shot.writes.len();
-        if count <= ONE_SHOT_FEW {
+        if count <= ONE_SHOT_SMALL {
             return Ok(());
         }
         // NB: each split parts two of the writes, or a leaf that is full of others.
