@@ -6,6 +6,9 @@
 //! line: whoever reads the mark by one too, after storing a control word, either sees the session or is
 //! seen by it.
 //!
+//! Who takes the last allocated area allocates one more, if there is space: when the disk is full, one session more can
+//! still begin, to read, to verify, or to remove something. Example: `verify` reads by a session of its own.
+//!
 //! Positions of a ring are never reset: a new owner goes on where the last one stopped.
 //!
 //! What if we are killed? Area allocated, mark not raised: allocated again. Mark raised: a free session.
@@ -35,6 +38,10 @@ pub(crate) fn claim_session(image: &Arc<Image>) -> Result<Seat> {
     loop {
         let high = image.control(control::SESSIONS_HIGH).load(Acquire);
         if let Some(seat) = (1..=high).find_map(|id| try_claim(image, id as u16)) {
+            if u64::from(seat.id) == high && high < SESSIONS as u64 {
+                // NB: without space there is no spare one; whoever needs it is told so.
+                let _ = raise(image, high);
+            }
             return Ok(seat);
         }
         if high < SESSIONS as u64 {

@@ -521,9 +521,27 @@ fn sessions_are_claimed_once_and_again_when_given_back() {
     let mut ids: Vec<u16> = seats.iter().map(|seat| seat.id).collect();
     ids.sort_unstable();
     assert_eq!(ids, (1..=20).collect::<Vec<_>>());
-    assert_eq!(image.control(control::SESSIONS_HIGH).load(SeqCst), 20);
+    assert_eq!(image.control(control::SESSIONS_HIGH).load(SeqCst), 21, "one is spare");
     release_session(&seats[6]);
     assert_eq!(claim_session(image).unwrap().id, seats[6].id);
+}
+
+/// `verify` reads by a session of its own: on a full disk there was no space for it.
+#[test]
+fn one_more_session_begins_on_a_full_disk() {
+    let scratch = Scratch::new();
+    let disk = FaultyDisk::new(Fault::NoSpace);
+    let attachment = Attachment::open_on(&scratch.db(), &options(), Arc::new(disk.clone())).unwrap();
+    let image = attachment.image().unwrap();
+    let first = claim_session(image).unwrap();
+    disk.fail_from_call(1);
+    let spare = claim_session(image).unwrap();
+    let error = claim_session(image).map(|seat| seat.id).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "{error}");
+    for seat in [first, spare] {
+        release_session(&seat);
+    }
+    disk.fail_call(0);
 }
 
 #[test]
