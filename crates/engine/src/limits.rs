@@ -119,7 +119,7 @@ pub(crate) const READ_LEAVES_MAX: usize = if cfg!(feature = "tiny") { 16 } else 
 pub(crate) const READ_LEAVES_NOTED: usize = 8 * READ_LEAVES_MAX;
 /// Leaves that a one-shot transaction reads at most, and nodes that it writes.
 pub(crate) const ONE_SHOT_LEAVES: usize = READ_LEAVES_MAX;
-/// See [`ONE_SHOT_LEAVES`]. They are in up to [`HELD`] leaves, and one record.
+/// See [`ONE_SHOT_LEAVES`]. They are one record, and may be in as many leaves.
 pub(crate) const ONE_SHOT_WRITES: usize = 1024;
 /// Nodes that a small one-shot transaction writes: most are, and should not pay for the memory of large ones.
 pub(crate) const ONE_SHOT_SMALL: usize = 16;
@@ -127,10 +127,8 @@ pub(crate) const ONE_SHOT_SMALL: usize = 16;
 pub(crate) const ONE_SHOT_SPLITS: usize = 8;
 /// Leaves whose records a one-shot transaction counts at most: some million keys.
 pub(crate) const ONE_SHOT_COUNTED: usize = if cfg!(feature = "tiny") { 16 } else { 16_384 };
-/// Values that one conditional write sets at most.
-pub(crate) const CONDITIONAL_WRITES: usize = HELD;
-/// Tries of that, each of which may copy or split a leaf.
-pub(crate) const CONDITIONAL_TRIES: usize = 4 * CONDITIONAL_WRITES;
+/// Values that one conditional write sets at most: after each split all of it is tried again.
+pub(crate) const CONDITIONAL_WRITES: usize = 4 * HELD;
 /// Pauses that somebody is waited for at a leaf in the midst of that, before all are given back: he mostly takes fewer.
 pub(crate) const LATCH_PAUSES: usize = 100;
 /// Keys that one operation probes at most: sixteen elements, and how many there are.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use perilune_disk::{FileId, RealDisk};
 use perilune_shm::latch::{self, State};
 use perilune_shm::region::{Access as Mapping, Region};
-use perilune_store::{Probed, Result};
+use perilune_store::Result;
 
 use crate::image::layout::{
     control, header, Owner, ProcessState, SESSIONS_AT, SESSION_BYTES, SESSION_HEAD_WORDS,

@@ -13,7 +13,7 @@ use perilune_store::Result;
 use super::latched::Latched;
 use crate::access::Access;
 use crate::error::{Attempt, Stop};
-use crate::limits::{CONDITIONAL_TRIES, CONDITIONAL_WRITES, INLINE_MAX, LATCH_PAUSES, RECORD_INLINE_MAX};
+use crate::limits::{CONDITIONAL_WRITES, HELD, INLINE_MAX, LATCH_PAUSES, RECORD_INLINE_MAX};
 use crate::page;
 use crate::repair::Patience;
 use crate::session::record::{record_bytes, Kind, Op};
@@ -75,11 +75,22 @@ impl Access {
             return Ok(false);
         }
         self.make_room(bytes)?;
+        // NB: most are few, and should not pay for the memory of many.
+        match ops.len() <= HELD {
+            true => self.set_all::<HELD>(&ops),
+            false => self.set_all::<CONDITIONAL_WRITES>(&ops),
+        }
+    }
+
+    /// Publishes these operations, up to `N` in the order of their keys, for which there is room in the ring; see
+    /// [`Access::set_all_unless_parents`].
+    fn set_all<const N: usize>(&self, ops: &[Op<'_>]) -> Result<bool> {
         let _operation = self.operation();
         let mut patience = Patience::new();
-        for _ in 0..CONDITIONAL_TRIES {
-            let mut held = Latched::new(&self.seat);
-            let (stop, at) = match self.try_all(&ops, &mut held) {
+        // NB: each leaf may have to be split or copied, and what is above it.
+        for _ in 0..4 * N {
+            let mut held = Latched::<N>::new(&self.seat);
+            let (stop, at) = match self.try_all(ops, &mut held) {
                 Ok(true) => {
                     self.seat.count(Counter::Commits);
                     return Ok(true);
@@ -107,10 +118,10 @@ impl Access {
     }
 
     /// One attempt; if it does not answer true, latches are still held and nothing has happened.
-    fn try_all(
+    fn try_all<const N: usize>(
         &self,
         ops: &[Op<'_>],
-        held: &mut Latched<'_, CONDITIONAL_WRITES>,
+        held: &mut Latched<'_, N>,
     ) -> std::result::Result<bool, Failed> {
         let image = &self.seat.image;
         let keys = || ops.iter().map(|op| op.key).enumerate();
@@ -142,7 +153,7 @@ impl Access {
     }
 
     /// The first operation whose leaf belongs to another generation, if there is one.
-    fn first_foreign(&self, count: usize, held: &Latched<'_, CONDITIONAL_WRITES>) -> usize {
+    fn first_foreign<const N: usize>(&self, count: usize, held: &Latched<'_, N>) -> usize {
         let generation = crate::session::Epoch::read(&self.seat.image).generation;
         let foreign = |at: &usize| self.seat.image.life(held.leaf_of(*at)).born != generation;
         (0..count).find(foreign).unwrap_or(0)

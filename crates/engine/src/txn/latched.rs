@@ -52,12 +52,8 @@ impl<'a, const N: usize> Latched<'a, N> {
     /// Whether a leaf is latched; mostly it is the last one.
     #[inline]
     pub(super) fn has(&self, leaf: u32) -> bool {
-        self.all().last() == Some(&leaf) || self.all().contains(&leaf)
-    }
-
-    /// How many leaves are latched.
-    pub(super) fn count(&self) -> usize {
-        self.latched
+        // NB: there may be a thousand.
+        self.all().last() == Some(&leaf) || self.seat.holds(leaf)
     }
 
     /// The leaf of operation `at`.

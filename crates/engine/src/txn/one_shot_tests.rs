@@ -10,7 +10,7 @@ use super::{OneShot, Transaction};
 use crate::access::Access;
 use crate::image::layout::{session, SESSIONS_AT, SESSION_BYTES};
 use crate::image::Image;
-use crate::limits::INLINE_MAX;
+use crate::limits::{HELD, INLINE_MAX};
 use crate::session::{Counter, Seat};
 use crate::tree::tests::scratch;
 use crate::tree::{Neighbour, Seek, Wanted, Which};
@@ -229,6 +229,25 @@ fn many_writes_find_room_in_whatever_generation() {
     }
 }
 
+/// Each in a leaf of its own, and more than a session notes as latched, was refused: MSET tried that in vain, and then kept all
+/// other writers out.
+#[test]
+fn writes_to_many_leaves_are_of_one_shot() {
+    let image = scratch(4_000);
+    let access = access(&image, 1);
+    let mut model = Model::new();
+    for number in 0..FEW_OF_TINY * 3 {
+        let (key, value) = (format!("k{number:06}").into_bytes(), vec![1; INLINE_MAX / 2]);
+        access.set(Which::Main, &key, &value).unwrap();
+        model.insert(key, value);
+    }
+    let writes: Vec<_> = model.keys().step_by(3).map(|key| (key.clone(), Some(vec![2; 30]))).collect();
+    assert!(writes.len() > HELD && write_all(&access, &writes));
+    model.extend(writes.into_iter().filter_map(|(key, value)| Some((key, value?))));
+    assert!(content(&access) == model);
+    assert_eq!(access.seat.held().0, Vec::new(), "all are released");
+}
+
 /// A whole transaction that goes on from a one-shot one copies and splits the leaves that were read there, and knows nothing but
 /// their words. That was once a conflict with itself: the body ran again.
 #[test]
@@ -324,13 +343,13 @@ fn many_writes_beside_a_model() {
         if is_written {
             model = changed;
         } else {
-            // In more leaves than are latched together.
+            // More than one record of the tiny engine.
             assert!(count > 16, "{round}: {count}");
             refused += 1;
         }
         assert!(content(&access) == model, "{round}");
         control.fetch_add(u64::from(below(8) == 0), Relaxed);
     }
-    let most = if cfg!(feature = "tiny") { 200 } else { 40 };
-    assert!(refused < most, "{refused}: hardly any was one_shot");
+    let most = if cfg!(feature = "tiny") { 200 } else { 0 };
+    assert!(refused <= most, "{refused}: hardly any was one_shot");
 }

@@ -57,11 +57,11 @@ impl OneShot {
         self.leaves.find(old.number).is_none_or(|index| self.leaves.replace(index, old, new))
     }
 
-    /// Whether all that was read is still there.
-    fn holds<const N: usize>(&self, seat: &Seat, held: &Latched<'_, N>) -> bool {
+    /// Whether all that was read is still there; some may be latched by this session.
+    fn holds(&self, seat: &Seat) -> bool {
         let is_same = |seen: &Seen| {
             let word = seat.image.latch(seen.number);
-            if held.has(seen.number) {
+            if seat.holds(seen.number) {
                 // NB: one that was located anew for a write may have been latched later than it was read.
                 return latch::load(word).version() == seen.word.version();
             }
@@ -130,7 +130,7 @@ impl Access {
 
     /// Whether all that was read is still there; no leaf is latched.
     pub(super) fn is_one_state(&self, one_shot: &mut OneShot) -> bool {
-        let holds = one_shot.holds(&self.seat, &Latched::<0>::new(&self.seat));
+        let holds = one_shot.holds(&self.seat);
         one_shot.met |= !holds;
         holds
     }
@@ -221,19 +221,14 @@ impl Access {
         let len = self.seat.write_ops(ops);
         for (at, op) in ops.iter().enumerate() {
             let leaf = self.leaf_for(one_shot, &one_shot.writes.all()[at], op.key).ok_or(Refusal::Changed)?;
-            if !held.has(leaf.number) {
-                if held.count() == HELD {
-                    return Err(Refusal::Barred);
-                }
-                if !held.try_latch(leaf) {
-                    return Err(Refusal::Changed);
-                }
+            if !held.has(leaf.number) && !held.try_latch(leaf) {
+                return Err(Refusal::Changed);
             }
             held.assign(at, leaf.number);
         }
         let epoch = held.epoch().map_err(refusal_of)?;
         // NB: that what was read is still so makes the places that reads have told good.
-        if !one_shot.holds(&self.seat, held) {
+        if !one_shot.holds(&self.seat) {
             return Err(Refusal::Changed);
         }
         for (at, (op, write)) in ops.iter().zip(one_shot.writes.all()).enumerate() {

@@ -164,6 +164,12 @@ fn subtree(setup: &mut Setup) -> Result<()> {
         .try_for_each(|index| setup.set(MAIN, &key(index), &value(900, index)))
 }
 
+/// Writes in more leaves than a session notes as held: repair looks for their latches.
+fn writes_apart(setup: &mut Setup) -> Result<Vec<Write>> {
+    (0..220).try_for_each(|index| setup.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
+    Ok((0..70).map(|index| write(MAIN, index * 3, 20)).collect())
+}
+
 /// All cases here.
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -189,6 +195,10 @@ pub(crate) const CASES: &[Case] = &[
             let writes = [5, 10, 11, 100, 200, 201, 300].map(|index| write(MAIN, index, 50)).to_vec();
             Ok(all_unless_parents(writes, setup, any))
         },
+    },
+    Case {
+        name: "all-unless-parents-overflow",
+        build: |setup| Ok(all_unless_parents(writes_apart(setup)?, setup, any)),
     },
     Case {
         name: "all-unless-parents-splits",
@@ -272,6 +282,7 @@ pub(crate) const CASES: &[Case] = &[
             Ok(one_shot(beside.chain(behind).collect(), setup, has_split))
         },
     },
+    Case { name: "one-shot-overflow", build: |setup| Ok(one_shot(writes_apart(setup)?, setup, any)) },
     Case {
         name: "transaction-mixed",
         build: |setup| {
@@ -321,11 +332,7 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         name: "transaction-exclusive",
-        build: |setup| {
-            (0..220).try_for_each(|index| setup.set(MAIN, &key(index), &value(INLINE_BYTES, index)))?;
-            let writes = (0..70).map(|index| write(MAIN, index * 3, 20)).collect();
-            Ok(transaction(writes, vec![], setup, any))
-        },
+        build: |setup| Ok(transaction(writes_apart(setup)?, vec![], setup, any)),
     },
     Case {
         name: "transaction-grows",
