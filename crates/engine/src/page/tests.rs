@@ -461,7 +461,8 @@ fn run(steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 60,
+        // The tiny engine is tested beside the whole one, and without optimization.
+        cases: if cfg!(feature = "tiny") { 20 } else { 60 },
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(SEEDS))),
         ..ProptestConfig::default()
     })]

@@ -60,6 +60,7 @@ const LONG: &[&str] = &[
     "reuse-freed-page",
     "growth-by-split",
     "run-",
+    "one-shot-overflow",
     "transaction-splits",
     "transaction-first-touch",
     "transaction-merges",
