@@ -1,6 +1,5 @@
-//! Builds LuaJIT with Lua 5.2 compatibility, and the C sources of `bindings/lua` against its headers.
-//!
-//! LuaJIT is built here and not by mlua, which tells nobody where its headers are.
+//! Builds the C sources of `bindings/lua` for the LuaJIT of the sandboxes, which `crates/sandbox` builds, and gives that its plain
+//! names: mlua calls them, and C modules that a script loads.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,9 +7,6 @@ use std::{env, fs};
 
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
-    // Compiled loops look whether a hook is set: otherwise nothing stops one (sandbox/stop.c).
-    env::set_var("CFLAGS", format!("{} -DLUAJIT_ENABLE_CHECKHOOK", env::var("CFLAGS").unwrap_or_default()));
-    let luajit = luajit_src::Build::new().lua52compat(true).debug(false).build();
     let module = root.join("bindings/lua/src");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={}", module.display());
@@ -20,8 +16,10 @@ fn main() {
     let sources = files(&module, "c");
     cc::Build::new()
         .files(&sources)
-        .include(luajit.include_dir())
+        .include(told("LUAJIT"))
         .include(root.join("include"))
+        .flag("-include")
+        .flag(told("PRIVATE_LUAJIT"))
         .std("gnu99")
         .opt_level(2)
         .flag("-fvisibility=hidden")
@@ -30,37 +28,40 @@ fn main() {
         .flag("-Wno-unused-parameter")
         .compile("perilune_lua");
 
-    let sandbox = root.join("crates/luahost/sandbox");
-    println!("cargo:rerun-if-changed={}", sandbox.display());
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for name in ["documents", "json", "literals", "nodes", "script_globals", "shipped", "shipped_environment"]
-    {
-        let lua = fs::read(sandbox.join(name).with_extension("lua")).expect("a part in Lua");
-        let bytes: Vec<_> = lua.iter().map(u8::to_string).collect();
-        fs::write(out.join(name).with_extension("inc"), bytes.join(",")).expect("OUT_DIR is writable");
-    }
-    cc::Build::new()
-        .files(files(&sandbox, "c"))
-        .include(&out)
-        .include(root.join("include"))
-        .include(luajit.include_dir())
-        .std("gnu11")
-        .opt_level(2)
-        .flag("-fvisibility=hidden")
-        .warnings(true)
-        .extra_warnings(true)
-        .compile("perilune_sandbox");
+    write_plain_names(&told("NAMES"));
+    println!("cargo:rustc-link-search=native={}", env::var("OUT_DIR").expect("cargo sets it"));
+    // All of it: C modules made for Lua 5.1 may call functions that nothing here calls, and mlua, whose crate the linker meets later,
+    // calls others.
+    println!("cargo:rustc-link-lib=static:+whole-archive=perilune_plain_lua");
+}
 
-    // For libraries in C of those who use this crate: where the headers are.
-    println!("cargo:sandbox={}", sandbox.display());
-    println!("cargo:luajit={}", luajit.include_dir().display());
+/// What perilune-sandbox says of the LuaJIT that it has built.
+fn told(what: &str) -> PathBuf {
+    let name = format!("DEP_PERILUNE_SANDBOX_{what}");
+    println!("cargo:rerun-if-env-changed={name}");
+    PathBuf::from(env::var_os(&name).expect("perilune-sandbox tells it"))
+}
 
-    // All of it: C modules made for Lua 5.1 may call functions that nothing here calls, and mlua, whose
-    // crate the linker meets later, calls others.
-    println!("cargo:rustc-link-search=native={}", luajit.lib_dir().display());
-    for library in luajit.libs() {
-        println!("cargo:rustc-link-lib=static:+whole-archive={library}");
+/// Gives Lua's C API its plain names, which are private to the sandboxes' crate: each jumps to the function.
+fn write_plain_names(names: &Path) {
+    println!("cargo:rerun-if-changed={}", names.display());
+    let jump = match &*env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it") {
+        "x86_64" => "jmp",
+        "aarch64" => "b",
+        other => panic!("how does a function jump to another on {other}?"),
+    };
+    let mut source = String::from(".text\n");
+    for name in fs::read_to_string(names).expect("the names are there").lines() {
+        writeln!(
+            source,
+            ".globl {name}\n.type {name}, %function\n{name}:\n    {jump} perilune_private_{name}\n.size {name}, .-{name}"
+        )
+        .expect("a string grows");
     }
+    source.push_str(".section .note.GNU-stack, \"\", %progbits\n");
+    let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("plain_lua.s");
+    fs::write(&file, source).expect("OUT_DIR is writable");
+    cc::Build::new().file(&file).cargo_metadata(false).compile("perilune_plain_lua");
 }
 
 /// The files in `directory` and below it with `extension`, in order.

@@ -1,4 +1,4 @@
-//! Builds the library that scripts have as `redis`, which is C on the headers of luahost's sandboxes.
+//! Builds the library that scripts have as `redis`, which is C on the headers of the sandboxes.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,11 +8,13 @@ fn main() {
         PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("src/scripts/redis");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={}", place.display());
-    let header = |name: &str| PathBuf::from(env::var_os(name).expect("luahost tells it"));
+    let header = |name: &str| PathBuf::from(env::var_os(name).expect("perilune-sandbox tells it"));
     cc::Build::new()
         .files(["calls.c", "replies.c"].map(|name| place.join(name)))
-        .include(header("DEP_PERILUNE_LUAHOST_SANDBOX"))
-        .include(header("DEP_PERILUNE_LUAHOST_LUAJIT"))
+        .include(header("DEP_PERILUNE_SANDBOX_SANDBOX"))
+        .include(header("DEP_PERILUNE_SANDBOX_LUAJIT"))
+        .flag("-include")
+        .flag(header("DEP_PERILUNE_SANDBOX_PRIVATE"))
         .std("gnu11")
         .opt_level(2)
         .flag("-fvisibility=hidden")

@@ -1,26 +1,22 @@
-//! The embedded LuaJIT (Lua 5.2 compatibility) with the Perilune module, for the program and the server.
+//! The embedded LuaJIT (Lua 5.2 compatibility) with the Perilune module, for the program.
 //!
 //! Invariants
 //! - `require 'perilune'` finds the module of `bindings/lua` compiled into this program, wherever it is
 //!   installed and whatever `LUA_PATH` says.
 //! - Scripts of a [`Host`] are trusted: they have `ffi`, `io`, `os` and C modules, as with `luajit`. What a server
-//!   runs for its clients runs in a [`sandbox`].
+//!   runs for its clients runs in a sandbox of `perilune-sandbox`.
 //! - An error of a script comes back as a [`HostError`] with its traceback, and with its code if it
 //!   is one of Perilune's.
 //!
-//! Unsafe lines are in four files only: `registration.rs` creates the state and gives it the C modules, `interrupt.rs`
-//! listens to Ctrl-C, `sandbox/edge.rs` calls the sandboxes, `sandbox/offer.rs` names constants of C.
+//! Unsafe lines are in two files only: `registration.rs` creates the state and gives it the C modules, `interrupt.rs`
+//! listens to Ctrl-C.
 
 #![deny(unsafe_code)]
 
 mod error;
-pub mod graphs;
 mod host;
 pub mod interrupt;
-pub mod nodes;
 mod registration;
-pub mod sandbox;
-pub mod sql;
 
 pub use mlua;
 

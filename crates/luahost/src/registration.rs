@@ -2,14 +2,15 @@
 //!
 //! Invariants
 //! - The functions `luaopen_*` are those of `bindings/lua/src`, compiled by `build.rs` against the headers of the
-//!   LuaJIT that the state belongs to.
+//!   LuaJIT that the state belongs to, which is that of the sandboxes.
 #![allow(unsafe_code)]
 
 use mlua::{lua_State, Function, Lua};
 use std::ffi::c_int;
 
-// The module calls the C contract, which only this names: without it nothing would link the crate.
+// The module calls the C contract, and mlua the LuaJIT, which only this names: without it nothing would link the crates.
 use perilune_capi as _;
+use perilune_sandbox as _;
 
 extern "C-unwind" {
     fn luaopen__perilune(state: *mut lua_State) -> c_int;

@@ -12,8 +12,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perilune::{LockOwners, Serving, Session};
-use perilune_luahost::sandbox::SCRIPT_STACK;
 use perilune_resp::Replies;
+use perilune_sandbox::SCRIPT_STACK;
 
 use crate::context::Context;
 use crate::effects::Effects;

@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use perilune::{Error, ErrorCode};
-use perilune_luahost::nodes::Failure as NodeFailure;
 use perilune_resp::Replies;
+use perilune_sandbox::nodes::Failure as NodeFailure;
 
 /// What a handler answers instead of its reply.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use perilune::{Database, Serving, Session};
-use perilune_luahost::sandbox::SCRIPT_STACK;
 use perilune_net::page;
+use perilune_sandbox::SCRIPT_STACK;
 
 use crate::acl::Acl;
 use crate::follower::Follower;

@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use perilune_luahost::sandbox::ticks;
+use perilune_sandbox::ticks;
 
 /// Nanoseconds between two readings of the clock.
 const INTERVAL: u64 = 1_000_000;

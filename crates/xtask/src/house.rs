@@ -143,6 +143,18 @@ pub(crate) const ROOMS: &[Room] = &[
         prints: false,
     },
     Room {
+        dir: "crates/sandbox",
+        uses: &["perilune", "perilune-graph", "perilune-sql"],
+        tests_use: &["cc", "luajit-src"],
+        // Calls into C.
+        unsafety: Unsafety::Named(&[
+            "crates/sandbox/src/sandbox/calling.rs",
+            "crates/sandbox/src/sandbox/edge.rs",
+            "crates/sandbox/src/sandbox/offer.rs",
+        ]),
+        prints: false,
+    },
+    Room {
         dir: "crates/capi",
         uses: &["perilune", "perilune-dom", "perilune-graph", "perilune-models", "perilune-sql"],
         tests_use: &[],
@@ -158,24 +170,10 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/luahost",
-        uses: &[
-            "perilune",
-            "perilune-capi",
-            "perilune-graph",
-            "perilune-sql",
-            "mlua",
-            "mlua-sys",
-            "signal-hook",
-        ],
-        tests_use: &["cc", "luajit-src"],
-        // A Lua state that loads C modules has no safe form, nor have calls into C.
-        unsafety: Unsafety::Named(&[
-            "crates/luahost/src/interrupt.rs",
-            "crates/luahost/src/registration.rs",
-            "crates/luahost/src/sandbox/calling.rs",
-            "crates/luahost/src/sandbox/edge.rs",
-            "crates/luahost/src/sandbox/offer.rs",
-        ]),
+        uses: &["perilune-capi", "perilune-sandbox", "mlua", "mlua-sys", "signal-hook"],
+        tests_use: &["cc"],
+        // A Lua state that loads C modules has no safe form.
+        unsafety: Unsafety::Named(&["crates/luahost/src/interrupt.rs", "crates/luahost/src/registration.rs"]),
         prints: false,
     },
     Room {
@@ -183,16 +181,23 @@ pub(crate) const ROOMS: &[Room] = &[
         uses: &[
             "perilune",
             "perilune-resp",
-            "perilune-luahost",
             "perilune-net",
+            "perilune-sandbox",
             "perilune-sql",
             "mio",
             "rustls",
             "sha1",
             "sha2",
         ],
-        tests_use: &["cc", "proptest", "perilune-harness", "perilune-remote", "perilune-store"],
-        // Redis's library for scripts is C, which luahost is given a pointer to.
+        tests_use: &[
+            "cc",
+            "proptest",
+            "perilune-harness",
+            "perilune-luahost",
+            "perilune-remote",
+            "perilune-store",
+        ],
+        // Redis's library for scripts is C, which sandboxes are given a pointer to.
         unsafety: Unsafety::Named(&["crates/redis/src/scripts/redis/mod.rs"]),
         prints: false,
     },
@@ -202,6 +207,7 @@ pub(crate) const ROOMS: &[Room] = &[
             "perilune",
             "perilune-luahost",
             "perilune-redis",
+            "perilune-sandbox",
             "perilune-sql",
             "perilune-dom",
             "perilune-graph",
@@ -336,7 +342,8 @@ pub(crate) const ORDERS: &[Order] = &[
         "status" "edge" "options" "value" "number" "node" "database" "session" "channel" "cursor" "data"
         "health" "lock" "rows" "sql" "graph" "dom" "models" "transaction" "walk" "watch"
     ),
-    order!("crates/luahost/src/": "error" "interrupt" "registration" "sandbox" "nodes" "graphs" "sql" "host"),
+    order!("crates/sandbox/src/": "sandbox" "nodes" "graphs" "sql"),
+    order!("crates/luahost/src/": "error" "interrupt" "registration" "host"),
     order!("crates/dom/src/":
         "kind" "error" "characters" "layout" "record" "whole" "references" "parse" "store" "serialize" "create" "attributes"
         "change" "json" "copy" "data" "user_data" "namespaces" "check" "xpath" "order" "call"
@@ -502,7 +509,7 @@ pub(crate) struct COrder {
 /// Every directory whose C files have an order.
 pub(crate) const C_ORDERS: &[COrder] = &[
     COrder {
-        dir: "crates/luahost/sandbox/",
+        dir: "crates/sandbox/c/",
         files: &[
             "ticks",
             "sandbox",

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use perilune::{Database, Session, TransactionOptions};
-use perilune_luahost::sandbox::SCRIPT_STACK;
-use perilune_luahost::sql::{Limits, LuaFunctions};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
+use perilune_sandbox::SCRIPT_STACK;
 use perilune_sql::{Connection, Verified};
 
 /// How long a check may take that is a transaction, as of a database that is only read.

@@ -21,8 +21,8 @@ use std::rc::Rc;
 use std::thread;
 
 use perilune::{Database, ErrorCode, Session, TransactionOptions};
-use perilune_luahost::sandbox::SCRIPT_STACK;
-use perilune_luahost::sql::{Limits, LuaFunctions};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
+use perilune_sandbox::SCRIPT_STACK;
 use perilune_sql::{dumps, split, Connection, Value};
 
 use crate::arguments::SqlOptions;

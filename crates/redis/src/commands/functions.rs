@@ -1,7 +1,7 @@
 //! FUNCTION, FCALL, FCALL_RO, and of AlchemyDB LUA and LUAFUNC.
 
-use perilune_luahost::sandbox::{Form, Run, Text};
 use perilune_resp::{parse_integer, Arguments, Replies};
+use perilune_sandbox::{Form, Run, Text};
 use sha2::{Digest, Sha256};
 
 use crate::commands::scripts::{kill, run, split, Work};

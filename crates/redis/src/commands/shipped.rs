@@ -7,8 +7,8 @@
 
 use perilune::remote::{line_of, run_options};
 use perilune::{Levels, TransactionOptions};
-use perilune_luahost::sandbox::{Form, Outcome, Run};
 use perilune_resp::{Arguments, Replies};
+use perilune_sandbox::{Form, Outcome, Run};
 
 use crate::commands::{nodes, scripts};
 use crate::context::Context;

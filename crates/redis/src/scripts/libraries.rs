@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use perilune::{node, NodeRef, RangeEnds, Session, Subscript};
-use perilune_luahost::sandbox::{Code, Form, Outcome, Run};
+use perilune_sandbox::{Code, Form, Outcome, Run};
 
 use crate::context::Context;
 use crate::scripts::calls::{Caller, Registered};

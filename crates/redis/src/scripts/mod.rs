@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use perilune_luahost::sandbox::Pool;
+use perilune_sandbox::Pool;
 
 use self::loop_pause::LoopPause;
 use self::state::State;

@@ -6,10 +6,10 @@
 //! - Other errors begin with the name of their kind.
 
 use perilune::{Error, IntoValue, Levels, Node, Session, Subscript, TransactionOptions, ValueRef};
-use perilune_luahost::nodes::{
+use perilune_sandbox::nodes::{
     child_beside, graft, increase, json, named, operation, push, set, set_number, without_content, Terms,
 };
-use perilune_luahost::sandbox::{Texts, Value as Given, Values};
+use perilune_sandbox::{Texts, Value as Given, Values};
 
 use crate::failure::{refuse, text_of, Failure, Result};
 

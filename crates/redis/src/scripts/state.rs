@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perilune::Session;
-use perilune_luahost::sandbox::{Code, Pool, Sandbox};
+use perilune_sandbox::{Code, Pool, Sandbox};
 
 use crate::scripts::header::{self, Flags};
 use crate::scripts::libraries::Libraries;

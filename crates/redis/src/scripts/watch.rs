@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use perilune::{node, Cursor, LockMode, Node, Session, ValueRef};
-use perilune_luahost::sandbox::Stopper;
 use perilune_resp::{parse_integer, Arguments, ArgumentsBuf, Progress, RequestParser};
+use perilune_sandbox::Stopper;
 
 use crate::limits::{SHOWN_ARGUMENTS, SHOWN_BYTES};
 use crate::server::{Server, Spares as _};

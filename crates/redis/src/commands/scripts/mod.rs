@@ -9,8 +9,8 @@ pub(crate) mod in_place;
 use std::time::Duration;
 
 use perilune::{Serving, TransactionOptions};
-use perilune_luahost::sandbox::{Form, Outcome, Run, Text};
 use perilune_resp::{parse_integer, Arguments, Protocol, Replies};
+use perilune_sandbox::{Form, Outcome, Run, Text};
 
 use crate::context::Context;
 use crate::eviction;

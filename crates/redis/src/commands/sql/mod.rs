@@ -24,9 +24,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use perilune::TransactionOptions;
-use perilune_luahost::sandbox::Pool;
-use perilune_luahost::sql::{Limits, LuaFunctions};
 use perilune_resp::{Arguments, ArgumentsBuf, ArrayMark, Protocol, Replies};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
+use perilune_sandbox::Pool;
 use perilune_sql::alchemy::{foreign, Foreign};
 use perilune_sql::{
     defines, real_text, Access, Connection, Outcome, Permit, Row, Sink, SqlState, Terms, Value, ValueRef,

@@ -8,9 +8,9 @@
 use std::ops::ControlFlow;
 
 use perilune::{Node, Serving};
-use perilune_luahost::graphs::Wanted;
-use perilune_luahost::nodes::{Failure as NodesFailure, Result};
-use perilune_luahost::sandbox::{Question, Values};
+use perilune_sandbox::graphs::Wanted;
+use perilune_sandbox::nodes::{Failure as NodesFailure, Result};
+use perilune_sandbox::{Question, Values};
 
 use super::Caller;
 use crate::command::access::{READS, WRITES};

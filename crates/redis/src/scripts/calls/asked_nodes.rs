@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use perilune::{Levels, Serving, TransactionOptions};
-use perilune_luahost::nodes::{self, Terms};
-use perilune_luahost::sandbox::{Question, Texts, Values};
 use perilune_resp::ArgumentsBuf;
+use perilune_sandbox::nodes::{self, Terms};
+use perilune_sandbox::{Question, Texts, Values};
 
 use super::Caller;
 use crate::acl::User;

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use perilune::remote::Fence;
 use perilune::{Levels, Serving, Session};
-use perilune_luahost::graphs::{self, Graphs};
-use perilune_luahost::sandbox::{Answers, Question, Texts};
 use perilune_resp::{Arguments, Protocol, Replies};
+use perilune_sandbox::graphs::{self, Graphs};
+use perilune_sandbox::{Answers, Question, Texts};
 
 use crate::client::Client;
 use crate::command::{self, statements, Command, GROWS, NOSCRIPT, POSTS, WRITE};

@@ -2,16 +2,16 @@
 //!
 //! Invariants
 //! - `Asked` has the numbers of redis.h.
-//! - The C side knows luahost by its headers only, and no other part of the server.
+//! - The C side knows sandboxes by their headers only, and no other part of the server.
 //!
 //! Deliberately absent: what is asked for, which `calls` does.
 #![allow(unsafe_code)]
 
 use std::sync::LazyLock;
 
-use perilune_luahost::graphs;
-use perilune_luahost::sandbox::{Format, Library, Offer};
-use perilune_luahost::sql::library;
+use perilune_sandbox::graphs;
+use perilune_sandbox::sql::library;
+use perilune_sandbox::{Format, Library, Offer};
 
 /// The numbers of the libraries.
 pub(crate) const REDIS: usize = 0;

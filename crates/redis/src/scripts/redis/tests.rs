@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use perilune_luahost::sandbox::{Answers, Form, Outcome, Pool, Question, Run, Sandbox};
+use perilune_sandbox::{Answers, Form, Outcome, Pool, Question, Run, Sandbox};
 
 use super::{offer, Asked};
 

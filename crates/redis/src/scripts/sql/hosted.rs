@@ -5,7 +5,7 @@
 //! SELECT total(price, count) FROM item               a function that FUNCTION LOAD has brought, as LUAFUNC calls it
 //! ```
 //!
-//! Functions of the schema, which stand before these, run in the sandboxes of `luahost`.
+//! Functions of the schema, which stand before these, run in sandboxes.
 //!
 //! Invariant: both are commands, run with the client lent, with its rights.
 
@@ -13,8 +13,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 use perilune::Session;
-use perilune_luahost::sql::LuaFunctions;
 use perilune_resp::{Answer, ArgumentsBuf};
+use perilune_sandbox::sql::LuaFunctions;
 use perilune_sql::alchemy::COMMANDS;
 use perilune_sql::{
     real_text, Asks, Change, Error, Function, Interpreter, Result, Shape, SqlState, Value, ValueRef,

@@ -16,9 +16,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use perilune::{Node, Session};
-use perilune_luahost::sandbox::{Answers, Offer, Question};
-use perilune_luahost::sql::Surroundings;
 use perilune_resp::{Answer, ArgumentsBuf, Protocol, Replies};
+use perilune_sandbox::sql::Surroundings;
+use perilune_sandbox::{Answers, Offer, Question};
 use perilune_sql::limits::BUFFER_BYTES;
 use perilune_sql::{Asks, Error, Result, SqlState};
 

@@ -1,4 +1,4 @@
-//! The edge to `sandbox/*.c`: the calls into C, and the functions that C calls.
+//! The edge to `c/*.c`: the calls into C, and the functions that C calls.
 //!
 //! Invariants
 //! - The functions in C that touch the Lua state are called with `&mut Sandbox` in the callers' hands;
@@ -115,9 +115,13 @@ pub(super) struct State {
 }
 
 extern "C" {
+    #[link_name = "perilune_private_sandbox_new"]
     fn sandbox_new(limit: usize, pool: *const RawPool, offer: *const RawOffer) -> *mut State;
+    #[link_name = "perilune_private_sandbox_limit"]
     fn sandbox_limit(state: *mut State, limit: usize);
+    #[link_name = "perilune_private_sandbox_free"]
     fn sandbox_free(state: *mut State);
+    #[link_name = "perilune_private_sandbox_compile"]
     fn sandbox_compile(
         state: *mut State,
         source: Text<'_>,
@@ -125,11 +129,17 @@ extern "C" {
         reference: *mut c_int,
         error: *mut Text<'_>,
     ) -> c_int;
+    #[link_name = "perilune_private_sandbox_forget"]
     fn sandbox_forget(state: *mut State, reference: c_int);
+    #[link_name = "perilune_private_sandbox_do"]
     fn sandbox_do(state: *mut State, run: *const RawRun<'_>, reply: *mut Text<'_>) -> c_int;
+    #[link_name = "perilune_private_sandbox_stop"]
     fn sandbox_stop(state: *mut State, number: u64) -> c_int;
+    #[link_name = "perilune_private_sandbox_memory"]
     fn sandbox_memory(state: *const State) -> usize;
+    #[link_name = "perilune_private_sandbox_shipped"]
     fn sandbox_shipped(state: *const State) -> c_int;
+    #[link_name = "perilune_private_sandbox_ticks"]
     fn sandbox_ticks() -> u64;
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use perilune_luahost::sql::Limits;
+use perilune_sandbox::sql::Limits;
 use perilune_sql::Value;
 
 use super::{on_a_large_stack, Place};

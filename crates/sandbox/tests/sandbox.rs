@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use perilune_luahost::sandbox::{
+use perilune_sandbox::{
     Answers, Form, Format, HostFunction, Library, Offer, Outcome, Part, Parts, Pool, Question, Run, Sandbox,
     Value, Values, SCRIPT_STACK,
 };

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use perilune::{Database, Session};
-use perilune_luahost::sandbox::SCRIPT_STACK;
-use perilune_luahost::sql::{Limits, LuaFunctions};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
+use perilune_sandbox::SCRIPT_STACK;
 use perilune_sql::{Connection, Error, Nowhere, SqlState, Terms, Value};
 
 /// A directory with a database of its own.
@@ -21,7 +21,7 @@ impl Place {
     fn new() -> Place {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("perilune-luahost-sql-{}-{number}", process::id()));
+        let path = env::temp_dir().join(format!("perilune-sandbox-sql-{}-{number}", process::id()));
         fs::create_dir_all(&path).expect("a directory");
         Place(path)
     }

@@ -1,4 +1,4 @@
-//! The edge to `sandbox/call.c`: functions that are called with values, once for each row of a statement.
+//! The edge to `c/call.c`: functions that are called with values, once for each row of a statement.
 //!
 //! Invariants
 //! - What C is lent, values and bridge, outlives the call.
@@ -61,6 +61,7 @@ fn number(number: f64) -> Value<'static> {
 }
 
 extern "C" {
+    #[link_name = "perilune_private_sandbox_call"]
     fn sandbox_call(
         state: *mut State,
         run: *const RawRun<'_>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use perilune_luahost::sandbox::{
+use perilune_sandbox::{
     Answers, Code, Form, Format, HostFunction, Library, Offer, Outcome, Part, Parts, Pool, Question, Run,
     Sandbox, Texts, Value, Values,
 };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use std::{env, fs, process, thread};
 
 use perilune::{node, Database, Durability, Session, Value as NodeValue};
-use perilune_luahost::sandbox::SCRIPT_STACK;
-use perilune_luahost::sql::{Limits, LuaFunctions};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
+use perilune_sandbox::SCRIPT_STACK;
 use perilune_sql::{Connection, SqlState, Value};
 
 /// The database of a process that works until it is killed.
@@ -125,7 +125,7 @@ const AGREE: [&str; 4] = [
 #[test]
 fn what_triggers_write_agrees_with_the_rows_when_processes_are_killed() {
     on_a_large_stack(|| {
-        let directory = env::temp_dir().join(format!("perilune-luahost-killed-{}", process::id()));
+        let directory = env::temp_dir().join(format!("perilune-sandbox-killed-{}", process::id()));
         fs::create_dir_all(&directory).expect("a directory");
         let path = directory.join("t.db");
         let (database, mut session, sql) = open(&path);

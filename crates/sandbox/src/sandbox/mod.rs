@@ -10,7 +10,7 @@
 //!   [`Stopper::stop`]; what its host does for it ends as the host ends it.
 //! - What a script leaves behind - globals, tables of libraries - no other script finds.
 //!
-//! The C sources are in `crates/luahost/sandbox`. Deliberately absent: commands, transactions, threads.
+//! The C sources are in `crates/sandbox/c`. Deliberately absent: commands, transactions, threads.
 
 mod calling;
 mod edge;

@@ -1,10 +1,10 @@
 //! Lua values as bytes: what functions of libraries are given and answer, and what scripts return.
 //!
-//! The form is told in sandbox/values.c. Both sides are one program, so that it is as the machine has numbers, and no part
+//! The form is told in c/values.c. Both sides are one program, so that it is as the machine has numbers, and no part
 //! of any protocol.
 //!
 //! ```
-//! use perilune_luahost::sandbox::{Part, Parts, Value, Values};
+//! use perilune_sandbox::{Part, Parts, Value, Values};
 //! let mut bytes = Vec::new();
 //! let mut values = Values::new(&mut bytes);
 //! values.list(2);

@@ -1,6 +1,6 @@
 //! What a Lua function in a select list costs a row.
 //!
-//!     cargo run --release -p perilune-luahost --example function_cost -- [ROUNDS] [SIDE]
+//!     cargo run --release -p perilune-sandbox --example function_cost -- [ROUNDS] [SIDE]
 //!
 //! The sides, or those whose names contain SIDE, take turns, over a table of 100,000 rows in a database of durability `none`: ns a
 //! row, the median by the clock, and the processor's time on the mean, each with what is above the column alone. A statement that
@@ -11,8 +11,8 @@ use std::time::Instant;
 use std::{env, fs, process, thread};
 
 use perilune::{Database, Durability, Session};
-use perilune_luahost::sandbox::SCRIPT_STACK;
-use perilune_luahost::sql::{Limits, LuaFunctions};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
+use perilune_sandbox::SCRIPT_STACK;
 use perilune_sql::{Connection, Nowhere};
 
 const ROWS: i64 = 100_000;

@@ -89,7 +89,9 @@ unsafe impl Sync for Library {}
 unsafe impl Sync for Format {}
 
 extern "C" {
+    #[link_name = "perilune_private_node_library"]
     static node_library: Library;
+    #[link_name = "perilune_private_values_format"]
     static values_format: Format;
 }
 
