@@ -33,8 +33,8 @@ fn main() {
     let sandbox = root.join("c");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={}", sandbox.display());
-    let include = root.join("../../include");
-    println!("cargo:rerun-if-changed={}", include.join("perilune.h").display());
+    let header = root.join("../../include/perilune.h");
+    println!("cargo:rerun-if-changed={}", header.display());
     println!("cargo:rerun-if-env-changed=NM");
     println!("cargo:rerun-if-env-changed=OBJCOPY");
 
@@ -48,12 +48,13 @@ fn main() {
         let bytes: Vec<_> = lua.iter().map(u8::to_string).collect();
         fs::write(out.join(name).with_extension("inc"), bytes.join(",")).expect("OUT_DIR is writable");
     }
+    let header = fs::read_to_string(&header).expect("the header of the C interface");
+    fs::write(out.join("statuses.inc"), statuses(&header)).expect("OUT_DIR is writable");
     let plain = out.join("plain");
     let mut build = cc::Build::new();
     build
         .files(sources(&sandbox))
         .include(&out)
-        .include(&include)
         .include(luajit.include_dir())
         .std("gnu11")
         .opt_level(2)
@@ -108,6 +109,24 @@ fn write_lists(out: &Path, of_luajit: &BTreeSet<String>, own: &BTreeSet<String>)
     for (file, text) in [(MAP, map), (LUAJIT_HEADER, of_luajit), (HEADER, header), (NAMES, names)] {
         fs::write(out.join(file), text).expect("OUT_DIR is writable");
     }
+}
+
+/// The errors of the C interface, each as its name and its number in C.
+fn statuses(header: &str) -> String {
+    let (_, behind) = header.split_once("enum perilune_status {").expect("the header has its statuses");
+    let (inside, _) = behind.split_once("};").expect("the enum ends");
+    let mut list = String::new();
+    for line in inside.lines() {
+        let Some((name, behind)) = line.trim().split_once(" = ") else { continue };
+        let Some(name) = name.strip_prefix("PERILUNE_") else { continue };
+        let number = behind.split([',', ' ', '/']).next().unwrap_or_default();
+        if !number.starts_with('-') {
+            continue;
+        }
+        writeln!(list, "{{\"{name}\", {number}}},").expect("a string grows");
+    }
+    assert!(list.lines().count() > 30, "the reader of the header has lost its way: {list}");
+    list
 }
 
 /// The global symbols that an archive defines.

@@ -10,8 +10,6 @@
 #include "node_parts.h"
 #include "source.h"
 
-#include <perilune.h>
-
 #include <string.h>
 
 static const char shipped[] = {
@@ -22,6 +20,12 @@ static const char shipped_environment[] = {
 };
 static const char documents[] = {
 #include "documents.inc"
+};
+static const struct {
+    const char *name;
+    int number;
+} statuses[] = {
+#include "statuses.inc" /* of include/perilune.h */
 };
 
 /* compile(text, name): a function, or nil and why not. */
@@ -58,13 +62,11 @@ static int where_asked(lua_State *L)
 static int status_of(lua_State *L)
 {
     const char *code = luaL_checkstring(L, 1);
-    for (int status = -1; status > -256; status--) {
-        const char *name = perilune_status_name(status);
-        if (strncmp(name, "PERILUNE_", 9) == 0 && strcmp(name + 9, code) == 0) {
-            lua_pushinteger(L, status);
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (strcmp(statuses[i].name, code) == 0) {
+            lua_pushinteger(L, statuses[i].number);
             return 1;
         }
-    }
     return 0;
 }
 
