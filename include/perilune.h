@@ -892,6 +892,9 @@ typedef struct perilune_sql_rows perilune_sql_rows;
  * wants them) is what it answers, up to 64 MiB, to be ended by
  * perilune_sql_close; after an error it is NULL. BEGIN and its kin open and end a transaction of the session, its nodes
  * as well. A session keeps its last statements prepared. Blocks as long as the statement takes.
+ * Functions in Lua that the database keeps run on the caller's thread, in a Lua of the library's: 64 MiB a call, five seconds
+ * for all calls of a statement, 512 KiB of the thread's stack or what there is. With the first call the library gets a
+ * thread, and a handler for SIGURG, which hands on what is not its own; from then on dlclose() leaves it loaded.
  * Errors: PERILUNE_SQL for what SQL refuses, its limits included; what the database refuses has its own status, such as
  * PERILUNE_CONFLICT in a transaction, PERILUNE_NO_SPACE or PERILUNE_READ_ONLY. The statement has then done nothing.
  */

@@ -7,9 +7,11 @@
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::NonNull;
+use std::rc::Rc;
 
 use perilune::key::Decimal;
 use perilune::{Levels, ValueRef};
+use perilune_sandbox::sql::{Limits, LuaFunctions};
 use perilune_sql::{Asks, Connection, Rows as Answer, SqlState, Value as SqlValue};
 
 use crate::edge::{array, bytes, caught, given, store, thread_call};
@@ -133,11 +135,15 @@ unsafe fn run_inside<'t>(
     unsafe { call(session, |_| done) }
 }
 
-/// The connection of a session, which is made with its first use.
+/// The connection of a session, which is made with its first use. What runs the tree's functions makes nothing until one is called.
 fn connection_of(sql: &mut Option<Connection>) -> Result<&Connection, Failure> {
     Ok(match sql {
         Some(connection) => connection,
-        None => sql.insert(Connection::open()?),
+        None => {
+            let connection = sql.insert(Connection::open()?);
+            connection.set_interpreter(Rc::new(LuaFunctions::new(Limits::default())));
+            connection
+        }
     })
 }
 

@@ -41,6 +41,32 @@ fn the_library_exports_what_the_header_declares() {
     assert!(undeclared.is_empty(), "exported, but not declared: {undeclared:?}");
 }
 
+/// The Lua module for Lua 5.4 calls its host's `lua_pushnil`: the archive that it is linked with must have none. Nor may it define
+/// what a program may call a function of its own.
+#[test]
+fn the_archive_defines_no_names_of_lua_and_none_of_everyday() {
+    let archive = artefact("libperilune_capi.a");
+    let output = run(Command::new("nm")
+        .args(["--extern-only", "--defined-only", "--format=posix", "--no-sort"])
+        .arg(archive));
+    let symbols = String::from_utf8_lossy(&output.stdout);
+    let named = |line| match str::split(line, ' ').collect::<Vec<_>>()[..] {
+        [name, kind, ..] if kind.len() == 1 => Some((name, kind)),
+        _ => None,
+    };
+    let symbols: Vec<_> = symbols.lines().filter_map(named).collect();
+    let private = symbols.iter().filter(|(name, _)| name.starts_with("perilune_private_")).count();
+    assert!(private > 300, "the archive has a LuaJIT: {private} symbols");
+    let is_weak = |kind: &str| kind.starts_with(['W', 'V', 'u']);
+    // Of Rust, of ours, of SQLite, which docs/guide/c.md tells, and of ring, whose names have its version.
+    let begins = ["_", "perilune_", "sqlite3", "rust_", "ring_core_", "anon."];
+    let strange = |(name, kind): &&(&str, &str)| {
+        !is_weak(kind) && !begins.iter().any(|begin| name.starts_with(begin)) && !name.starts_with("DW.ref.")
+    };
+    let strange: Vec<_> = symbols.iter().filter(strange).map(|(name, _)| *name).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+}
+
 #[test]
 fn the_reference_names_every_function() {
     let header = fs::read_to_string(root().join("include/perilune.h")).expect("the header is there");

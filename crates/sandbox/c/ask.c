@@ -35,6 +35,7 @@ text ask(sandbox *S, lua_State *L, int library, int function, size_t count)
     text answer = {NULL, 0};
     if (S->run == NULL)
         luaL_error(L, "no script runs");
+    check_host_depth(S, L);
     forget_answer(S);
     text words = {S->words.bytes, S->words.length};
     allowance allowed = {room_left(S), S->kept};

@@ -43,6 +43,7 @@ static void push(lua_State *L, const value *given)
 static int call(lua_State *L)
 {
     sandbox *S = sandbox_of(L);
+    check_depth(S, L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, S->run->reference);
     hand_plain_globals(S, L, S->run->reference);
     luaL_checkstack(L, (int)S->given_count, "too many arguments");
@@ -100,7 +101,7 @@ int sandbox_call(sandbox *S, const sandbox_run *run, const value *given, size_t 
     lua_settop(L, 0);
     begin_run(S, run);
     int failed;
-    if (are_plain(given, count) && has_plain_globals(S, run->reference)) {
+    if (are_plain(given, count) && has_plain_globals(S, run->reference) && !is_deep(S)) {
         lua_rawgeti(L, LUA_REGISTRYINDEX, run->reference);
         for (size_t i = 0; i < count; i++)
             push(L, &given[i]);

@@ -188,6 +188,7 @@ static void encode(sandbox *S, lua_State *L, buffer *b, int depth)
         buffer_put(S, L, b, "null", 4);
         break;
     case LUA_TTABLE: {
+        check_nesting(S, L);
         if (++depth > S->json.encode_max_depth || !lua_checkstack(L, 8))
             luaL_error(L, "Cannot serialise, excessive nesting (%d)", depth);
         int length = array_length(S, L);
@@ -377,6 +378,7 @@ static void decode_value(source *j, enum token token, const char *place);
 
 static void descend(source *j)
 {
+    check_nesting(j->S, j->L);
     if (++j->depth > j->S->json.decode_max_depth || !lua_checkstack(j->L, 8))
         luaL_error(j->L, "Found too many nested data structures (%d) at character %d", j->depth,
                    (int)(j->at - j->start));

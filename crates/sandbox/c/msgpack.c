@@ -230,6 +230,7 @@ static void unpack_value(source *m, int depth)
     lua_State *L = m->L;
     if (++m->steps % STEPS_UNCHECKED == 0)
         check_stop(m->S, L);
+    check_nesting(m->S, L);
     if (depth > NESTED_UNPACKED || !lua_checkstack(L, 8))
         luaL_error(L, "Bad data format in input.");
     unsigned kind = *bytes_of(m, 1);

@@ -79,6 +79,7 @@ static int body(lua_State *L)
 {
     sandbox *S = sandbox_of(L);
     const sandbox_run *run = S->run;
+    check_depth(S, L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, run->reference);
     if (run->open) {
         lua_createtable(L, 0, 4);

@@ -223,12 +223,14 @@ struct sandbox {
     shared_list lists[LISTS];
     script_traits *traits; /* by the reference of a script */
     size_t traits_room;
-    const char *stack;    /* where the C stack was when the run began */
+    const char *stack;    /* how far the C stack may reach in this run */
+    const char *host_stack, *least_stack; /* and how far when the host is asked, and in C that calls itself */
     struct sandbox *outer; /* whose run asked the host for what this one does, on the same thread */
     /* By other threads: */
     _Atomic int thread;          /* of the run, as the kernel numbers them */
     _Atomic uint64_t running;    /* number of the run on it, or 0 */
     _Atomic uint64_t stop;       /* number of the run that is to stop */
+    _Atomic unsigned heard;      /* how many signals had come when it was told so last */
     uint64_t current;            /* number of the run; the script's thread only */
 };
 

@@ -54,6 +54,7 @@ static void push_table(sandbox *S, lua_State *L, reader *r, int is_list, int dep
 {
     uint64_t count;
     take(L, r, &count, sizeof count);
+    check_nesting(S, L);
     if (depth > NESTED_VALUES || count > r->left)
         luaL_error(L, "an answer of the host cannot be understood");
     luaL_checkstack(L, 4, "an answer has too many levels");
@@ -228,6 +229,7 @@ static void write_table(sandbox *S, lua_State *L, int table, int depth)
 static void write_value(sandbox *S, lua_State *L, int index, int depth)
 {
     int height = lua_gettop(L);
+    check_nesting(S, L);
     if (depth > NESTED_VALUES || !lua_checkstack(L, 8))
         luaL_error(L, "what the script returns has too many levels");
     check_stop(S, L);

@@ -86,7 +86,7 @@ pub fn generation() -> u64 {
 /// Delays `fork` in all other threads until the result is dropped, by the same thread.
 ///
 /// Waits for another holder. Not to be nested.
-pub(crate) fn hold_off() -> ForksHeldOff {
+pub fn hold_off() -> ForksHeldOff {
     let page = fork_page();
     let thread = thread_id();
     occupy(page, thread);
@@ -100,7 +100,7 @@ pub(crate) fn hold_off() -> ForksHeldOff {
 }
 
 /// While it lives no other thread of the process forks.
-pub(crate) struct ForksHeldOff {
+pub struct ForksHeldOff {
     page: &'static ForkPage,
     thread: u32,
     not_send: PhantomData<*const ()>,

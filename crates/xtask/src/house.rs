@@ -144,7 +144,7 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/sandbox",
-        uses: &["perilune", "perilune-graph", "perilune-sql"],
+        uses: &["perilune", "perilune-graph", "perilune-shm", "perilune-sql"],
         tests_use: &["cc", "luajit-src"],
         // Calls into C.
         unsafety: Unsafety::Named(&[
@@ -156,7 +156,14 @@ pub(crate) const ROOMS: &[Room] = &[
     },
     Room {
         dir: "crates/capi",
-        uses: &["perilune", "perilune-dom", "perilune-graph", "perilune-models", "perilune-sql"],
+        uses: &[
+            "perilune",
+            "perilune-dom",
+            "perilune-graph",
+            "perilune-models",
+            "perilune-sandbox",
+            "perilune-sql",
+        ],
         tests_use: &[],
         unsafety: Unsafety::Proved,
         prints: false,

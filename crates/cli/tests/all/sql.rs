@@ -119,6 +119,24 @@ SELECT 'not reached';
 }
 
 /// The guide's example, as it stands there, and what it says that is printed.
+/// What `perilune sql` keeps a program calls, in whose Lua it does not run, and the other way round.
+#[test]
+fn functions_are_those_of_all_programs() {
+    let place = Place::new();
+    let made = "CREATE FUNCTION twice(x) AS 'return 2 * x'; CREATE TABLE t(id INTEGER PRIMARY KEY, n INT DEFAULT (twice(21)))";
+    assert_eq!(place.run(&["sql", "t.db", "-c", made]), (0, String::new(), String::new()));
+    let program = "local db = require 'perilune'.open 't.db'
+        db:sql 'INSERT INTO t(id) VALUES (1)'
+        db:sql \"CREATE FUNCTION half(x) AS 'return x / 2'\"
+        db:sql 'UPDATE t SET n = half(n) + twice(1) WHERE id = 1'
+        db:sql \"CREATE FUNCTION forever() AS 'while true do end'\"
+        print(db:sql 'SELECT n FROM t'[1].n, select(2, pcall(db.sql, db, 'SELECT forever()')))";
+    let (code, out, err) = place.run(&["-e", program]);
+    assert_eq!((code, &err[..]), (0, ""));
+    assert!(out.starts_with("23\t") && out.contains("57014: function forever: it takes too long"), "{out}");
+    assert_eq!(place.run(&["sql", "t.db", "-c", "SELECT half(n) + twice(n) FROM t"]).1, "57.5\n");
+}
+
 #[test]
 fn functions_in_lua_do_what_the_guide_says() {
     let page =

@@ -141,6 +141,22 @@ extern "C" {
     fn sandbox_shipped(state: *const State) -> c_int;
     #[link_name = "perilune_private_sandbox_ticks"]
     fn sandbox_ticks() -> u64;
+    #[link_name = "perilune_private_sandbox_listen"]
+    fn sandbox_listen() -> c_int;
+    #[link_name = "perilune_private_sandbox_deafen"]
+    fn sandbox_deafen();
+}
+
+/// Lets the signal that stops runs come to this thread; whether the thread kept it away.
+pub(crate) fn listen() -> bool {
+    // SAFETY: it changes which signals come to this thread; that of ours breaks nothing when it comes.
+    unsafe { sandbox_listen() != 0 }
+}
+
+/// Keeps that signal away from this thread.
+pub(crate) fn deafen() {
+    // SAFETY: as above.
+    unsafe { sandbox_deafen() }
 }
 
 /// A counter of the processor, by which short times are told apart for less than a clock takes; 0 where there is none. What

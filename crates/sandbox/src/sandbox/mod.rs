@@ -22,6 +22,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
+pub(crate) use self::edge::{deafen, listen};
 pub use self::edge::{ticks, Text};
 use self::edge::{Raw, RawPool};
 pub use self::offer::{Format, HostFunction, Library, Offer};

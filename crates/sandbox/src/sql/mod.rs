@@ -33,8 +33,8 @@ use self::convert::{argument, changes, digits, result};
 use self::source::source;
 use self::surroundings::Nodes;
 pub use self::surroundings::{library, Surroundings};
-use self::watchdog::Watched;
-use crate::sandbox::{Called, Code, Form, Part, Parts, Pool, Run, Sandbox};
+use self::watchdog::{Watchdog, Watched};
+use crate::sandbox::{deafen, listen, Called, Code, Form, Part, Parts, Pool, Run, Sandbox};
 
 /// What functions may take.
 #[derive(Clone, Debug)]
@@ -58,17 +58,21 @@ impl Default for Limits {
 const BATCH: usize = 256;
 
 /// The time that functions of a statement have taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct StatementClock {
     /// The statement, and the microseconds of its calls that have ended.
     spent: Cell<(u64, u64)>,
     /// When the outermost call that runs is to have ended; 0: none runs.
     until: Cell<u64>,
+    /// The statement's thread keeps away the signal that stops runs, which comes to it during calls alone. This is asked once a
+    /// statement, since a call takes no longer than asking.
+    is_deaf: Cell<bool>,
 }
 
 /// A call that runs, on a statement's time.
 struct Turn<'a> {
     clock: &'a StatementClock,
+    dog: &'static Watchdog,
     /// Of the outermost call: when it began.
     begun: Option<u64>,
     until: u64,
@@ -76,18 +80,29 @@ struct Turn<'a> {
 
 impl StatementClock {
     /// Begins a call of a statement; none if the statement has no time left. A call inside another has the time of that.
-    fn begin(&self, statement: u64, limit: u64) -> Option<Turn<'_>> {
+    fn begin(&self, statement: u64, limit: u64, dog: &'static Watchdog) -> Option<Turn<'_>> {
         let outer = self.until.get();
         if outer != 0 {
-            return Some(Turn { clock: self, begun: None, until: outer });
+            return Some(Turn { clock: self, dog, begun: None, until: outer });
         }
         let (last, spent) = self.spent.get();
         let spent = if last == statement { spent } else { 0 };
         self.spent.set((statement, spent));
-        let (left, now) = (limit.checked_sub(spent).filter(|left| *left > 0)?, watchdog::now());
+        let (left, now) = (limit.checked_sub(spent).filter(|left| *left > 0)?, dog.now());
+        if last != statement || self.is_deaf.get() {
+            self.is_deaf.set(listen());
+        }
         let until = now.saturating_add(left);
         self.until.set(until);
-        Some(Turn { clock: self, begun: Some(now), until })
+        Some(Turn { clock: self, dog, begun: Some(now), until })
+    }
+}
+
+impl Default for StatementClock {
+    fn default() -> StatementClock {
+        // No statement has this number.
+        let spent = Cell::new((u64::MAX, 0));
+        StatementClock { spent, until: Cell::new(0), is_deaf: Cell::new(false) }
     }
 }
 
@@ -95,8 +110,11 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let Some(begun) = self.begun else { return };
         let (statement, spent) = self.clock.spent.get();
-        self.clock.spent.set((statement, spent + watchdog::now().saturating_sub(begun)));
+        self.clock.spent.set((statement, spent + self.dog.now().saturating_sub(begun)));
         self.clock.until.set(0);
+        if self.clock.is_deaf.get() {
+            deafen();
+        }
     }
 }
 
@@ -108,6 +126,8 @@ pub struct LuaFunctions {
     limits: Limits,
     around: Box<dyn Surroundings>,
     clock: StatementClock,
+    /// Known from the first call on; that of the process that this was forked from is none.
+    dog: Cell<Option<&'static Watchdog>>,
     /// Each call takes one out and puts it back.
     #[allow(clippy::vec_box, reason = "what is moved for each row is a pointer")]
     free: RefCell<Vec<Box<State>>>,
@@ -123,7 +143,19 @@ impl LuaFunctions {
     /// An interpreter with these limits, whose functions reach what is around.
     #[must_use]
     pub fn within(limits: Limits, around: Box<dyn Surroundings>) -> LuaFunctions {
-        LuaFunctions { limits, around, clock: StatementClock::default(), free: RefCell::default() }
+        let (clock, dog) = (StatementClock::default(), Cell::new(None));
+        LuaFunctions { limits, around, clock, dog, free: RefCell::default() }
+    }
+
+    /// What looks after calls in this process.
+    #[inline]
+    fn dog(&self) -> &'static Watchdog {
+        if let Some(dog) = self.dog.get().filter(|dog| dog.is_here()) {
+            return dog;
+        }
+        let dog = Watchdog::current();
+        self.dog.set(Some(dog));
+        dog
     }
 
     /// Runs a function: what `read` makes of its reply, and the rows that it has given.
@@ -138,14 +170,18 @@ impl LuaFunctions {
     ) -> Result<(T, Vec<Vec<Value>>)> {
         let function = called.function();
         let limit = self.limits.time.map_or(u64::MAX, watchdog::micros);
-        let Some(turn) = self.clock.begin(asks.statement(), limit) else {
+        let dog = self.dog();
+        let Some(turn) = self.clock.begin(asks.statement(), limit, dog) else {
             let what = "the functions of the statement take too long: let them do less, or raise the limit";
             return Err(Error::new(SqlState::CANCELLED, format!("{}: {what}", title(function))));
         };
-        let until = asks.until().map_or(turn.until, |until| watchdog::at(until).min(turn.until));
+        let until = asks.until().map_or(turn.until, |until| dog.at(until).min(turn.until));
         let mut bridge = Bridge::new(asks, &*self.around, function, feed);
         let value = self.with_state(|state| {
             let code = state.code(called)?;
+            if !state.watched.is_by(dog) {
+                state.watched = dog.watch(state.sandbox.stopper());
+            }
             state.call(function, code, arguments, &mut bridge, until, read)
         })?;
         Ok((value, bridge.given()))
@@ -155,7 +191,7 @@ impl LuaFunctions {
     #[inline]
     fn with_state<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let free = self.free.borrow_mut().pop();
-        let made = || State::new(&*self.around, &self.limits).map(Box::new);
+        let made = || State::new(&*self.around, &self.limits, self.dog()).map(Box::new);
         let mut state =
             free.or_else(made).ok_or_else(|| Error::new(SqlState::MEMORY, "no memory for a function"))?;
         let done = body(&mut state);
@@ -256,9 +292,9 @@ struct State {
 }
 
 impl State {
-    fn new(around: &dyn Surroundings, limits: &Limits) -> Option<State> {
+    fn new(around: &dyn Surroundings, limits: &Limits, dog: &'static Watchdog) -> Option<State> {
         let sandbox = Sandbox::new(around.offer(), &limits.pool, limits.memory)?;
-        let watched = watchdog::watch(sandbox.stopper());
+        let watched = dog.watch(sandbox.stopper());
         let (compiled, recent, names) = (HashMap::new(), Vec::with_capacity(RECENT), around.names());
         Some(State { sandbox, watched, compiled, recent, names, count: 0, runs: 0 })
     }

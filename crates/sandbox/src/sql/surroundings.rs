@@ -69,6 +69,17 @@ pub trait Surroundings {
     fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()>;
 }
 
+/// In place of a server's commands, functions that say where those are; `alchemy` is another name of `client`.
+const OF_A_SERVER: &[(&str, &str)] = &[
+    (
+        "redis",
+        "local redis = setmetatable({}, {__index = function(_, name) error('redis.' .. tostring(name) .. \
+            ' is at a server: run the statement by its command SQL', 0) end})",
+    ),
+    ("client", "local function client() error('client() is at a server: run the statement by its command SQL', 0) end"),
+    ("alchemy", "local function alchemy() error('alchemy() is at a server: run the statement by its command SQL', 0) end"),
+];
+
 /// Nodes of the database, for who may do everything.
 #[derive(Debug)]
 pub(super) struct Nodes;
@@ -84,6 +95,10 @@ impl Surroundings for Nodes {
 
     fn graphs(&self) -> Option<usize> {
         Some(GRAPHS)
+    }
+
+    fn names(&self) -> &'static [(&'static str, &'static str)] {
+        OF_A_SERVER
     }
 
     fn answer(&self, asks: &mut dyn Asks, question: Question<'_>, answer: &mut Vec<u8>) -> Result<()> {

@@ -99,7 +99,7 @@ impl Engine {
     /// The interpreter.
     pub(crate) fn interpreter(&self) -> Result<Rc<dyn Interpreter>> {
         self.interpreter.borrow().clone().ok_or_else(|| {
-            let what = "there is no Lua here for functions: run this by `perilune sql`, or at a server";
+            let what = "there is no Lua here for functions: give the connection an interpreter, or use `perilune sql`";
             Error::new(SqlState::REFUSED, what)
         })
     }
