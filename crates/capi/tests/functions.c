@@ -1,7 +1,7 @@
 /*
  * The tree's functions in a program that is not ours: what they do, what they leave alone, and that they end.
  *
- *     functions CASE DATABASE LIBRARY
+ *     functions CASE DATABASE LIBRARY COPY
  *
  * A case is a process of its own, since signals, threads and forks are the process's. Each endless loop takes the five seconds
  * of the limit.
@@ -416,38 +416,72 @@ static void find(void *library, const char *name, void *function)
     *(void **)function = symbol;
 }
 
+/* What the cases below call of a library that they load. */
+struct loaded {
+    void *library;
+    int (*open)(const char *, const perilune_options *, perilune_db **);
+    void (*close)(perilune_db *);
+    int (*session_open)(perilune_db *, perilune_session **);
+    void (*session_close)(perilune_session *);
+    int (*run)(perilune_session *, const char *, size_t, const perilune_value *, size_t, perilune_sql_rows **);
+    perilune_db *db;
+    perilune_session *session;
+};
+
+static void load(struct loaded *it, const char *path)
+{
+    it->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    EXPECT(it->library != NULL);
+    find(it->library, "perilune_open", &it->open);
+    find(it->library, "perilune_close", &it->close);
+    find(it->library, "perilune_session_open", &it->session_open);
+    find(it->library, "perilune_session_close", &it->session_close);
+    find(it->library, "perilune_sql_run", &it->run);
+    EXPECT(it->open(database, NULL, &it->db) == PERILUNE_OK);
+    EXPECT(it->session_open(it->db, &it->session) == PERILUNE_OK);
+}
+
+static int ran(struct loaded *it, const char *text)
+{
+    return it->run(it->session, text, strlen(text), NULL, 0, NULL);
+}
+
 /* A library whose thread runs is not unloaded. */
 static void unloaded(const char *path)
 {
-    int (*open_database)(const char *, const perilune_options *, perilune_db **);
-    void (*close_database)(perilune_db *);
-    int (*open_session)(perilune_db *, perilune_session **);
-    void (*close_session)(perilune_session *);
-    int (*run)(perilune_session *, const char *, size_t, const perilune_value *, size_t, perilune_sql_rows **);
-    static const char *const TEXTS[] = {"CREATE FUNCTION IF NOT EXISTS one() AS 'return 1'", "SELECT one()"};
-
     for (int times = 0; times < 3; times++) {
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        perilune_db *db;
-        perilune_session *session;
+        struct loaded it;
 
-        EXPECT(library != NULL);
-        find(library, "perilune_open", &open_database);
-        find(library, "perilune_close", &close_database);
-        find(library, "perilune_session_open", &open_session);
-        find(library, "perilune_session_close", &close_session);
-        find(library, "perilune_sql_run", &run);
-        EXPECT(open_database(database, NULL, &db) == PERILUNE_OK);
-        EXPECT(open_session(db, &session) == PERILUNE_OK);
-        for (size_t i = 0; i < 2; i++)
-            EXPECT(run(session, TEXTS[i], strlen(TEXTS[i]), NULL, 0, NULL) == PERILUNE_OK);
-        close_session(session);
-        close_database(db);
-        EXPECT(dlclose(library) == 0);
+        load(&it, path);
+        EXPECT(ran(&it, "CREATE FUNCTION IF NOT EXISTS one() AS 'return 1'") == PERILUNE_OK);
+        EXPECT(ran(&it, "SELECT one()") == PERILUNE_OK);
+        it.session_close(it.session);
+        it.close(it.db);
+        EXPECT(dlclose(it.library) == 0);
         EXPECT(dlopen(path, RTLD_NOW | RTLD_NOLOAD) != NULL);
         expect_thread();
         EXPECT(raise(SIGURG) == 0);
     }
+}
+
+/* Two copies of the library hand on each other's signals, and the program's. */
+static void copied(const char *path, const char *copy)
+{
+    struct sigaction action;
+    struct loaded one, two;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_first;
+    EXPECT(sigaction(SIGURG, &action, NULL) == 0);
+    load(&one, path);
+    load(&two, copy);
+    EXPECT(ran(&one, FOREVER) == PERILUNE_OK);
+    EXPECT(ran(&two, "CREATE FUNCTION one() AS 'return 1'") == PERILUNE_OK);
+    EXPECT(ran(&two, "SELECT one()") == PERILUNE_OK);
+    EXPECT(ran(&one, "SELECT forever()") == PERILUNE_SQL);
+    EXPECT(ran(&two, "SELECT forever()") == PERILUNE_SQL);
+    EXPECT(first == 0);
+    EXPECT(raise(SIGURG) == 0 && first == 1);
 }
 
 int main(int count, char **arguments)
@@ -458,10 +492,13 @@ int main(int count, char **arguments)
     } CASES[] = {{"kinds", kinds},     {"lazy", lazy},       {"forked", forked}, {"handlers", handlers},
                  {"blocked", blocked}, {"threads", threads}, {"stacks", stacks}};
 
-    EXPECT(count == 4);
+    EXPECT(count == 5);
     database = arguments[2];
-    if (strcmp(arguments[1], "unloaded") == 0) {
-        unloaded(arguments[3]);
+    if (strcmp(arguments[1], "unloaded") == 0 || strcmp(arguments[1], "copied") == 0) {
+        if (arguments[1][0] == 'u')
+            unloaded(arguments[3]);
+        else
+            copied(arguments[3], arguments[4]);
         puts("good");
         return 0;
     }

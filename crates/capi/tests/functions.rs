@@ -2,13 +2,15 @@
 
 mod support;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use support::{artefact, compiler, run, Directory};
 
-const CASES: [&str; 8] = ["kinds", "lazy", "forked", "handlers", "blocked", "threads", "stacks", "unloaded"];
+const CASES: [&str; 9] =
+    ["kinds", "lazy", "forked", "handlers", "blocked", "threads", "stacks", "unloaded", "copied"];
 
 /// Seconds that one case may take; an endless loop takes five, and the machine may have other things to do.
 const SECONDS: &str = "120";
@@ -22,14 +24,18 @@ fn functions_of_the_tree_are_guests_in_the_process() {
     let mut cc = compiler("cc", "-std=gnu99");
     cc.arg(source).arg("-o").arg(&program).arg(library).args(["-lpthread", "-ldl", "-lm", "-lrt"]);
     run(&mut cc);
+    let shared = artefact("libperilune_capi.so");
+    let copy = directory.0.join("copy.so");
+    fs::copy(&shared, &copy).expect("the library can be copied");
     let good = |case: &str| {
         let mut command = Command::new("timeout");
         command.arg(SECONDS).arg(&program).arg(case).arg(directory.0.join(case).with_extension("db"));
-        let output = run(command.arg(artefact("libperilune_capi.so")));
+        let output = run(command.args([&shared, &copy]));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "good\n", "{case}");
     };
     thread::scope(|scope| {
         for case in CASES {
+            let good = &good;
             scope.spawn(move || good(case));
         }
     });

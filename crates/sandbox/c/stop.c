@@ -31,7 +31,7 @@ enum {
     LEAST_BYTES = 48 << 10, /* of that, where it calls itself */
     HOST_BYTES = 256 << 10, /* of that, for what the host does when it is asked */
     HANDLERS = 16,          /* of the program's that are remembered */
-    PASSED_ON = 0x5e000000  /* and more: in a signal that was passed on */
+    PASSAGES = 64           /* signals that are passed on at once */
 };
 
 static __thread sandbox *volatile on_this_thread;
@@ -45,6 +45,12 @@ static _Atomic int is_unmarked; /* the system takes no marks */
 /* The handlers that ours has replaced, in their order; what is not ours goes to the last one. */
 static struct sigaction replaced[HANDLERS];
 static _Atomic unsigned replaced_count;
+/* A signal that is passed on, and how many of the handlers have not had it. */
+typedef struct passage {
+    _Atomic(void *) context; /* NULL: none */
+    unsigned left;
+} passage;
+static passage passages[PASSAGES];
 static _Atomic unsigned heard; /* signals of ours that have come */
 static atomic_flag replacing = ATOMIC_FLAG_INIT;
 
@@ -70,28 +76,34 @@ static void set_hook(sandbox *S)
 }
 
 /*
- * Calls the program's handler. That may call ours, which it has replaced once: then the one before it is next. What has
- * been passed on says so in si_errno, which the kernel leaves alone: our number, which differs between two copies of this
- * library, the handler's, and how often it was passed on, lest two copies pass it to each other for ever.
+ * Calls the program's handler. That may call ours, which it has replaced once, and so may one of another copy of this
+ * library: then the one before it is next. A signal on its way is known by its context, which lies on its thread's stack.
  */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-    unsigned own = (unsigned)((uintptr_t)&mark >> 4 & 0xff), said = (unsigned)info->si_errno;
-    unsigned last = atomic_load_explicit(&replaced_count, memory_order_acquire), times = 0;
-    if ((said & 0xff000000u) == PASSED_ON) {
-        times = said >> 16 & 0xff;
-        if ((said >> 8 & 0xff) == own && last > (said & 0xff))
-            last = said & 0xff;
+    passage *own = NULL, *known = NULL;
+    for (int i = 0; i < PASSAGES && known == NULL; i++)
+        if (atomic_load_explicit(&passages[i].context, memory_order_relaxed) == context)
+            known = &passages[i];
+    for (int i = 0; i < PASSAGES && known == NULL; i++) {
+        void *nothing = NULL;
+        if (atomic_compare_exchange_strong(&passages[i].context, &nothing, context))
+            known = own = &passages[i];
     }
-    if (last == 0 || times == HANDLERS)
-        return;
-    const struct sigaction *its = &replaced[--last];
-    info->si_errno = (int)(PASSED_ON | (times + 1) << 16 | own << 8 | last);
-    if (its->sa_flags & SA_SIGINFO)
-        its->sa_sigaction(number, info, context);
-    else if (its->sa_handler != SIG_DFL && its->sa_handler != SIG_IGN)
-        its->sa_handler(number);
-    info->si_errno = (int)said;
+    passage alone;
+    if (known == NULL)
+        known = &alone; /* all are taken: it goes to the last handler */
+    if (known == own || known == &alone)
+        known->left = atomic_load_explicit(&replaced_count, memory_order_acquire);
+    if (known->left > 0) {
+        const struct sigaction *its = &replaced[--known->left];
+        if (its->sa_flags & SA_SIGINFO)
+            its->sa_sigaction(number, info, context);
+        else if (its->sa_handler != SIG_DFL && its->sa_handler != SIG_IGN)
+            its->sa_handler(number);
+    }
+    if (own != NULL)
+        atomic_store_explicit(&own->context, NULL, memory_order_release);
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -131,6 +143,8 @@ static void forget_thread(void)
 {
     this_thread = 0;
     atomic_flag_clear(&replacing);
+    for (int i = 0; i < PASSAGES; i++)
+        atomic_store_explicit(&passages[i].context, NULL, memory_order_relaxed);
 }
 
 /* NB: the handle is not closed. A program's own file is not found, and is not unloaded. */
