@@ -103,6 +103,7 @@ test('a lock is waited for beside the event loop', async () => {
     parentPort.postMessage(g.lock(1, 0));
     parentPort.once('message', () => { parentPort.postMessage(g.unlock(1)); db.close(); });
   `, {eval: true, workerData: {place, flavour: require.resolve('../flavours/mg-dbx-napi')}});
+  const gone = new Promise((resolve) => worker.once('exit', resolve));
   const said = () => new Promise((resolve) => worker.once('message', resolve));
   assert.strictEqual(await said(), '1');
   const g = new mglobal(db, 'l');
@@ -116,7 +117,7 @@ test('a lock is waited for beside the event loop', async () => {
   assert.deepStrictEqual(await got, [false, '1']);
   clearInterval(turning);
   assert.strictEqual(g.unlock(1), '1');
-  await new Promise((resolve) => worker.once('exit', resolve));
+  await gone;
   db.close();
 });
 
