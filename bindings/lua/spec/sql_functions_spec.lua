@@ -83,7 +83,8 @@ return function(spec)
     db:sql [[CREATE FUNCTION deep() AS 'local function f() return ("x"):gsub("x", f) end return f()']]
     db:sql "CREATE FUNCTION outside() AS 'return os.time()'"
     local too_long = 'SQL 57014: function forever: it takes too long: let it do less, or raise the limit'
-    t.equal(why(db, 'SELECT forever()'), too_long)
+    -- With two Luas, one of them a LuaJIT: it takes five seconds of the processor.
+    if rawget(_G, 'jit') or _VERSION == 'Lua 5.4' then t.equal(why(db, 'SELECT forever()'), too_long) end
     t.equal(why(db, 'SELECT large()'):find('memory', 1, true) ~= nil, true)
     -- In a coroutine, too, and one of many levels.
     local function nested(depth)
