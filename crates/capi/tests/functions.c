@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -446,6 +447,52 @@ static int ran(struct loaded *it, const char *text)
     return it->run(it->session, text, strlen(text), NULL, 0, NULL);
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *waits(void *nothing)
+{
+    EXPECT(pthread_mutex_lock(&held) == 0 && pthread_mutex_unlock(&held) == 0);
+    return nothing;
+}
+
+/* Without the thread that ends functions none runs, and the next one asks for it again. */
+static void starved(void)
+{
+    pthread_t others[100];
+    pthread_attr_t size;
+    unsigned count = 0;
+    perilune_session *s;
+    perilune_db *db = opened(&s);
+    struct rlimit all, none = {0, RLIM_INFINITY};
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    expect(s, "SELECT 1", "1");
+    EXPECT(file != NULL && fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    /* Less than the stack of a thread. */
+    EXPECT(getrlimit(RLIMIT_AS, &all) == 0);
+    none.rlim_max = all.rlim_max;
+    none.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (1 << 20);
+    EXPECT(setrlimit(RLIMIT_AS, &none) == 0);
+    /* Nor is there the stack of one that has ended. */
+    EXPECT(pthread_attr_init(&size) == 0 && pthread_attr_setstacksize(&size, 2 << 20) == 0);
+    EXPECT(pthread_mutex_lock(&held) == 0);
+    while (count < sizeof others / sizeof *others && pthread_create(&others[count], &size, waits, NULL) == 0)
+        count++;
+    EXPECT(count < sizeof others / sizeof *others);
+    expect_part(s, "CREATE FUNCTION one() AS 'return 1'", "there is no thread to be had that ends functions in time");
+    EXPECT(threads_called("perilune-sql") == 0);
+    EXPECT(setrlimit(RLIMIT_AS, &all) == 0);
+    EXPECT(pthread_mutex_unlock(&held) == 0);
+    while (count > 0)
+        EXPECT(pthread_join(others[--count], NULL) == 0);
+    expect(s, "CREATE FUNCTION one() AS 'return 1'", "");
+    expect(s, "SELECT one()", "1");
+    expect_thread();
+    closed(db, s);
+}
+
 /* A library whose thread runs is not unloaded. */
 static void unloaded(const char *path)
 {
@@ -490,7 +537,8 @@ int main(int count, char **arguments)
         const char *name;
         void (*run)(void);
     } CASES[] = {{"kinds", kinds},     {"lazy", lazy},       {"forked", forked}, {"handlers", handlers},
-                 {"blocked", blocked}, {"threads", threads}, {"stacks", stacks}};
+                 {"blocked", blocked}, {"threads", threads}, {"stacks", stacks},
+                 {"starved", starved}};
 
     EXPECT(count == 5);
     database = arguments[2];

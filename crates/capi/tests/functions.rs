@@ -9,8 +9,8 @@ use std::thread;
 
 use support::{artefact, compiler, run, Directory};
 
-const CASES: [&str; 9] =
-    ["kinds", "lazy", "forked", "handlers", "blocked", "threads", "stacks", "unloaded", "copied"];
+const CASES: [&str; 10] =
+    ["kinds", "lazy", "forked", "handlers", "blocked", "threads", "stacks", "starved", "unloaded", "copied"];
 
 /// Seconds that one case may take; an endless loop takes five, and the machine may have other things to do.
 const SECONDS: &str = "120";

@@ -149,13 +149,17 @@ impl LuaFunctions {
 
     /// What looks after calls in this process.
     #[inline]
-    fn dog(&self) -> &'static Watchdog {
+    fn dog(&self) -> Result<&'static Watchdog> {
         if let Some(dog) = self.dog.get().filter(|dog| dog.is_here()) {
-            return dog;
+            return Ok(dog);
         }
-        let dog = Watchdog::current();
+        let dog = Watchdog::current().ok_or_else(|| {
+            let what =
+                "there is no thread to be had that ends functions in time: end some, or raise `ulimit -u`";
+            Error::new(SqlState::MEMORY, what)
+        })?;
         self.dog.set(Some(dog));
-        dog
+        Ok(dog)
     }
 
     /// Runs a function: what `read` makes of its reply, and the rows that it has given.
@@ -170,7 +174,7 @@ impl LuaFunctions {
     ) -> Result<(T, Vec<Vec<Value>>)> {
         let function = called.function();
         let limit = self.limits.time.map_or(u64::MAX, watchdog::micros);
-        let dog = self.dog();
+        let dog = self.dog()?;
         let Some(turn) = self.clock.begin(asks.statement(), limit, dog) else {
             let what = "the functions of the statement take too long: let them do less, or raise the limit";
             return Err(Error::new(SqlState::CANCELLED, format!("{}: {what}", title(function))));
@@ -191,9 +195,13 @@ impl LuaFunctions {
     #[inline]
     fn with_state<T>(&self, body: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let free = self.free.borrow_mut().pop();
-        let made = || State::new(&*self.around, &self.limits, self.dog()).map(Box::new);
-        let mut state =
-            free.or_else(made).ok_or_else(|| Error::new(SqlState::MEMORY, "no memory for a function"))?;
+        let mut state = match free {
+            Some(state) => state,
+            None => {
+                let made = State::new(&*self.around, &self.limits, self.dog()?).map(Box::new);
+                made.ok_or_else(|| Error::new(SqlState::MEMORY, "no memory for a function"))?
+            }
+        };
         let done = body(&mut state);
         if state.count < COMPILED && state.sandbox.memory() < self.limits.memory / 4 {
             self.free.borrow_mut().push(state);

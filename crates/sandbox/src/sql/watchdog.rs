@@ -12,9 +12,10 @@
 //! - Either the thread sees a call that has begun, or the call sees that the thread sleeps. No fence in the call sees to it, which
 //!   would take longer than the rest of it: the thread looks once more a tick after it has said that it sleeps, by when the number
 //!   of a call that had looked before has long left its processor's store buffer.
-//! - No lock that a fork may find taken is taken in the child: [`CURRENT`] is taken while forks are held off, and a list of
-//!   sandboxes by its own process alone.
+//! - No lock that a fork may find taken is taken in the child: [`CURRENT`] is taken while forks are held off, and those of
+//!   a watchdog by its own process alone.
 //! - Signals of the program never come to the thread.
+//! - Without the thread no function runs, which nobody would end.
 
 use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -58,7 +59,7 @@ impl Watched {
         compiler_fence(Ordering::SeqCst);
         let dog = self.dog;
         if !dog.is_awake.load(Ordering::Relaxed) && !dog.is_awake.swap(true, Ordering::AcqRel) {
-            if let Some(Some(thread)) = dog.thread.get() {
+            if let Some(thread) = dog.thread.get() {
                 thread.unpark();
             }
         }
@@ -85,16 +86,17 @@ pub(super) struct Watchdog {
     now: AtomicU64,
     watched: Mutex<Vec<Weak<Watched>>>,
     is_awake: AtomicBool,
-    /// None where there was no thread to be had: then functions run as long as they like.
-    thread: OnceLock<Option<Thread>>,
+    thread: OnceLock<Thread>,
+    /// Held by who makes the thread.
+    making: Mutex<()>,
 }
 
 /// That of the process, or of one that it was forked from. There is one for as long as a process lives, so none is ever freed.
 static CURRENT: Mutex<Option<&'static Watchdog>> = Mutex::new(None);
 
 impl Watchdog {
-    /// That of this process, with its thread.
-    pub(super) fn current() -> &'static Watchdog {
+    /// That of this process, with its thread; none as long as the system has no thread to give.
+    pub(super) fn current() -> Option<&'static Watchdog> {
         let dog = {
             let _forks = hold_off();
             let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,12 +105,18 @@ impl Watchdog {
                 _ => *current.insert(Box::leak(Box::new(Watchdog::new()))),
             }
         };
-        dog.thread.get_or_init(|| {
-            let builder = thread::Builder::new().name("perilune-sql".to_owned());
-            let started = with_signals_blocked(|| builder.spawn(|| dog.watch_for_ever()));
-            started.ok().map(|handle| handle.thread().clone())
-        });
-        dog
+        dog.has_thread().then_some(dog)
+    }
+
+    /// Whether it has its thread, which is made if it is not there.
+    fn has_thread(&'static self) -> bool {
+        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.thread.get().is_some() {
+            return true;
+        }
+        let builder = thread::Builder::new().name("perilune-sql".to_owned());
+        let started = with_signals_blocked(|| builder.spawn(|| self.watch_for_ever()));
+        started.is_ok_and(|handle| self.thread.set(handle.thread().clone()).is_ok())
     }
 
     fn new() -> Watchdog {
@@ -119,6 +127,7 @@ impl Watchdog {
             watched: Mutex::default(),
             is_awake: AtomicBool::new(false),
             thread: OnceLock::new(),
+            making: Mutex::default(),
         }
     }
 
