@@ -8,7 +8,7 @@
 //! - `require 'perilune'` finds the module that belongs to this program, whatever `LUA_PATH` says.
 //! - An error comes back with a traceback, and does not end the state.
 //!
-//! Deliberately absent: keeping scripts from anything. That is what [`crate::sandbox`] is for.
+//! Deliberately absent: keeping scripts from anything. That is what `perilune-sandbox` is for.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
