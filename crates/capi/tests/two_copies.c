@@ -4,19 +4,12 @@
  *
  *     two_copies LIBRARY COPY DATABASE
  */
+#include "expect.h"
 #include "perilune.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
 
 /* What this test calls of one copy. */
 struct copy {

@@ -23,8 +23,8 @@ pub trait Conditional {
 
     /// Sets the nodes of `batch`, all or none and at one moment, if each of them has a value or no descendants: as
     /// [`Conditional::set_unless_parent`] of many. Of a node that is in it twice the last value counts. False: nothing was
-    /// written, since that is not so, or cannot be told in one operation, as with more than some dozen nodes: then
-    /// ask in a transaction. The batch is sorted then.
+    /// written, since that is not so, or cannot be told in one operation, as with more than 256 nodes: then ask
+    /// in a transaction. The batch is sorted then.
     ///
     /// # Errors
     /// As [`Session::set`].
