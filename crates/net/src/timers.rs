@@ -22,11 +22,12 @@ impl Timers {
         self.heap.push(Reverse((at, token, ticket)));
     }
 
-    /// The next one that is due, as token and ticket.
+    /// The next one that is due at `now`, as token and ticket. Who takes one after the other gives the same moment each time:
+    /// those that are set meanwhile are for the next round, and so others get their turn.
     #[inline]
-    pub fn take_due(&mut self) -> Option<(usize, u64)> {
+    pub fn take_due(&mut self, now: Instant) -> Option<(usize, u64)> {
         let Reverse((at, ..)) = self.heap.peek()?;
-        if *at > Instant::now() {
+        if *at > now {
             return None;
         }
         self.heap.pop().map(|Reverse((_, token, ticket))| (token, ticket))
@@ -91,6 +92,18 @@ fn since_1970() -> Duration {
 mod tests {
     use super::*;
     use crate::clock::clock;
+
+    #[test]
+    fn what_is_set_while_the_due_ones_are_taken_is_for_the_next_round() {
+        let (now, mut timers, mut taken) = (Instant::now(), Timers::default(), Vec::new());
+        (1..=3).for_each(|token| timers.set(now, token, 0));
+        while let Some((token, _)) = timers.take_due(now) {
+            taken.push(token);
+            timers.set(now + Duration::from_nanos(1), token, 0);
+        }
+        assert_eq!(taken, [1, 2, 3]);
+        assert_eq!(timers.take_due(now + Duration::from_nanos(1)), Some((1, 0)));
+    }
 
     #[test]
     fn both_clocks_are_told_as_they_are() {

@@ -2,7 +2,8 @@
 //!
 //! Whoever is waited for lives, or is dead and will be repaired; he may also be stopped, for as long as somebody likes.
 //! So every wait ends at the limit of who waits ([`Limit`]), with an error that names whom it waited for. What the limit
-//! costs: nothing before the first sleep, a look at the clock with each.
+//! costs: nothing before the first yield, a look at the clock with each. Where all cores are busy a yield gives others
+//! milliseconds: it counts as much as a sleep.
 //!
 //! Invariants
 //! - Nobody waits without a limit. Who works for all (a duty) is waited for beyond it as long as he is not stopped.
@@ -32,9 +33,9 @@ use crate::session::{Limit, Seat, Whom};
 /// as before, the damaged page is looked for and named.
 pub(crate) struct Patience {
     rounds: u32,
-    /// When it began to sleep.
-    slept: Option<Instant>,
-    /// When it began to sleep between attempts that others' changes had ended.
+    /// When it first gave the processor away.
+    gave_away: Option<Instant>,
+    /// When it first slept between attempts that others' changes had ended.
     since: Option<Instant>,
     /// A sum over all latch words and roots before the attempt that is watched.
     before: Option<u64>,
@@ -43,10 +44,12 @@ pub(crate) struct Patience {
 /// Rounds of spinning, and of spinning and yielding.
 const SPINS: u32 = 100;
 const YIELDS: u32 = 60;
+/// How long it yields at most: 60 yields take a tenth of this unless other threads run meanwhile.
+const YIELDING: Duration = Duration::from_micros(500);
 
 impl Patience {
     pub(crate) fn new() -> Patience {
-        Patience { rounds: 0, slept: None, since: None, before: None }
+        Patience { rounds: 0, gave_away: None, since: None, before: None }
     }
 
     /// How often has been waited.
@@ -79,20 +82,24 @@ impl Patience {
         if self.rounds <= SPINS {
             platform::spin_pause();
         } else if self.rounds <= SPINS + YIELDS {
+            let since = self.since();
             platform::yield_now();
+            if since.elapsed() >= YIELDING {
+                self.sleep_next();
+            }
         } else {
             let whom = whom();
             if let Whom::Session(id) = whom {
                 dead_session(image, id)?;
             }
-            let slept = *self.slept.get_or_insert_with(Instant::now);
+            let since = self.since();
             if let Whom::Session(id) = whom {
-                if slept.elapsed() >= WAKE_AFTER {
+                if since.elapsed() >= WAKE_AFTER {
                     wake(image, id);
                 }
             }
-            if limit.is_over(image, whom, slept) {
-                return Err(limit.error(image, whom, slept));
+            if limit.is_over(image, whom, since) {
+                return Err(limit.error(image, whom, since));
             }
             let doublings = ((self.rounds - SPINS - YIELDS) / 4).min(5);
             platform::sleep(Duration::from_micros(50 << doublings).min(Duration::from_millis(1)));
@@ -102,7 +109,7 @@ impl Patience {
 
     /// When the wait that goes on began, or one that begins now.
     pub(crate) fn since(&mut self) -> Instant {
-        *self.slept.get_or_insert_with(Instant::now)
+        *self.gave_away.get_or_insert_with(Instant::now)
     }
 
     /// When it ends.

@@ -1,11 +1,14 @@
 //! What happens when time has passed: commands give up waiting.
 
+use std::time::Instant;
+
 use super::Worker;
 use crate::connection;
 
-/// Lets those go on whose time has come.
+/// Lets those go on whose time has come, each once.
 pub(super) fn ring_timers(worker: &mut Worker) {
-    while let Some((token, ticket)) = worker.service.timers.take_due() {
+    let now = Instant::now();
+    while let Some((token, ticket)) = worker.service.timers.take_due(now) {
         time_out(worker, token, ticket);
     }
 }

@@ -1,11 +1,13 @@
 //! A process is stopped in the midst of a change, with the page latched that clients of the server need.
 //!
 //! A GET whose key lay in that page kept the event loop waiting, with all its clients, for as long as the process was stopped.
+//! So did four of them where all cores were busy: each try took so long that the next one was due when the last had ended.
 
 use std::env;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::peer::{Client, Ours, Place, Text};
@@ -170,6 +172,35 @@ fn one_waits_for_a_held_page_and_nobody_with_it() {
     assert_eq!(one.call(["GET", &key(HELD)]).to_text(), "changed");
     assert_eq!(one.call(["GET", &key(FAR)]).to_text(), "y".repeat(100));
     assert_eq!(one.line("UNWATCH").to_text(), "OK");
+}
+
+#[test]
+fn nobody_waits_with_many_where_all_cores_are_busy() {
+    let place = Place::new();
+    let ours = server(&place, LONG);
+    let mut clients: Vec<Client> = (0..8).map(|_| Client::connect(&ours.socket)).collect();
+    let mut other = Client::connect(&ours.socket);
+    let stopped = Stopped::at(&place);
+    for client in &mut clients {
+        client.send(b"INCR key01000x\r\n");
+    }
+    let (cores, is_over) =
+        (std::thread::available_parallelism().map_or(4, usize::from), AtomicBool::new(false));
+    let slowest = std::thread::scope(|scope| {
+        for _ in 0..3 * cores {
+            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+        }
+        let slowest = slowest(&mut other, Instant::now() + LIMIT);
+        is_over.store(true, Ordering::Relaxed);
+        slowest
+    });
+    // Each of the eight may take a turn of the busy cores; before, they took all of the time.
+    assert!(slowest < LONG / 4, "{slowest:?}");
+    stopped.go_on(&place);
+    for client in &mut clients {
+        assert!(matches!(client.receive(), Some(Answer::Integer(_))));
+    }
+    assert_eq!(clients[0].call(["GET", "key01000x"]).to_text(), "8");
 }
 
 #[test]
