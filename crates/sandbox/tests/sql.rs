@@ -275,7 +275,7 @@ fn functions_that_meet_others_run_again() {
 fn limits_end_what_takes_too_much() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_millis(100)), ..Limits::default() };
+        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_millis(500)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run(
             "CREATE FUNCTION forever() AS 'while true do pcall(error) end';
@@ -353,7 +353,7 @@ fn deterministic_functions_ask_for_nothing() {
 fn aggregates_answer_for_groups() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_millis(200)), ..Limits::default() };
+        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_secs(1)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run(
             "CREATE TABLE sale(id INTEGER PRIMARY KEY, city TEXT, n INT);
@@ -418,7 +418,7 @@ fn aggregates_answer_for_groups() {
 fn functions_answer_rows() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_millis(300)), ..Limits::default() };
+        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_secs(1)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO t VALUES (1, 'one'), (2, 'two'), (5, 'five');
@@ -484,7 +484,7 @@ fn functions_answer_rows() {
 fn triggers_change_rows_and_refuse_them() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { time: Some(Duration::from_millis(200)), ..Limits::default() };
+        let limits = Limits { time: Some(Duration::from_secs(1)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run(
             "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT UNIQUE, net REAL NOT NULL, big INT, info JSON,
@@ -541,7 +541,7 @@ fn triggers_change_rows_and_refuse_them() {
 fn hostile_triggers_end_as_functions_do() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { time: Some(Duration::from_millis(200)), ..Limits::default() };
+        let limits = Limits { time: Some(Duration::from_secs(1)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run("CREATE TABLE log(what TEXT, id INT)");
         for (body, wanted) in [
@@ -648,7 +648,7 @@ fn functions_of_a_program_have_the_library_of_graphs() {
 fn the_calls_of_a_statement_have_their_time_together() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { time: Some(Duration::from_millis(200)), ..Limits::default() };
+        let limits = Limits { time: Some(Duration::from_secs(1)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run(
             "CREATE FUNCTION busy(n) AS 'local t = {} for i = 1, 100000 do t[i % 64] = tostring(i) end return n';

@@ -533,11 +533,11 @@ fn namespaces() {
     Table::new("spaces", SPACES).check(SPACE_CASES);
 }
 
-/// All pairs of two sets were looked at: 20,000 nodes on each side took minutes, beyond any count of nodes.
+/// All pairs of two sets were looked at: 20,000 nodes on each side took minutes, 10,000 a fourth of that.
 #[test]
 fn large_sets_are_compared_in_one_pass() {
     let mut xml = String::from("<a>");
-    for i in 0..20_000 {
+    for i in 0..10_000 {
         xml.push_str(&format!("<l>{i}</l><r>-{}</r>", i + 1));
     }
     xml.push_str("</a>");

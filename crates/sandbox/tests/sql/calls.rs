@@ -66,7 +66,7 @@ fn a_function_that_was_replaced_is_not_called_again() {
 fn calls_with_numbers_end_in_time_and_memory() {
     on_a_large_stack(|| {
         let place = Place::new();
-        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_millis(100)), ..Limits::default() };
+        let limits = Limits { memory: 8 << 20, time: Some(Duration::from_millis(500)), ..Limits::default() };
         let mut s = place.open_within(limits);
         s.run(
             "CREATE FUNCTION spin(n) AS 'if n > 2 then while true do pcall(error) end end return n';
