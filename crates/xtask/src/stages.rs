@@ -126,7 +126,7 @@ pub(crate) const STAGES: &[Stage] = &[
         place: Place::Beside,
         seconds_max: 1200,
         variables: &[],
-        // One instruction in thirty-one, others each time; `make kill-step` tries them all. Then a bug that must be found.
+        // One instruction in sixty-one, others each time; `make kill-step` tries them all. Then a bug that must be found.
         commands: &[
             instrument!("kill_step", "--quick"),
             instrument!("kill_step", "--quick", "--case", "set-new", "--canary"),

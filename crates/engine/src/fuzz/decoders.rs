@@ -38,7 +38,7 @@ fn records_take_any_bytes() {
 #[test]
 fn lists_of_runs_take_any_bytes() {
     let image = scratch(400);
-    run("lists of runs", 100_000, |random| {
+    run("lists of runs", 30_000, |random| {
         let mut list = Vec::new();
         let pages: Vec<Run> = (0..random.below(9))
             .map(|_| Run { first: random.below(420) as u32, pages: random.below(20) as u32 })
@@ -63,7 +63,7 @@ fn lists_of_runs_take_any_bytes() {
 #[test]
 fn patches_take_any_bytes() {
     let image = scratch(400);
-    run("patches", 50_000, |random| {
+    run("patches", 30_000, |random| {
         let runs = vec![Run { first: 300, pages: 2 }, Run { first: 310, pages: 1 + random.below(3) as u32 }];
         let pages: u32 = runs.iter().map(|run| run.pages).sum();
         let mut value =
@@ -93,7 +93,7 @@ fn keys_and_values_take_any_bytes() {
         code_len, decode_subscript, key_text, parse_key, prefix_ends, range, subscripts, validate, KeyBuf,
         Space, ValueRef, MAX_ENCODED,
     };
-    run("keys and values", 50_000, |random| {
+    run("keys and values", 30_000, |random| {
         let mut bytes = match KeyBuf::global("name") {
             Ok(mut key) if random.below(3) > 0 => {
                 for _ in 0..random.below(5) {

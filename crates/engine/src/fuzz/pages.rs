@@ -70,7 +70,7 @@ fn copy_all(page: &Page, most: usize, values: bool) {
 
 #[test]
 fn readers_take_any_bytes() {
-    run("readers", 3_000, |random| {
+    run("readers", 1_000, |random| {
         let page = any_page(random, 50);
         let keys = [random.key(), random.bytes(3), random.bytes(KEY_MAX), Vec::new(), vec![0xff]];
         keys.iter().filter(|key| read_everything(&page, key)).count() as u64
@@ -80,7 +80,7 @@ fn readers_take_any_bytes() {
 /// What `check` lets pass can be read, compacted and split without panic: `verify` means something.
 #[test]
 fn checked_pages_can_be_worked_with() {
-    run("checked pages", 5_000, |random| {
+    run("checked pages", 2_500, |random| {
         let page = any_page(random, 50);
         if check(&page, NUMBER).is_err() {
             return 0;

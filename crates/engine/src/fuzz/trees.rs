@@ -144,7 +144,7 @@ fn walk(image: &Image, fingers: &Fingers, which: Which, (from, backwards): (&[u8
 #[test]
 fn attempts_on_garbage_end() {
     let image = scratch(400);
-    run("trees of garbage", 1_000, |random| {
+    run("trees of garbage", 400, |random| {
         garbage(random, &image);
         if random.below(4) > 0 {
             lead_inwards(random, &image);

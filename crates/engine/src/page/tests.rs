@@ -462,7 +462,7 @@ fn run(steps: &[Step]) {
 proptest! {
     #![proptest_config(ProptestConfig {
         // The tiny engine is tested beside the whole one, and without optimization.
-        cases: if cfg!(feature = "tiny") { 20 } else { 60 },
+        cases: if cfg!(feature = "tiny") { 10 } else { 30 },
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(SEEDS))),
         ..ProptestConfig::default()
     })]
