@@ -188,7 +188,11 @@ fn nobody_waits_with_many_where_all_cores_are_busy() {
         (std::thread::available_parallelism().map_or(4, usize::from), AtomicBool::new(false));
     let slowest = std::thread::scope(|scope| {
         for _ in 0..3 * cores {
-            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let slowest = slowest(&mut other, Instant::now() + LIMIT);
         is_over.store(true, Ordering::Relaxed);
