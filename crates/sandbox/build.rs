@@ -7,6 +7,9 @@
 //! the sandboxes' functions as well. Who needs the plain names, as modules that a program loads do, makes them of the list
 //! `luajit.names`, as luahost does.
 //!
+//! Who only checks the sources in Rust, as clippy does, needs none of this: it is left out with `PERILUNE_WITHOUT_C` set, here and
+//! in the crates that build C on this one.
+//!
 //! Example: `lua_pushnil` of lj_api.o becomes `perilune_private_lua_pushnil`; so does the call of it in json.o.
 
 use std::collections::BTreeSet;
@@ -37,6 +40,10 @@ fn main() {
     println!("cargo:rerun-if-changed={}", header.display());
     println!("cargo:rerun-if-env-changed=NM");
     println!("cargo:rerun-if-env-changed=OBJCOPY");
+    println!("cargo:rerun-if-env-changed=PERILUNE_WITHOUT_C");
+    if env::var_os("PERILUNE_WITHOUT_C").is_some() {
+        return;
+    }
 
     // Compiled loops look whether a hook is set: otherwise nothing stops one (c/stop.c). Names are changed in machine code.
     let flags = format!("{} -fno-lto -DLUAJIT_ENABLE_CHECKHOOK", env::var("CFLAGS").unwrap_or_default());
