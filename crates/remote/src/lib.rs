@@ -38,6 +38,7 @@ mod codes;
 mod database;
 mod facilities;
 mod granular;
+mod input;
 mod link;
 mod overlay;
 mod questions;

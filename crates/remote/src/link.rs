@@ -15,13 +15,10 @@ use perilune_store::{Error, Result};
 
 use crate::address::Address;
 use crate::codes;
+use crate::input::Input;
 use crate::limits::ANSWER_BYTES;
 use crate::stream::Stream;
 use crate::wire::{FAMILY, VERSION};
-
-/// Bytes read at a time of an answer, and of a long one.
-const PIECE: usize = 64 << 10;
-const LONG_PIECE: usize = 256 << 10;
 
 /// What a server may take for each MiB of a long request.
 const PER_MIB: Duration = Duration::from_millis(100);
@@ -58,9 +55,7 @@ pub(crate) struct Link {
     /// What the server may take for what was sent last, besides the timeout.
     work: Duration,
     out: Vec<u8>,
-    /// What has arrived, from `start` on.
-    input: Vec<u8>,
-    start: usize,
+    input: Input,
 }
 
 impl Link {
@@ -73,8 +68,7 @@ impl Link {
             argument_bytes: BULK_BYTES,
             work: Duration::ZERO,
             out: Vec::new(),
-            input: Vec::new(),
-            start: 0,
+            input: Input::default(),
         }
     }
 
@@ -204,22 +198,12 @@ impl Link {
     fn receive(&mut self, effect: Effect, wait: Duration) -> Result<Answer> {
         let deadline = Instant::now() + self.timeout + self.work + wait;
         loop {
-            let is_long = self.start == 0 && self.input.len() > LONG_PIECE;
-            if let Some(content) = is_long.then(|| Answer::whole_bulk(&self.input)).flatten() {
-                // It is not copied.
-                let mut bytes = std::mem::take(&mut self.input);
-                bytes.truncate(content.end);
-                bytes.drain(..content.start);
+            if let Some(bytes) = self.input.take_long() {
                 return Ok(Answer::Bulk(bytes));
             }
-            match Answer::parse(&self.input[self.start..]) {
+            match Answer::parse(self.input.held()) {
                 Ok(Some((answer, used))) => {
-                    self.start += used;
-                    if self.start == self.input.len() {
-                        self.input.clear();
-                        self.input.shrink_to(1 << 20);
-                        self.start = 0;
-                    }
+                    self.input.take(used);
                     return self.told(answer);
                 }
                 Ok(None) => self.read(deadline).map_err(|error| self.lost(effect, error))?,
@@ -243,28 +227,24 @@ impl Link {
 
     fn read(&mut self, deadline: Instant) -> io::Result<()> {
         let Some(stream) = &mut self.stream else { return Err(io::ErrorKind::NotConnected.into()) };
-        if self.start > 0 {
-            self.input.drain(..self.start);
-            self.start = 0;
-        }
-        let held = self.input.len();
-        if held > ANSWER_BYTES {
+        if self.input.held().len() > ANSWER_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long"));
         }
-        // NB: the room is filled with zeros for each read.
-        self.input.resize(held + if held < PIECE { PIECE } else { LONG_PIECE }, 0);
+        let room = self.input.room();
         let outcome = loop {
-            match stream.read(&mut self.input[held..]) {
+            match stream.read(room) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The socket's own limit is that of the shortest answer.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline => {}
                 outcome => break outcome,
             }
         };
-        self.input.truncate(held + *outcome.as_ref().unwrap_or(&0));
         match outcome {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => Ok(()),
+            Ok(count) => {
+                self.input.add(count);
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
@@ -277,7 +257,6 @@ impl Link {
         })?;
         self.stream = Some(stream);
         self.input.clear();
-        self.start = 0;
         let greeting = self.enter();
         if greeting.is_err() {
             self.drop_stream();

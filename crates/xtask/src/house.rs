@@ -338,7 +338,7 @@ pub(crate) const ORDERS: &[Order] = &[
         "levels" "probed" "locks" "watches" "messages" "facets" "store"
     ),
     order!("crates/remote/src/":
-        "limits" "wire" "codes" "address" "tls" "stream" "link" "bell" "search" "ahead" "overlay" "reads" "running" "shared"
+        "limits" "wire" "codes" "address" "tls" "stream" "input" "link" "bell" "search" "ahead" "overlay" "reads" "running" "shared"
         "session" "questions" "seen" "transactions" "bulk" "granular" "facilities" "database"
     ),
     order!("crates/perilune/src/":
