@@ -87,7 +87,8 @@ end");
 }
 
 /// A disk of 16 MB was full when 6 of them were used: the log's first files took 7, and the database grew by as much as
-/// it had or not at all. Where there is a log, it may have to wait for a checkpoint: that is tried again, as the error
+/// it had or not at all. Now some 8,000 values find room, and 600 to 700 fewer for each file that the log came to need while
+/// a checkpoint was late: 6,691 on a busy machine. Where there is a log, it may have to wait for a checkpoint: that is tried again, as the error
 /// says, which told to raise `max_size` instead.
 #[test]
 fn a_small_disk_is_used_to_its_end() {
@@ -106,7 +107,7 @@ fn a_small_disk_is_used_to_its_end() {
     end
   -- A checkpoint is what it waits for: seconds, where much else runs.
   until since and os.time() - since > (level == 'none' and 1 or 5)
-  print(level, count > (level == 'none' and 9500 or 7000) or count)
+  print(level, count > (level == 'none' and 9500 or 6400) or count)
   assert(n[count].__ == ('x'):rep(1000) .. count - 1)
   db:close()
   -- There is room for who comes to remove something.
