@@ -18,7 +18,7 @@ use perilune_resp::Answer;
 const MIB: usize = 1 << 20;
 const LIMIT: usize = 64 * MIB;
 /// What the process takes besides: the mapped file's pages, buffers of the connection, machine code, garbage of the allocator.
-const SLACK: usize = 48 * MIB;
+const SLACK: usize = 32 * MIB;
 
 /// A line of /proc/self/status, in bytes.
 fn status(name: &str) -> usize {
